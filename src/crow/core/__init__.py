@@ -1,0 +1,1 @@
+"""The core: a loop, the hooks that hang on it, and nothing but the standard library."""

@@ -1,0 +1,96 @@
+"""A tool call, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from crow.core.messages import Content, ToolCall, text_of
+
+Outcome = Literal["ok", "error", "denied", "answered", "cancelled"]
+ToolKind = Literal[
+    "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of the model's. ``id`` is unique within a session.
+
+    ``args`` is what the model asked for; ``raw`` the JSON text it sent. ``fault`` says why the
+    call cannot run (arguments that are no JSON object, a reply that was cut off); such a call is
+    answered with the fault and never executed.
+    """
+
+    id: str
+    name: str
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    raw: str = ""
+    fault: str | None = None
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The arguments, by the name that the Anthropic API gives them."""
+        return self.args
+
+    def as_message_part(self) -> ToolCall:
+        """The call as it stands in an assistant message; a faulty one with empty arguments."""
+        arguments = "{}" if self.fault else self.raw or json.dumps(self.args, ensure_ascii=False)
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": arguments},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in a file; ``path`` is absolute, ``line`` counts from 1."""
+
+    path: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A file before and after; ``old`` is None where the file is new."""
+
+    path: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call gives: ``content`` for the model, the rest for people and hooks.
+
+    ``data`` is the structured output that hooks see as ``tool_response`` (JSON).
+    ``terminal`` is the id of a client's terminal that shows the command.
+    """
+
+    content: Content
+    error: bool = False
+    data: Any = None
+    diffs: tuple[Diff, ...] = ()
+    locations: tuple[Location, ...] = ()
+    terminal: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text for the model."""
+        return text_of(self.content)
+
+    @classmethod
+    def of(cls, value: object) -> ToolResult:
+        """What a tool or a hook returned, as a result: text as it is, other values as JSON."""
+        if isinstance(value, ToolResult):
+            return value
+        if isinstance(value, str):
+            return cls(value)
+        return cls(json.dumps(value, ensure_ascii=False, default=str), data=value)
+
+    @classmethod
+    def failure(cls, text: str) -> ToolResult:
+        """An error that the model is told of."""
+        return cls(text, error=True)

@@ -1,0 +1,42 @@
+"""Errors that are raised for people. Each says what is wrong and what to do, in one line."""
+
+from __future__ import annotations
+
+
+class CrowError(Exception):
+    """Anything that Crow raises on purpose."""
+
+
+class HookError(CrowError):
+    """A hook cannot be registered: unknown event, unknown parameter, wrong object."""
+
+
+class ExtensionError(CrowError):
+    """An extension cannot be used: it does not import, or its options do not fit."""
+
+
+class ModelError(CrowError):
+    """A model could not answer.
+
+    ``kind`` is one of ``rate_limit``, ``overloaded``, ``authentication``, ``billing``,
+    ``model_not_found``, ``context_length``, ``invalid_request``, ``server``, ``network``,
+    ``timeout``, ``protocol``, ``unconfigured`` or ``unknown``; ``retry_after`` is in seconds.
+    The text names endpoint and model, never the key.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "unknown",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retry_after = retry_after
+
+
+class SessionError(CrowError):
+    """A session does not exist, is in use elsewhere, or is closed."""

@@ -1,0 +1,185 @@
+"""What the loop tells whoever watches: one frozen dataclass a fact, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult
+from crow.core.messages import Content, Usage
+
+StopReason = Literal[
+    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "hook_stopped", "error"
+]
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """A prompt that the client did not send itself (queued by a hook, or replayed)."""
+
+    content: Content
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the model's answer."""
+
+    text: str
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    """A piece of the model's reasoning."""
+
+    text: str
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """The model is writing a tool call: ``text`` is a piece of its arguments' JSON."""
+
+    call_id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """A request failed and is sent again after ``delay`` seconds."""
+
+    attempt: int
+    delay: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPending:
+    """A call is complete and about to be judged. ``title`` is what a person reads."""
+
+    call: Call
+    title: str
+    kind: ToolKind
+    locations: tuple[Location, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A call was permitted and runs now, with these final arguments."""
+
+    call: Call
+    args: dict[str, Any]
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """Output of a call that is still running; ``terminal`` where a client's terminal shows it."""
+
+    call_id: str
+    text: str
+    terminal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """A call has its result. ``duration`` in seconds, of the execution alone."""
+
+    call: Call
+    outcome: Outcome
+    result: ToolResult
+    duration: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReported:
+    """Tokens of the last request, of the session so far, and the model's window."""
+
+    last: Usage
+    total: Usage
+    context_tokens: int
+    context_window: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something a person should know; never part of the conversation."""
+
+    text: str
+    severity: Severity = "info"
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEntry:
+    """One step of a plan."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+    priority: Literal["high", "medium", "low"] = "medium"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChanged:
+    """The whole plan, as it is now."""
+
+    entries: tuple[PlanEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """Model, mode or an option has changed."""
+
+    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsChanged:
+    """The slash commands on offer have changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TitleChanged:
+    """The session has a (new) title."""
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """The history was replaced by a shorter one."""
+
+    summary: str
+    trigger: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last event of a run."""
+
+    stop_reason: StopReason
+    detail: str = ""
+
+
+Event: TypeAlias = (
+    UserMessage
+    | TextDelta
+    | ThoughtDelta
+    | CallDelta
+    | Retrying
+    | ToolPending
+    | ToolStarted
+    | ToolProgress
+    | ToolEnded
+    | UsageReported
+    | Notice
+    | PlanChanged
+    | ConfigChanged
+    | CommandsChanged
+    | TitleChanged
+    | Compacted
+    | RunEnded
+)

@@ -1,0 +1,147 @@
+"""The conversation as plain data: dicts in the shape of OpenAI chat completions.
+
+JSON by construction: whatever stands in a message survives ``json.dumps``. A message is
+never changed in place once it is in a history; replace it instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Required, TypeAlias, TypedDict
+
+JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+
+
+class TextPart(TypedDict):
+    """A piece of text in a message of several parts."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ImageURL(TypedDict, total=False):
+    """Where an image is: an ``https:`` or ``data:`` address."""
+
+    url: Required[str]
+    detail: Literal["auto", "low", "high"]
+
+
+class ImagePart(TypedDict):
+    """An image in a message of several parts."""
+
+    type: Literal["image_url"]
+    image_url: ImageURL
+
+
+class InputAudio(TypedDict):
+    """Sound as base64, and its container."""
+
+    data: str
+    format: str
+
+
+class AudioPart(TypedDict):
+    """Sound in a message of several parts."""
+
+    type: Literal["input_audio"]
+    input_audio: InputAudio
+
+
+Part: TypeAlias = TextPart | ImagePart | AudioPart
+Content: TypeAlias = "str | list[Part]"
+
+
+class FunctionCall(TypedDict):
+    """The function that a model wants called; ``arguments`` is JSON text."""
+
+    name: str
+    arguments: str
+
+
+class ToolCall(TypedDict):
+    """A tool call as it stands in an assistant message."""
+
+    id: str
+    type: Literal["function"]
+    function: FunctionCall
+
+
+class Message(TypedDict, total=False):
+    """One message of a conversation, as the endpoint receives it."""
+
+    role: Required[Role]
+    content: Content | None
+    tool_calls: list[ToolCall]
+    tool_call_id: str
+    name: str
+    reasoning_content: str
+
+
+class FunctionSpec(TypedDict):
+    """What a model is told of a tool; ``parameters`` is JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolSpec(TypedDict):
+    """A tool as it stands in a request."""
+
+    type: Literal["function"]
+    function: FunctionSpec
+
+
+class Usage(TypedDict, total=False):
+    """Tokens of one request or the sum of several; ``cost`` in US dollars where known.
+
+    ``input_tokens`` includes ``cached_tokens``, ``output_tokens`` includes
+    ``reasoning_tokens``. ``total_tokens`` is input plus output.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    cost: float
+
+
+CONTEXT_OPEN = "<crow-context"
+CONTEXT_CLOSE = "</crow-context>"
+
+
+def user(content: Content) -> Message:
+    """A message of the user's."""
+    return {"role": "user", "content": content}
+
+
+def context_block(text: str, source: str) -> Message:
+    """A user message that holds injected context, marked so that it is not taken for a prompt."""
+    return user(f'{CONTEXT_OPEN} source="{source}">\n{text}\n{CONTEXT_CLOSE}')
+
+
+def tool_answer(call_id: str, content: Content) -> Message:
+    """The one answer to one tool call."""
+    return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def text_of(content: Content | None) -> str:
+    """The text of a message's content; parts that are no text count as nothing."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part["text"] for part in content if part["type"] == "text")
+
+
+def is_prompt(message: Message) -> bool:
+    """True for what a person said, false for injected context and every other role."""
+    content = text_of(message.get("content"))
+    return message["role"] == "user" and not content.startswith(CONTEXT_OPEN)
+
+
+def add_usage(total: Usage, more: Usage | None) -> Usage:
+    """The sum of two usages; a field that neither has stays absent."""
+    both: Usage = {**total}
+    for key, value in (more or {}).items():
+        both[key] = both.get(key, 0) + value  # type: ignore[literal-required]
+    return both

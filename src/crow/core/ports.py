@@ -1,0 +1,261 @@
+"""What the core needs from outside, as protocols: a model, tools, a client, a store.
+
+Whoever has the methods fits; nothing is inherited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from crow.core.calls import Call, Location, ToolKind, ToolResult
+from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
+from crow.core.messages import Message, ToolSpec, Usage
+
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
+
+
+@dataclass(slots=True)
+class Request:
+    """One request to a model. ``params`` go into the request's body as they are.
+
+    ``messages`` starts with the system message where there is one. ``model`` None means the
+    model that the endpoint was made with. ``session_id`` names the conversation to caches.
+    """
+
+    messages: list[Message]
+    tools: list[ToolSpec] = field(default_factory=list[ToolSpec])
+    model: str | None = None
+    params: dict[str, Any] = field(default_factory=dict[str, Any])
+    session_id: str = ""
+    message_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's whole answer to one request.
+
+    ``finish`` is why it ended; that calls are there, not the reason, decides whether tools run.
+    Call ids are unique within a request. A completion that was cut off marks its calls with a
+    ``fault``.
+    """
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    reasoning: str = ""
+    finish: FinishReason = "stop"
+    usage: Usage | None = None
+    model: str = ""
+
+    def message(self) -> Message | None:
+        """The assistant message for the history; None where the model said nothing at all."""
+        if not self.text and not self.calls:
+            return None
+        message: Message = {"role": "assistant", "content": self.text or None}
+        if self.calls:
+            message["tool_calls"] = [call.as_message_part() for call in self.calls]
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        return message
+
+
+Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta | Retrying
+
+
+class LLM(Protocol):
+    """A model. ``stream`` yields deltas as they come and last of all one `Completion`.
+
+    It raises `ModelError` where no answer can be had; retries are its own affair, and text that
+    it has yielded is never yielded again. Closing the iterator frees the connection.
+    """
+
+    @property
+    def model(self) -> str:
+        """The name of the model that answers where a request names none."""
+        ...
+
+    @property
+    def context_window(self) -> int | None:
+        """How many tokens a request may have, where that is known."""
+        ...
+
+    def stream(self, request: Request) -> AsyncIterator[Delta | Completion]:
+        """Ask the model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One answer that the user can give when asked for permission."""
+
+    id: str
+    name: str
+    kind: Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+
+ALLOW_ONCE = Option("allow_once", "Allow once", "allow_once")
+REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionRequest:
+    """A question to the user: may this call run? ``reason`` says why it is asked."""
+
+    call: Call
+    args: Mapping[str, Any]
+    title: str
+    kind: ToolKind
+    reason: str
+    options: Sequence[Option]
+    locations: tuple[Location, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of a hook's to the user.
+
+    ``kind`` says what an answer is: ``confirm`` a bool, ``select`` one of ``choices``,
+    ``text`` a string.
+    """
+
+    text: str
+    kind: Literal["confirm", "select", "text"]
+    choices: tuple[str, ...] = ()
+    default: Any = None
+
+
+class Files(Protocol):
+    """A client's files: what its user sees, unsaved changes included."""
+
+    async def read(self, path: str) -> str:
+        """The text of a file. Raises ``FileNotFoundError`` or ``OSError``."""
+        ...
+
+    async def write(self, path: str, text: str) -> None:
+        """Replace a file's text. Raises ``OSError``."""
+        ...
+
+
+class Terminal(Protocol):
+    """A command that runs where the client's user sees it."""
+
+    id: str
+
+    async def output(self) -> tuple[str, bool]:
+        """What it printed so far, and whether the beginning was cut off."""
+        ...
+
+    async def wait(self) -> tuple[int | None, str | None]:
+        """Wait for its end: exit status and signal name, one of them None."""
+        ...
+
+    async def kill(self) -> None:
+        """End the command; what it printed can still be read."""
+        ...
+
+    async def release(self) -> None:
+        """Free it; must be called once."""
+        ...
+
+
+class Terminals(Protocol):
+    """A client's terminals."""
+
+    async def create(
+        self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: int
+    ) -> Terminal:
+        """Start a command; ``limit`` is how many bytes of output are kept."""
+        ...
+
+
+class Client(Protocol):
+    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`."""
+
+    files: Files | None
+    terminals: Terminals | None
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Show an event. Waits while the client cannot take more."""
+        ...
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Ask the user; the id of the chosen option, or None where nobody can answer."""
+        ...
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """Ask the user something else; the question's default where nobody can answer."""
+        ...
+
+
+class Nobody:
+    """A client for programs: sees nothing, answers nothing."""
+
+    files: Files | None = None
+    terminals: Terminals | None = None
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Show it to no one."""
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Nobody is there to answer."""
+        return None
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """The default, since nobody is there to answer."""
+        return question.default
+
+
+class Bench(Protocol):
+    """What a running tool has at hand; a `crow.core.context.ToolContext` is one.
+
+    ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
+    ``cache`` is memory of the session that is not stored.
+    """
+
+    @property
+    def call(self) -> Call: ...
+    @property
+    def cwd(self) -> str: ...
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """``cwd`` and the session's additional directories, absolute."""
+        ...
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def state(self) -> dict[str, Any]: ...
+    @property
+    def cache(self) -> dict[str, Any]: ...
+    @property
+    def client(self) -> Client: ...
+    async def progress(self, text: str, *, terminal: str | None = None) -> None:
+        """Show output of the call while it runs."""
+        ...
+
+    async def emit(self, event: Event) -> None:
+        """Tell whoever watches."""
+        ...
+
+
+class Tool(Protocol):
+    """Something a model can call. ``parameters`` is JSON Schema of an object.
+
+    Three more members are used where an object has them: ``title(args) -> str`` (what a person
+    reads), ``locations(args, cwd) -> tuple[Location, ...]`` and ``check(args) -> str | None``
+    (what is wrong with arguments; without it the core checks required keys and plain types).
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+    @property
+    def kind(self) -> ToolKind: ...
+    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
+        """Do it. Errors meant for the model are results; a raised exception becomes one."""
+        ...
+

@@ -1,0 +1,50 @@
+# Needs Python 3.11 or newer, pip and make. Everything is installed into .venv (and uv into .uv,
+# where the machine has none); `make clean` removes both.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format cover bench build clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## Install Crow and its tools into .venv; the command is .venv/bin/crow
+
+$(STAMP): pyproject.toml uv.lock
+	@if command -v uv >/dev/null; then :; else \
+	    test -x .uv/bin/uv || $(PYTHON) -m pip install --quiet --upgrade --target .uv 'uv>=0.9'; fi
+	@PATH="$$PATH:$(CURDIR)/.uv/bin" UV_PROJECT_ENVIRONMENT=.venv uv sync --frozen
+	@touch $@
+
+demo: install  ## Play three prompts with the embedded model: no key, no network
+	@$(BIN)/crow demo
+
+test: install  ## Run the tests; ARGS="-k loop -x" goes to pytest
+	@$(BIN)/pytest $(ARGS)
+
+check: install  ## Format, lint, types and the direction of imports
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-logo
+
+format: install  ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+cover: install  ## Run the tests with branch coverage: 95 % overall, 100 % of the core
+	@$(BIN)/pytest --cov --cov-report= $(ARGS)
+	@$(BIN)/coverage report --fail-under=95
+	@$(BIN)/coverage report --include='src/crow/core/*' --fail-under=100
+
+bench: install  ## Measure the loop against a bare one, and what importing costs
+	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+build: install  ## Build the wheel and the source archive into dist/
+	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
+
+clean:  ## Remove what was installed, built or cached here
+	@rm -rf .venv .uv dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .import_linter_cache

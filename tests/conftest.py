@@ -1,0 +1,35 @@
+"""Every test starts in a home of its own, with no setting or key of the person who runs it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+UV_CACHE = os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))
+FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
+
+
+def is_foreign(name: str) -> bool:
+    """True for a variable that could steer Crow, or the programs it runs, from outside."""
+    upper = name.upper()
+    return upper.startswith(FOREIGN) or upper.endswith(("_API_KEY", "_PROXY"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home directory of this test, empty."""
+    path = tmp_path_factory.mktemp("home")
+    for name in filter(is_foreign, list(os.environ)):
+        monkeypatch.delenv(name)
+    for name, folder in (
+        ("HOME", ""),
+        ("XDG_CONFIG_HOME", ".config"),
+        ("XDG_DATA_HOME", ".local/share"),
+        ("XDG_STATE_HOME", ".local/state"),
+        ("XDG_CACHE_HOME", ".cache"),
+    ):
+        monkeypatch.setenv(name, str(path / folder))
+    monkeypatch.setenv("UV_CACHE_DIR", UV_CACHE)
+    return path

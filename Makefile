@@ -15,7 +15,7 @@ install: $(STAMP)  ## Install Crow and its tools into .venv; the command is .ven
 
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv >/dev/null; then :; else \
-	    test -x .uv/bin/uv || $(PYTHON) -m pip install --quiet --upgrade --target .uv 'uv>=0.9'; fi
+	    test -x .uv/bin/uv || $(PYTHON) -m pip install --quiet --upgrade --root-user-action=ignore --target .uv 'uv>=0.9'; fi
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" UV_PROJECT_ENVIRONMENT=.venv uv sync --frozen
 	@touch $@
 

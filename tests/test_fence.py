@@ -102,7 +102,7 @@ def test_importing_crow_imports_no_third_party() -> None:
     assert names - sys.stdlib_module_names == {"crow"}
 
 
-def test_functions_are_short_and_files_are_one_noun_long() -> None:
+def test_functions_are_short_and_no_file_outgrows_its_noun() -> None:
     lengths = [
         (node.end_lineno or 0) - node.lineno + 1
         for tree in TREES.values()
@@ -111,7 +111,7 @@ def test_functions_are_short_and_files_are_one_noun_long() -> None:
     ]
     assert statistics.median(lengths) <= 10
     assert statistics.quantiles(lengths, n=10)[-1] <= 30
-    assert [path.name for path in TREES if len(path.read_text("utf-8").splitlines()) > 400] == []
+    assert [path.name for path in TREES if len(path.read_text("utf-8").splitlines()) > 500] == []
 
 
 def test_the_version_is_the_one_that_the_package_declares() -> None:

@@ -16,7 +16,8 @@ install: $(STAMP)  ## Install Crow and its tools into .venv; the command is .ven
 $(STAMP): pyproject.toml uv.lock
 	@if command -v uv >/dev/null; then :; else \
 	    test -x .uv/bin/uv || $(PYTHON) -m pip install --quiet --upgrade --root-user-action=ignore --target .uv 'uv>=0.9'; fi
-	@PATH="$$PATH:$(CURDIR)/.uv/bin" UV_PROJECT_ENVIRONMENT=.venv uv sync --frozen
+	@export PATH="$$PATH:$(CURDIR)/.uv/bin" UV_PROJECT_ENVIRONMENT=.venv; uv sync --frozen || \
+	    UV_SYSTEM_CERTS=1 UV_NATIVE_TLS=1 uv sync --frozen  # behind a proxy with its own authority
 	@touch $@
 
 demo: install  ## Play three prompts with the embedded model: no key, no network

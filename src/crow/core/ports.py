@@ -5,7 +5,7 @@ Whoever has the methods fits; nothing is inherited.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -80,7 +80,7 @@ class LLM(Protocol):
         """How many tokens a request may have, where that is known."""
         ...
 
-    def stream(self, request: Request) -> AsyncIterator[Delta | Completion]:
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model."""
         ...
 
@@ -242,9 +242,10 @@ class Bench(Protocol):
 class Tool(Protocol):
     """Something a model can call. ``parameters`` is JSON Schema of an object.
 
-    Three more members are used where an object has them: ``title(args) -> str`` (what a person
-    reads), ``locations(args, cwd) -> tuple[Location, ...]`` and ``check(args) -> str | None``
-    (what is wrong with arguments; without it the core checks required keys and plain types).
+    Four more members are used where an object has them: ``title(args) -> str`` (what a person
+    reads), ``locations(args, cwd) -> tuple[Location, ...]``, ``prepare(args, cwd) -> args`` (the
+    arguments as hooks are to see them, paths absolute) and ``check(args) -> str | None`` (what is
+    wrong with arguments; without it the core checks required keys and plain types).
     """
 
     @property

@@ -1,0 +1,491 @@
+"""The agent: a model, tools, hooks, sessions, and the extensions that brought them."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Any, ClassVar, Self, TypeVar
+
+from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
+from crow.core.context import ConfigContext, Context, NotificationContext, Reply, RunContext
+from crow.core.context import SessionContext
+from crow.core.errors import CrowError, ExtensionError, HookError, ModelError, SessionError
+from crow.core.events import CommandsChanged, ConfigChanged
+from crow.core.hooks import MARK, Hooks, Owner, name_of, unknown_event
+from crow.core.lifespan import Lifespan
+from crow.core.messages import Content, ToolSpec, user
+from crow.core.ports import LLM, Client, Nobody, Tool
+from crow.core.run import agreed, answer, follow_up
+from crow.core.session import Session, Store
+from crow.core.verdicts import Ask
+
+GROUP = "crow.extensions"
+T = TypeVar("T")
+
+
+class Defaults:
+    """What an agent starts with that is given no model and no tools; nothing, in the core."""
+
+    def llm(self, name: str | None) -> LLM:
+        """The model of this name, or the one to use where none is named."""
+        raise ModelError("the agent has no model: Agent(llm=...)", kind="unconfigured")
+
+    def tools(self) -> Iterable[Tool]:
+        """The tools that an agent is born with."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An extension that was looked for: where it came from, and the error if it is broken."""
+
+    name: str
+    source: str
+    error: str | None = None
+    disabled: bool = False
+
+
+class Agent:
+    """A model and tools in a loop, and whatever hangs on it.
+
+    ``llm`` is a model or the name of one; ``hooks`` are extensions of any sort (objects, classes,
+    modules, functions); ``tools`` replace the built-in ones. Use it as an async context manager,
+    or call `close`, to end its sessions and release what its extensions hold.
+    """
+
+    defaults: ClassVar[Defaults] = Defaults()
+
+    def __init__(
+        self,
+        llm: LLM | str | None = None,
+        *,
+        hooks: Iterable[Any] = (),
+        tools: Iterable[Tool] | None = None,
+        parent: Agent | None = None,
+    ) -> None:
+        self._llm = llm
+        self.parent = parent
+        self.hooks = Hooks(parent.hooks if parent else None)
+        self.extensions: dict[str, Any] = {}
+        self.found: list[Found] = []
+        self.tools: Catalog[Tool] = Catalog("tool")
+        self.commands: Catalog[Command] = Catalog("command")
+        self.modes: Catalog[Mode] = Catalog("mode")
+        self.sections: Catalog[PromptSection] = Catalog("prompt section")
+        self.store: Store | None = None
+        self.stop_cap = 8
+        self._owners: list[Owner] = []
+        self._lifespans: dict[str, Lifespan] = {}
+        self._starting = asyncio.Lock()
+        self._sessions: dict[str, Session] = {}
+        self._specs: tuple[int, list[ToolSpec]] = (-1, [])
+        for tool in self.defaults.tools() if tools is None else tools:
+            self.add_tool(tool)
+        for thing in hooks:
+            self.use(thing)
+
+    # what it is made of
+
+    @property
+    def llm(self) -> LLM:
+        """The model. Raises `ModelError` where none is configured."""
+        if self._llm is None or isinstance(self._llm, str):
+            self._llm = self.defaults.llm(self._llm)
+        return self._llm
+
+    @llm.setter
+    def llm(self, llm: LLM | str | None) -> None:
+        self._llm = llm
+
+    @property
+    def sessions(self) -> Mapping[str, Session]:
+        """The open sessions by id."""
+        return self._sessions
+
+    @property
+    def catalogs(self) -> tuple[AnyCatalog, ...]:
+        """Everything that extensions add to, beside hooks."""
+        return self.tools, self.commands, self.modes, self.sections
+
+    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
+        """Let the model call a tool; returns the disposer."""
+        if not hasattr(tool, "parameters"):
+            raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
+        return self.tools.add(tool.name, tool, self.hooks.owner, replace=replace)
+
+    def add_command(self, command: Command, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a slash command; returns the disposer."""
+        return self.commands.add(command.name, command, self.hooks.owner, replace=replace)
+
+    def add_mode(self, mode: Mode) -> Callable[[], None]:
+        """Offer a mode; returns the disposer."""
+        return self.modes.add(mode.id, mode, self.hooks.owner)
+
+    def add_section(self, section: PromptSection) -> Callable[[], None]:
+        """Add a part to the system prompt; returns the disposer."""
+        return self.sections.add(section.name, section, self.hooks.owner)
+
+    def tools_of(self, session: Session) -> Mapping[str, Tool]:
+        """The tools that the model of a session can call."""
+        return {**self.tools, **session.tools} if session.tools else self.tools
+
+    def tool(self, name: str, session: Session) -> Tool | None:
+        """A tool by name."""
+        return session.tools.get(name) or self.tools.get(name)
+
+    def tool_specs(self, session: Session) -> list[ToolSpec]:
+        """What the model of a session is told of the tools; the same list while nothing changes."""
+        if self._specs[0] != self.tools.version:
+            self._specs = (self.tools.version, [spec_of(tool) for tool in self.tools.values()])
+        if not session.tools:
+            return self._specs[1]
+        return [spec_of(tool) for tool in self.tools_of(session).values()]
+
+    # extensions
+
+    def use(
+        self,
+        thing: Any,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> Any:
+        """Hang an extension on the agent: an object, a class (made with ``options``), a module or
+        a function; returns it.
+
+        Calls its ``init_agent(agent)`` if it has one, then registers its methods that are named
+        like events. What fails half-way leaves nothing behind. Raises `ExtensionError` or
+        `HookError`.
+        """
+        if inspect.isclass(thing):
+            thing = make(thing, name or name_of(thing), options)
+        owner = Owner(self._free_name(name or name_of(thing)), thing, trusted, source)
+        outer, self.hooks.owner = self.hooks.owner, owner
+        try:
+            self._hang(thing, owner)
+        except CrowError:
+            self._discard(owner)
+            raise
+        except Exception as error:
+            self._discard(owner)
+            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
+        finally:
+            self.hooks.owner = outer
+        return thing
+
+    def _hang(self, thing: Any, owner: Owner) -> None:
+        self._owners.append(owner)
+        if inspect.isfunction(thing) and thing.__name__ != "init_agent":
+            self._hang_function(thing, owner)
+        else:
+            initialise = thing if inspect.isfunction(thing) else getattr(thing, "init_agent", None)
+            if initialise is not None:
+                initialise(self)
+            self.hooks.add(thing, owner)
+        known_as = [key for key, other in self.extensions.items() if other is thing]
+        if known_as:
+            owner.name = known_as[0]
+        else:
+            self.extensions[owner.name] = thing
+        if hasattr(thing, "lifespan"):
+            self._lifespans[owner.name] = Lifespan(owner.name, thing.lifespan, self)
+
+    def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
+        for mark in getattr(function, MARK, ()):
+            self.hooks.register(mark.event, function, owner=owner, **mark.options)
+        if not hasattr(function, MARK):
+            if function.__name__ not in self.hooks.names:
+                hint = unknown_event(function.__name__, self.hooks.names)
+                raise HookError(f"{hint} (name the function like an event, or mark it @hook(...))")
+            self.hooks.register(function.__name__, function, owner=owner)
+
+    def _free_name(self, name: str) -> str:
+        taken = {owner.name for owner in self._owners}
+        number = 2
+        free = name
+        while free in taken:
+            free, number = f"{name}_{number}", number + 1
+        return free
+
+    def remove(self, name: str) -> None:
+        """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
+
+        What its ``lifespan`` holds is released by `close`, or at once by ``await agent.stop(name)``.
+        """
+        if name not in self.extensions:
+            near = get_close_matches(name, self.extensions, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ExtensionError(f"there is no extension {name!r}{hint}")
+        thing = self.extensions.pop(name)
+        for owner in [o for o in self._owners if o.thing is thing] or [Owner(name, thing)]:
+            self._discard(owner)
+
+    def _discard(self, owner: Owner) -> None:
+        self.hooks.remove(owner)
+        for catalog in self.catalogs:
+            catalog.remove(owner)
+        if owner in self._owners:
+            self._owners.remove(owner)
+        for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
+            del self.extensions[key]
+        if self.store is owner.thing:
+            self.store = None
+
+    def discover(
+        self,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        disabled: Iterable[str] = (),
+        trusted: Iterable[str] = (),
+    ) -> list[Found]:
+        """Use every installed package that has an entry point in the group ``crow.extensions``.
+
+        By name, each by itself: a broken one is named in the result and stops nobody.
+        """
+        points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name)
+        off, trust = set(disabled), set(trusted)
+        for point in points:
+            source = point.dist.name if point.dist else point.value
+            error = None
+            if point.name not in off:
+                error = self._try(point, point.name in trust, dict((options or {}).get(point.name, {})))
+            self.found.append(Found(point.name, source, error, point.name in off))
+        return self.found
+
+    def _try(
+        self, point: importlib.metadata.EntryPoint, trusted: bool, options: dict[str, Any]
+    ) -> str | None:
+        try:
+            self.use(point.load(), name=point.name, trusted=trusted, source=point.value, **options)
+        except Exception as error:  # noqa: BLE001 - a broken package must not stop the others
+            return " ".join(f"{type(error).__name__}: {error}".split())
+        return None
+
+    def child(
+        self,
+        llm: LLM | str | None = None,
+        *,
+        hooks: Iterable[Any] = (),
+        tools: Iterable[Tool] | None = None,
+    ) -> Agent:
+        """An agent for a sub-task: its own history and tools, the gates of this one."""
+        own = self.tools.values() if tools is None else tools
+        return Agent(llm or self._llm, hooks=hooks, tools=own, parent=self)
+
+    # sessions
+
+    async def start(self) -> None:
+        """Enter the lifespans of the extensions; done by the first prompt if not before."""
+        if not self._lifespans:
+            return
+        async with self._starting:
+            for lifespan in list(self._lifespans.values()):
+                if not lifespan.entered:
+                    await lifespan.enter()
+
+    async def stop(self, name: str) -> None:
+        """Leave the lifespan of one extension."""
+        lifespan = self._lifespans.pop(name, None)
+        if lifespan is not None:
+            await lifespan.leave()
+
+    async def new_session(
+        self,
+        cwd: str | os.PathLike[str] = ".",
+        *,
+        client: Client | None = None,
+        parent: Session | None = None,
+        source: str = "",
+        **fields: Any,
+    ) -> Session:
+        """Open a conversation in a directory; ``fields`` are `Session`'s."""
+        session = Session(
+            cwd=os.path.abspath(os.path.expanduser(cwd)),  # noqa: PTH100, PTH111 - no resolving
+            client=client or Nobody(),
+            parent=parent,
+            store=self.store,
+            **fields,
+        )
+        return await self._open(session, source or ("subagent" if parent else "new"))
+
+    async def load_session(
+        self, session_id: str, *, client: Client | None = None, source: str = "load"
+    ) -> Session:
+        """Open a stored conversation. Raises `SessionError` where that cannot be had."""
+        if session_id in self._sessions:
+            session = self._sessions[session_id]
+            session.client = client or session.client
+            return session
+        if self.store is None:
+            raise SessionError("sessions are not stored: use the persistence extension")
+        session = await self.store.load(session_id)
+        session.store = self.store
+        session.client = client or Nobody()
+        return await self._open(session, source)
+
+    async def _open(self, session: Session, source: str) -> Session:
+        await self.start()
+        self._sessions[session.id] = session
+        await self.hooks.on_session_start.fire(SessionContext(self, session, source=source))
+        return session
+
+    async def close_session(self, session: Session, reason: str = "closed") -> None:
+        """Cancel what runs, end what runs beside it, and let the session go."""
+        if session.closed:
+            return
+        session.closed = True
+        self.cancel(session)
+        after = [task for task in session.tasks if task.get_name() == "after_run"]
+        if after:
+            await asyncio.wait(after, timeout=5)
+        for task in list(session.tasks):
+            task.cancel()
+        await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
+        self._sessions.pop(session.id, None)
+
+    async def close(self) -> None:
+        """Close all sessions and leave the lifespans, last entered first."""
+        for session in list(self._sessions.values()):
+            await self.close_session(session, "exit")
+        for name in reversed(self._lifespans):
+            await self._lifespans[name].leave()
+        self._lifespans.clear()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # prompts
+
+    async def run(
+        self,
+        prompt: Content,
+        *,
+        cwd: str | os.PathLike[str] = ".",
+        session: Session | None = None,
+        client: Client | None = None,
+    ) -> Reply:
+        """Answer a prompt, in a new session unless one is given; ``reply.session`` goes on.
+
+        Raises what the model or the loop failed with.
+        """
+        session = session or await self.new_session(cwd, client=client)
+        reply = await self.prompt(session, prompt)
+        await asyncio.sleep(0)
+        after = [task for task in session.tasks if task.get_name() == "after_run"]
+        if after:
+            await asyncio.wait(after)
+        if reply.error is not None:
+            raise reply.error
+        return reply
+
+    async def prompt(self, session: Session, prompt: Content, *, shown: bool = True) -> Reply:
+        """Answer a prompt; prompts of one session follow one another.
+
+        Never raises for a failed run: ``reply.stop_reason`` is ``error`` then. ``after_run`` fires
+        as soon as the caller waits for something else. ``shown`` is False for a prompt that the
+        client does not know of.
+        """
+        if session.closed:
+            raise SessionError(f"the session {session.id} is closed")
+        if asyncio.current_task() in session.tasks:
+            raise SessionError("a hook cannot wait for its own session: use agent.queue(...)")
+        ctx = RunContext(self, session, prompt)
+        ctx.shown = shown
+        session.runs.append(ctx)
+        try:
+            await answer(ctx)
+        finally:
+            session.runs.remove(ctx)
+            session.spawn(follow_up(ctx)).set_name("after_run")
+        return ctx.reply
+
+    def queue(self, session: Session, prompt: Content) -> None:
+        """Prompt again as soon as the session is free, without waiting for the answer."""
+        session.spawn(_queued(self, session, prompt))
+
+    def steer(self, session: Session, prompt: Content) -> None:
+        """Say something to a run that is on: the model reads it with its next request."""
+        if session.busy:
+            session.pending.append(user(prompt))
+        else:
+            self.queue(session, prompt)
+
+    def cancel(self, session: Session) -> None:
+        """End what is running and what waits in a session; nothing where it is idle."""
+        for run in session.runs:
+            run.cancel()
+
+    async def configure(self, session: Session, **changes: Any) -> str | None:
+        """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
+        ctx = ConfigContext(self, session, changes)
+        ruling = await agreed(ctx, await self.hooks.on_config_change.fire(ctx))
+        if ruling.refused:
+            return ruling.reason or "denied by a hook"
+        for name, value in ctx.changes.items():
+            if name in ("model", "mode"):
+                setattr(session, name, value)
+            else:
+                session.options[name] = value
+        await ctx.emit(ConfigChanged(dict(ctx.changes)))
+        return None
+
+    async def notify(
+        self, session: Session, kind: str, message: str, run: RunContext | None = None
+    ) -> None:
+        """Fire ``on_notification``: somebody should look."""
+        if self.hooks.on_notification.entries:
+            ctx = NotificationContext(self, session, run, kind, message)
+            await self.hooks.on_notification.fire(ctx)
+
+
+async def _queued(agent: Agent, session: Session, prompt: Content) -> None:
+    inner = asyncio.create_task(agent.prompt(session, prompt, shown=False))
+    await inner
+
+
+def spec_of(tool: Tool) -> ToolSpec:
+    """What a model is told of a tool."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}  # type: ignore[typeddict-item]
+
+
+def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
+    """An extension from its class and its options, which must fit the constructor."""
+    try:
+        parameters = inspect.signature(cls).parameters
+    except (TypeError, ValueError):
+        return cls()
+    named = [key for key, p in parameters.items() if key != "agent" and p.kind is not p.VAR_KEYWORD]
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    for option in options:
+        if option not in named and not open_ended:
+            near = get_close_matches(option, named, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(named) or 'none'}"
+            raise ExtensionError(f"the extension {name} has no option {option!r}{hint}")
+    missing = [
+        key
+        for key, p in parameters.items()
+        if p.default is p.empty
+        and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        and key not in options
+    ]
+    if missing:
+        raise ExtensionError(f"the extension {name} needs the option {missing[0]!r}")
+    return cls(**options)

@@ -1,0 +1,41 @@
+"""Asking the user whether a tool call may run."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+
+from crow.core.context import ToolContext, waiting
+from crow.core.ports import PermissionRequest
+from crow.core.verdicts import Allow, Ask, Deny, Ruling
+
+NOBODY = "this needs the user's permission, and nobody can be asked"
+REJECTED = "the user rejected this call"
+
+
+async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
+    """The ruling once ``on_permission`` hooks or the user have decided; never an `Ask`."""
+    call.options = ask.options
+    call.reason = ask.reason
+    decided = await call.agent.hooks.on_permission.fire(call)
+    if decided.refused:
+        return decided
+    if isinstance(decided.verdict, Allow) and ask.rule is None:
+        return Ruling(decided.verdict, ruling.answer)
+    await call.agent.notify(call.session, "permission_prompt", ask.reason or call.title, call.run)
+    return Ruling(await _answer(call, ask), ruling.answer)
+
+
+async def _answer(call: ToolContext, ask: Ask) -> Allow | Deny:
+    request = PermissionRequest(
+        call.call, call.args, call.title, call.kind, ask.reason, ask.options, call.locations
+    )
+    with waiting(call):
+        chosen = await call.client.permission(call.session.id, request)
+    option = next((option for option in ask.options if option.id == chosen), None)
+    if option is None:
+        return Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY)
+    if ask.answered is not None:
+        heard = ask.answered(option.id)
+        if isawaitable(heard):
+            await heard
+    return Allow() if option.kind.startswith("allow") else Deny(REJECTED)

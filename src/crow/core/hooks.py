@@ -1,0 +1,479 @@
+"""The registry: which callables hang at which point, who owns them, and how they are called."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from operator import attrgetter
+from types import ModuleType
+from typing import Any, TypeVar, overload
+
+from crow.core.calls import ToolResult
+from crow.core.context import (
+    CommandContext,
+    CompactContext,
+    ConfigContext,
+    Context,
+    ErrorContext,
+    MessageContext,
+    NotificationContext,
+    Reply,
+    RunContext,
+    SessionContext,
+    ToolContext,
+    TurnContext,
+    UpdateContext,
+)
+from crow.core.errors import HookError
+from crow.core.events import Event
+from crow.core.kinds import Fold, Gate, Hook, Next, Ongoing, Slot, Watch, Wrap
+from crow.core.messages import Message
+from crow.core.points import COMMON, ELSEWHERE, POINTS, Filter, Point
+from crow.core.ports import Completion
+from crow.core.trace import Record
+from crow.core.verdicts import Answer, Deny
+
+logger = logging.getLogger("crow.hooks")
+
+FIRST = -1000
+LAST = 1000
+MARK = "__crow_hooks__"
+SLOTS: Mapping[str, type[Slot[Any, Any]]] = {
+    "gate": Gate,
+    "fold": Fold,
+    "watch": Watch,
+    "wrap": Wrap,
+    "continue": Ongoing,
+}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(slots=True, eq=False)
+class Owner:
+    """Whoever hung something on an agent: an extension, or a function by itself.
+
+    ``trusted`` is False for what was discovered and not listed as trusted; its `Allow` counts as
+    no opinion. ``source`` says where it came from.
+    """
+
+    name: str
+    thing: Any = None
+    trusted: bool = True
+    source: str = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What ``@hook(...)`` wrote on a function."""
+
+    event: str
+    options: Mapping[str, Any]
+
+
+class AgentHook:
+    """All events by name, for completion in editors. Optional: any object's methods are hooks.
+
+    A method that is not overridden is not registered. A hook names the arguments it wants, or
+    takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
+    ctx)``. See `crow.core.points` for what each event offers.
+    """
+
+    def on_session_start(self, *args: Any, **kwargs: Any) -> Any:
+        """A session begins (``session, source``). Text becomes context."""
+
+    def on_session_end(self, *args: Any, **kwargs: Any) -> Any:
+        """A session ends (``session, reason``)."""
+
+    def before_run(self, *args: Any, **kwargs: Any) -> Any:
+        """A prompt arrived (``session, prompt`` or ``user_input``). Text becomes context."""
+
+    def before_command(self, *args: Any, **kwargs: Any) -> Any:
+        """A slash command was recognised (``command, args``)."""
+
+    def before_llm_request(self, *args: Any, **kwargs: Any) -> Any:
+        """Before each request (``session, messages, tools, model, params``); the messages."""
+
+    def around_llm_request(self, *args: Any, **kwargs: Any) -> Any:
+        """Around each request (``messages, call_next``); returns the reply."""
+
+    def after_llm_response(self, *args: Any, **kwargs: Any) -> Any:
+        """The reply is complete, no tool has run (``reply, usage``)."""
+
+    def before_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Before each call (``call, tool, args``). Text denies it, a verdict decides."""
+
+    def on_permission(self, *args: Any, **kwargs: Any) -> Any:
+        """The user is about to be asked (``call, args, options``)."""
+
+    def around_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Around each execution (``call, args, call_next``); returns the result."""
+
+    def after_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Once per call (``call, args, result, outcome, error, duration``)."""
+
+    def on_message(self, *args: Any, **kwargs: Any) -> Any:
+        """A message was appended to the history (``session, message``)."""
+
+    def after_turn(self, *args: Any, **kwargs: Any) -> Any:
+        """Reply and results are in the history (``session, usage, results``)."""
+
+    def on_stop(self, *args: Any, **kwargs: Any) -> Any:
+        """The loop is about to end (``reply, count, cap``). Text or `Continue` goes on."""
+
+    def around_run(self, *args: Any, **kwargs: Any) -> Any:
+        """Around the loop (``call_next``)."""
+
+    def after_loop(self, *args: Any, **kwargs: Any) -> Any:
+        """The loop ended (``reply, stop_reason``); the answer is not returned yet."""
+
+    def after_run(self, *args: Any, **kwargs: Any) -> Any:
+        """The answer was returned (``reply, stop_reason``)."""
+
+    def before_compact(self, *args: Any, **kwargs: Any) -> Any:
+        """The history is about to be replaced (``messages, summary, trigger``)."""
+
+    def after_compact(self, *args: Any, **kwargs: Any) -> Any:
+        """The history was replaced (``session, summary``)."""
+
+    def on_config_change(self, *args: Any, **kwargs: Any) -> Any:
+        """Model, mode or an option is about to change (``changes``). Text denies it."""
+
+    def on_update(self, *args: Any, **kwargs: Any) -> Any:
+        """An event is on its way to the client (``update``)."""
+
+    def on_error(self, *args: Any, **kwargs: Any) -> Any:
+        """Something failed (``error, where``)."""
+
+    def on_notification(self, *args: Any, **kwargs: Any) -> Any:
+        """The user's attention is wanted (``kind, message``)."""
+
+
+def hook(event: str, **options: Any) -> Callable[[F], F]:
+    """Mark a function or method as a hook for ``event``, with the options of `Hooks.register`."""
+
+    def mark(fn: F) -> F:
+        setattr(fn, MARK, (*getattr(fn, MARK, ()), Mark(event, options)))
+        return fn
+
+    return mark
+
+
+class Hooks:
+    """Every point with the hooks that hang there.
+
+    Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
+    one. ``watchers`` are called with every `Record` of the trace.
+    """
+
+    on_session_start: Fold[SessionContext, str]
+    on_session_end: Watch[SessionContext]
+    before_run: Gate[RunContext]
+    before_command: Gate[CommandContext]
+    before_llm_request: Fold[TurnContext, list[Message]]
+    around_llm_request: Wrap[TurnContext]
+    after_llm_response: Fold[TurnContext, Completion | str]
+    before_tool: Gate[ToolContext]
+    on_permission: Gate[ToolContext]
+    around_tool: Wrap[ToolContext]
+    after_tool: Fold[ToolContext, str | ToolResult | Answer]
+    on_message: Watch[MessageContext]
+    after_turn: Watch[TurnContext]
+    on_stop: Ongoing
+    around_run: Wrap[RunContext]
+    after_loop: Fold[RunContext, Reply | str]
+    after_run: Watch[RunContext]
+    before_compact: Fold[CompactContext, str | Deny]
+    after_compact: Watch[CompactContext]
+    on_config_change: Gate[ConfigContext]
+    on_update: Fold[UpdateContext, Event | Deny]
+    on_error: Watch[ErrorContext]
+    on_notification: Watch[NotificationContext]
+
+    def __init__(self, parent: Hooks | None = None) -> None:
+        self.parent = parent
+        self.watchers: list[Callable[[Record, Context], None]] = []
+        self.owner: Owner | None = None
+        self._names: dict[str, tuple[Slot[Any, Any], Filter | None]] = {}
+        self._hooks: dict[str, list[Hook]] = {}
+        self._waiting: list[tuple[str, Callable[[], Callable[[], None]], Owner]] = []
+        for point in POINTS:
+            self.define(point)
+
+    def define(self, point: Point) -> Callable[[], None]:
+        """Add a point of an extension's own; hooks that waited for it are registered.
+
+        Returns its disposer. Fire it with ``agent.hooks["name"].fire(ctx)``.
+        """
+        if point.name in self._names:
+            raise HookError(f"the event {point.name!r} exists already")
+        above = self.parent.slots.get(point.name) if self.parent else None
+        slot = SLOTS[point.kind](point, self.register, above)
+        self._hooks[point.name] = []
+        names = {point.name: (slot, None), **{a.name: (slot, a.when) for a in point.aliases}}
+        self._names.update(names)
+        setattr(self, point.name, slot)
+        for waiting in [entry for entry in self._waiting if entry[0] in names]:
+            self._waiting.remove(waiting)
+            waiting[1]()
+        return lambda: self._undefine(point, names)
+
+    def _undefine(self, point: Point, names: Iterable[str]) -> None:
+        for name in names:
+            self._names.pop(name, None)
+        self._hooks.pop(point.name, None)
+        delattr(self, point.name)
+
+    @property
+    def slots(self) -> dict[str, Slot[Any, Any]]:
+        """Every point by its canonical name."""
+        return {name: self._names[name][0] for name in self._hooks}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that an event has, aliases included."""
+        return tuple(self._names)
+
+    def __getitem__(self, event: str) -> Slot[Any, Any]:
+        return self._lookup(event)[0]
+
+    def __iter__(self) -> Any:
+        """Every hook, point by point, in the order in which they run."""
+        return (hook for slot in self.slots.values() for hook in slot.entries)
+
+    @property
+    def waiting(self) -> tuple[tuple[str, str, str], ...]:
+        """Hooks for events whose extension is not in use: event, owner, extension."""
+        return tuple((name, owner.name, ELSEWHERE[name]) for name, _, owner in self._waiting)
+
+    def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
+        try:
+            return self._names[event]
+        except KeyError:
+            raise HookError(unknown_event(event, [*self._names, *ELSEWHERE])) from None
+
+    def register(
+        self,
+        event: str,
+        fn: Callable[..., Any],
+        *,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        owner: Owner | None = None,
+    ) -> Callable[[], None]:
+        """Hang a callable at an event; returns its disposer.
+
+        ``tools`` limits it to these tools (any case). ``order`` sorts (`FIRST`, 0, `LAST`), ties
+        run as registered. ``timeout`` is in seconds of the hook's own time. ``background`` lets a
+        notice run beside the conversation. ``judge`` makes a gate hook run last, on arguments
+        that are final. Raises `HookError` for an unknown event or parameter.
+        """
+        owner = owner or self.owner or owner_of(fn)
+        options = dict(
+            tools=tools, order=order, timeout=timeout, background=background, judge=judge
+        )
+        if event in ELSEWHERE and event not in self._names:
+            return self._wait(event, fn, owner, options)
+        slot, when = self._lookup(event)
+        _check_options(slot.point, background=background, judge=judge, tools=tools)
+        hooks = self._hooks[slot.point.name]
+        for other in hooks:
+            if _same(other, fn, when):
+                return lambda: self._drop(slot, other)
+        added = Hook(
+            bind(fn, slot.point),
+            getattr(fn, "__name__", type(fn).__name__),
+            owner,
+            slot.point.name,
+            order,
+            timeout,
+            background,
+            judge,
+            None if tools is None else frozenset(name.casefold() for name in tools),
+            when,
+            fn,
+        )
+        hooks.append(added)
+        slot.put(hooks)
+        return lambda: self._drop(slot, added)
+
+    def _wait(
+        self, event: str, fn: Callable[..., Any], owner: Owner, options: dict[str, Any]
+    ) -> Callable[[], None]:
+        logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
+        disposers: list[Callable[[], None]] = []
+
+        def register() -> Callable[[], None]:
+            disposers.append(self.register(event, fn, owner=owner, **options))
+            return disposers[-1]
+
+        entry = (event, register, owner)
+        self._waiting.append(entry)
+
+        def dispose() -> None:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+            for disposer in disposers:
+                disposer()
+
+        return dispose
+
+    def _drop(self, slot: Slot[Any, Any], dropped: Hook) -> None:
+        hooks = self._hooks.get(slot.point.name, [])
+        if dropped in hooks:
+            hooks.remove(dropped)
+            slot.put(hooks)
+
+    def add(self, thing: object, owner: Owner) -> None:
+        """Register every method of an object whose name is an event or that is marked a hook."""
+        for name in dir(thing):
+            if name.startswith("__") or isinstance(inspect.getattr_static(thing, name), property):
+                continue
+            known = name in self._names or name in ELSEWHERE
+            method = getattr(thing, name, None)
+            marks: tuple[Mark, ...] = getattr(method, MARK, ())
+            for mark in marks:
+                self.register(mark.event, _callable(method), owner=owner, **mark.options)
+            if known and not marks and callable(method) and not _untouched(thing, name):
+                self.register(name, method, owner=owner)
+
+    def remove(self, owner: Owner) -> None:
+        """Take away all hooks of one owner."""
+        self._waiting[:] = [entry for entry in self._waiting if not _belongs(entry[2], owner)]
+        for name, hooks in self._hooks.items():
+            if any(_belongs(hook.owner, owner) for hook in hooks):
+                hooks[:] = [hook for hook in hooks if not _belongs(hook.owner, owner)]
+                self._names[name][0].put(hooks)
+
+
+def _belongs(one: Owner, owner: Owner) -> bool:
+    return one is owner or (one.thing is not None and one.thing is owner.thing)
+
+
+def _check_options(
+    point: Point, *, background: bool, judge: bool, tools: Iterable[str] | None
+) -> None:
+    if background and point.kind not in ("watch", "fold"):
+        raise HookError(f"{point.name} decides something: its hooks cannot run in the background")
+    if judge and point.kind != "gate":
+        raise HookError(f"{point.name} is no gate: judge=True has no meaning there")
+    if tools is not None and "call" not in point.fields:
+        raise HookError(f"{point.name} is about no tool call: tools=... has no meaning there")
+    if isinstance(tools, str):
+        raise HookError(f"tools takes several names: tools={{{tools!r}}}")
+
+
+def _same(other: Hook, fn: Any, when: Filter | None) -> bool:
+    """True for a method that is registered already, by name or by hand."""
+    return other.function == fn and (other.when is when or other.when is None)
+
+
+def _callable(method: Any) -> Callable[..., Any]:
+    if not callable(method):
+        raise HookError(f"{method!r} is marked as a hook and cannot be called")
+    return method
+
+
+def _untouched(thing: object, name: str) -> bool:
+    here = inspect.getattr_static(type(thing), name, None)
+    return here is not None and here is AgentHook.__dict__.get(name)
+
+
+def unknown_event(event: str, known: Iterable[str]) -> str:
+    """One line that says that there is no such event, and which one may be meant."""
+    near = get_close_matches(event, known, n=1) or get_close_matches(event.lower(), known, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ": see crow.core.points for all of them"
+    return f"there is no event {event!r}{hint}"
+
+
+def name_of(thing: object) -> str:
+    """The name under which a thing is known: its ``name``, or its type's in snake case.
+
+    A trailing ``Hook`` or ``Extension`` does not count: ``PersistenceHook`` is ``persistence``.
+    """
+    name = getattr(thing, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    if isinstance(thing, ModuleType):
+        return thing.__name__.rpartition(".")[2]
+    written = getattr(thing, "__name__", None) or type(thing).__name__
+    written = re.sub(r"(?<=.)(Hook|Extension)$", "", written)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", written).lower()
+
+
+def owner_of(fn: Callable[..., Any]) -> Owner:
+    """The owner of a callable that was registered by hand: the object it is a method of."""
+    thing = getattr(fn, "__self__", None)
+    if thing is None or isinstance(thing, ModuleType):
+        thing = fn
+    return Owner(name_of(thing), thing)
+
+
+def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Next | None], Any]:
+    """A callable of (context, call_next) that gives ``fn`` the arguments it names.
+
+    Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
+    """
+    sources = _sources(fn, point)
+    if sources == ["ctx"]:
+        return lambda ctx, call_next: fn(ctx)
+    if not sources:
+        return lambda ctx, call_next: fn()
+    if "call_next" not in sources and "ctx" not in sources:
+        get = attrgetter(*sources)
+        if len(sources) == 1:
+            return lambda ctx, call_next: fn(get(ctx))
+        return lambda ctx, call_next: fn(*get(ctx))
+    return lambda ctx, call_next: fn(*(_fill(source, ctx, call_next) for source in sources))
+
+
+def _fill(source: str, ctx: Any, call_next: Next | None) -> Any:
+    if source == "ctx":
+        return ctx
+    return call_next if source == "call_next" else getattr(ctx, source)
+
+
+def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise HookError(f"{fn!r} cannot be a hook: {error}") from None
+    sources: list[str] = []
+    for index, parameter in enumerate(parameters):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if parameter.default is not parameter.empty:
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
+        sources.append(_source(fn, point, parameter.name, first=index == 0))
+    return sources
+
+
+def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool) -> str:
+    if parameter == "call_next" and point.kind == "wrap":
+        return "call_next"
+    attribute = point.attribute(parameter)
+    if attribute is not None:
+        return attribute
+    if first or parameter in ("ctx", "context"):
+        return "ctx"
+    if point.kind == "wrap" and parameter == "next":
+        return "call_next"
+    offered = sorted({*point.fields, *point.other_names, *COMMON, "ctx"})
+    if point.kind == "wrap":
+        offered.append("call_next")
+    raise HookError(
+        f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}"
+    )
+
+
+def _named(fn: Callable[..., Any]) -> str:
+    return str(getattr(fn, "__qualname__", fn))

@@ -1,0 +1,245 @@
+"""The table of the moments at which hooks are called: names, kinds, fields, aliases.
+
+A moment has one canonical name and any number of aliases; another vocabulary costs rows here
+and no code. Nothing in this file runs a hook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from crow.core.events import ConfigChanged, TextDelta
+
+Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
+Plain = Literal["context", "deny", "messages", "reply", "result", "summary", "update", "go_on"]
+Filter: TypeAlias = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Another name of a point; ``when`` says for which contexts it fires."""
+
+    name: str
+    when: Filter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A moment at which hooks are called.
+
+    ``fields`` are the context's fields that a hook can name as parameters, ``changes`` the ones
+    it may change, ``plain`` what a plain answer does, ``other_names`` further parameter names.
+    """
+
+    name: str
+    kind: Kind
+    fields: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    plain: Plain | None = None
+    reverse: bool = False
+    aliases: tuple[Alias, ...] = ()
+    other_names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def attribute(self, parameter: str) -> str | None:
+        """The context's attribute that fills a parameter of this name; None where none does."""
+        if parameter in self.fields or parameter in COMMON:
+            return parameter
+        return self.other_names.get(parameter)
+
+
+COMMON = ("agent", "session", "session_id", "cwd", "state", "ui", "trace")
+TOOL = ("call", "tool", "args")
+TOOL_NAMES = {"block": "call", "tool_call": "call", "tool_name": "name", "tool_input": "args"}
+
+
+def main(ctx: Any) -> bool:
+    """True in the session that a person talks to."""
+    return ctx.session.parent is None
+
+
+def sub(ctx: Any) -> bool:
+    """True in a sub-agent's session."""
+    return ctx.session.parent is not None
+
+
+def outcome(*outcomes: str) -> Filter:
+    """A filter for tool calls that ended so."""
+    return lambda ctx: ctx.outcome in outcomes
+
+
+def is_text(ctx: Any) -> bool:
+    """True for a piece of the model's answer."""
+    return isinstance(ctx.update, TextDelta)
+
+
+def model_changed(ctx: Any) -> bool:
+    """True for the update that says that the model was switched."""
+    return isinstance(ctx.update, ConfigChanged) and "model" in ctx.update.changes
+
+
+POINTS = (
+    Point(
+        "on_session_start",
+        "fold",
+        ("source",),
+        plain="context",
+        aliases=(Alias("SessionStart", main), Alias("SubagentStart", sub)),
+    ),
+    Point(
+        "on_session_end",
+        "watch",
+        ("reason",),
+        reverse=True,
+        aliases=(Alias("SessionEnd", main),),
+    ),
+    Point(
+        "before_run",
+        "gate",
+        ("prompt", "messages"),
+        changes=("prompt",),
+        plain="context",
+        aliases=(Alias("pre_request"), Alias("UserPromptSubmit")),
+        other_names={"user_input": "prompt", "query": "prompt"},
+    ),
+    Point(
+        "before_command",
+        "gate",
+        ("command", "args"),
+        changes=("args",),
+        plain="context",
+        aliases=(Alias("UserPromptExpansion"),),
+    ),
+    Point(
+        "before_llm_request",
+        "fold",
+        ("messages", "tools", "model", "params"),
+        changes=("messages", "tools", "model", "params"),
+        plain="messages",
+    ),
+    Point("around_llm_request", "wrap", ("messages", "tools", "model", "params")),
+    Point(
+        "after_llm_response",
+        "fold",
+        ("reply", "usage", "messages"),
+        changes=("reply",),
+        plain="reply",
+        aliases=(Alias("mid_react"),),
+    ),
+    Point(
+        "before_tool",
+        "gate",
+        TOOL,
+        changes=("args",),
+        plain="deny",
+        aliases=(Alias("PreToolUse"),),
+        other_names=TOOL_NAMES,
+    ),
+    Point(
+        "on_permission",
+        "gate",
+        (*TOOL, "options", "reason"),
+        plain="deny",
+        aliases=(Alias("PermissionRequest"),),
+        other_names=TOOL_NAMES,
+    ),
+    Point("around_tool", "wrap", TOOL, other_names=TOOL_NAMES),
+    Point(
+        "after_tool",
+        "fold",
+        (*TOOL, "result", "output", "outcome", "error", "duration"),
+        changes=("result",),
+        plain="context",
+        reverse=True,
+        aliases=(
+            Alias("PostToolUse", outcome("ok", "answered")),
+            Alias("PostToolUseFailure", outcome("error")),
+            Alias("PermissionDenied", outcome("denied")),
+        ),
+        other_names={**TOOL_NAMES, "tool_response": "output"},
+    ),
+    Point("on_message", "watch", ("message",)),
+    Point(
+        "after_turn",
+        "watch",
+        ("usage", "results", "reply", "messages"),
+        reverse=True,
+        aliases=(Alias("PostToolBatch"),),
+    ),
+    Point(
+        "on_stop",
+        "continue",
+        ("reply", "count", "cap", "messages"),
+        plain="go_on",
+        aliases=(Alias("Stop", main), Alias("SubagentStop", sub)),
+    ),
+    Point("around_run", "wrap", ("prompt", "messages")),
+    Point(
+        "after_loop",
+        "fold",
+        ("reply", "stop_reason", "messages", "usage"),
+        changes=("reply",),
+        plain="reply",
+        reverse=True,
+        aliases=(Alias("post_react_loop"),),
+    ),
+    Point(
+        "after_run",
+        "watch",
+        ("reply", "stop_reason", "prompt", "messages", "usage"),
+        reverse=True,
+        aliases=(Alias("post_request"),),
+    ),
+    Point(
+        "before_compact",
+        "fold",
+        ("messages", "summary", "trigger"),
+        changes=("messages", "summary"),
+        plain="summary",
+        aliases=(Alias("PreCompact"),),
+    ),
+    Point("after_compact", "watch", ("summary", "trigger"), aliases=(Alias("PostCompact"),)),
+    Point(
+        "on_config_change",
+        "gate",
+        ("changes",),
+        changes=("changes",),
+        plain="deny",
+        aliases=(Alias("ConfigChange"), Alias("PreModelSwitch", lambda c: "model" in c.changes)),
+    ),
+    Point(
+        "on_update",
+        "fold",
+        ("update",),
+        changes=("update",),
+        plain="update",
+        aliases=(Alias("MessageDisplay", is_text), Alias("PostModelSwitch", model_changed)),
+        other_names={"event": "update"},
+    ),
+    Point(
+        "on_error",
+        "watch",
+        ("error", "where"),
+        aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
+    ),
+    Point(
+        "on_notification", "watch", ("kind", "message"), aliases=(Alias("Notification"),)
+    ),
+)
+
+# Names of Claude Code's that belong to the extension that makes them happen, which defines them.
+ELSEWHERE: Mapping[str, str] = {
+    "TaskCreated": "plan",
+    "TaskCompleted": "plan",
+    "Elicitation": "mcp",
+    "ElicitationResult": "mcp",
+    "InstructionsLoaded": "instructions",
+    "FileChanged": "file_watcher",
+    "CwdChanged": "file_watcher",
+    "DirectoryAdded": "file_watcher",
+    "WorktreeCreate": "worktrees",
+    "WorktreeRemove": "worktrees",
+    "TeammateIdle": "teams",
+    "Setup": "setup",
+}

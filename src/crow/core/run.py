@@ -1,0 +1,158 @@
+"""One prompt's way: from its arrival through the loop to the answer, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+
+from crow.core.context import CommandContext, RunContext
+from crow.core.errors import ModelError
+from crow.core.events import Notice, RunEnded, TextDelta
+from crow.core.loop import CANCELLED, react, settle
+from crow.core.messages import text_of
+from crow.core.verdicts import Answer, Ask, Deny, Ruling
+
+GRACE = 0.8
+REFUSED_BY_USER = Ruling(Deny("the user said no"))
+
+
+async def answer(ctx: RunContext) -> None:
+    """Work on a prompt until ``ctx.reply`` is what the caller gets.
+
+    Returns within a second of a cancellation, even if a hook or a tool swallows that. Holds the
+    session's lock when it returns, so that the prompts of a session follow one another.
+    """
+    ctx.supervisor = asyncio.current_task()
+    task = ctx.task = asyncio.create_task(_work(ctx))
+    if ctx.cancelled:
+        task.cancel()
+    try:
+        await _ended(ctx, task)
+    except asyncio.CancelledError:
+        ctx.cancel()
+        await _ended(ctx, task)
+        await _conclude(ctx, task)
+        raise
+    await _conclude(ctx, task)
+
+
+async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
+    """Wait for the work; once it is cancelled, no longer than the grace."""
+    cancelled = asyncio.ensure_future(ctx.cancellation.wait())
+    try:
+        await asyncio.wait({task, cancelled}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=GRACE)
+    finally:
+        cancelled.cancel()
+    ctx.abandoned = not task.done()
+
+
+async def _work(ctx: RunContext) -> None:
+    await ctx.session.lock.acquire()
+    ctx.holds_lock = True
+    ctx.check()
+    await ctx.agent.start()
+    if await accepted(ctx):
+        await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
+
+
+async def accepted(ctx: RunContext) -> bool:
+    """True where the prompt is in the history and the model is to be asked."""
+    waiting = len(ctx.session.pending)
+    ruling = await agreed(ctx, await ctx.agent.hooks.before_run.fire(ctx))
+    if not ruling.refused and ruling.answer is None:
+        ruling = await _command(ctx)
+    if ruling.refused or ctx.stopping:
+        del ctx.session.pending[waiting:]
+        await _refuse(ctx, ruling)
+        return False
+    if ruling.answer is not None:
+        await _say(ctx, str(ruling.answer.value))
+        return False
+    await ctx.store_prompt()
+    return True
+
+
+async def agreed(ctx: RunContext | CommandContext, ruling: Ruling) -> Ruling:
+    """The ruling, with a question put to the user where a hook wants one."""
+    if not isinstance(ruling.verdict, Ask):
+        return ruling
+    if await ctx.ui.confirm(ruling.verdict.reason or "Go on?"):
+        return Ruling(None, ruling.answer)
+    return REFUSED_BY_USER
+
+
+async def _command(ctx: RunContext) -> Ruling:
+    """Expand a slash command; an `Answer` where no model is to be asked."""
+    name, _, rest = text_of(ctx.prompt).removeprefix("/").partition(" ")
+    command = ctx.agent.commands.get(name)
+    if command is None or not text_of(ctx.prompt).startswith("/"):
+        return Ruling()
+    now = CommandContext(ctx, name, rest.strip())
+    ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
+    if ruling.refused or ruling.answer is not None:
+        return ruling
+    said = await command.run(now)
+    if isinstance(said, str):
+        ctx.prompt = said
+        return Ruling()
+    return Ruling(answer=said or Answer(""))
+
+
+async def _refuse(ctx: RunContext, ruling: Ruling) -> None:
+    ctx.reply.stop_reason = "refusal"
+    ctx.reply.detail = ruling.reason or (ctx.stopping.reason if ctx.stopping else "")
+    await ctx.emit(Notice(ctx.reply.detail or "the prompt was refused by a hook", "warning"))
+
+
+async def _say(ctx: RunContext, text: str) -> None:
+    """Answer in the model's place; nothing of it enters the history."""
+    ctx.reply.text = text
+    if text:
+        await ctx.emit(TextDelta(text, ctx.session.next_message_id))
+
+
+async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
+    """Leave a whole history and a reply that says how the run ended."""
+    error = _error(ctx, task)
+    for call in ctx.open:
+        await settle(call)
+    await ctx.close_calls()
+    await ctx.keep_partial()
+    if ctx.cancelled or error is not None:
+        for message in ctx.session.mend(CANCELLED if ctx.cancelled else "not run: the run failed"):
+            await ctx.tell_of(message)
+    _explain(ctx, error)
+    if error is not None:
+        await ctx.fail(error, "model" if isinstance(error, ModelError) else "loop")
+    await ctx.agent.hooks.after_loop.fire(ctx)
+    await ctx.emit(RunEnded(ctx.reply.stop_reason, ctx.reply.detail))
+
+
+def _error(ctx: RunContext, task: asyncio.Task[None]) -> BaseException | None:
+    if not task.done() or task.cancelled():
+        return None if ctx.cancelled else RuntimeError("the run was cancelled by its own code")
+    error = task.exception()
+    return None if ctx.cancelled else error
+
+
+def _explain(ctx: RunContext, error: BaseException | None) -> None:
+    reply = ctx.reply
+    if ctx.cancelled:
+        reply.stop_reason = "cancelled"
+    elif error is not None:
+        reply.stop_reason, reply.error = "error", error
+        reply.detail = str(error) or type(error).__name__
+    elif ctx.stopping is not None and reply.stop_reason != "refusal":
+        reply.stop_reason = ctx.stopping.stop_reason
+        by = f"stopped by {ctx.stopping.by}" if ctx.stopping.by else "stopped by a hook"
+        reply.detail = f"{by}: {ctx.stopping.reason}" if ctx.stopping.reason else by
+
+
+async def follow_up(ctx: RunContext) -> None:
+    """What comes after the answer was returned; then the next prompt's turn."""
+    try:
+        await ctx.agent.hooks.after_run.fire(ctx)
+    finally:
+        if ctx.holds_lock:
+            ctx.session.lock.release()

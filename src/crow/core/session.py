@@ -1,0 +1,216 @@
+"""One conversation, in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+
+from crow.core.messages import Message, Usage, add_usage, is_prompt, text_of, tool_answer
+from crow.core.ports import Client, Nobody, Tool
+from crow.core.trace import Trace
+
+if TYPE_CHECKING:
+    from crow.core.context import RunContext
+
+INTERRUPTED = "interrupted, outcome unknown"
+
+
+class TokenCount(TypedDict):
+    """How full the model's window is, anchored on what the provider reported.
+
+    ``total_tokens`` is what the next request will have, about: the reported tokens plus a
+    quarter of the characters since. ``fraction`` of the window is None where that is unknown.
+    """
+
+    total_tokens: int
+    input_tokens: int
+    cached_tokens: int
+    context_window: int | None
+    fraction: float | None
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One conversation: its history, its directory, and who is at the other end.
+
+    ``messages`` is the history of the current ``segment``: append only, and no message is changed
+    in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
+    stored. ``options`` are settings of this session beside ``model`` and ``mode``.
+    ``parent`` is set for a sub-agent's.
+    """
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    cwd: str = "."
+    directories: tuple[str, ...] = ()
+    messages: list[Message] = field(default_factory=list[Message])
+    state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    cache: dict[str, Any] = field(default_factory=dict[str, Any])
+    client: Client = field(default_factory=Nobody)
+    parent: Session | None = None
+    agent_type: str = ""
+    title: str = ""
+    model: str | None = None
+    mode: str = "default"
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    segment: int = 0
+    usage: Usage = field(default_factory=Usage)
+    store: Store | None = None
+    trace: Trace = field(default_factory=Trace)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    runs: list[RunContext] = field(default_factory=list["RunContext"])
+    pending: list[Message] = field(default_factory=list[Message])
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    closed: bool = False
+    _anchor: tuple[int, Usage] = (0, Usage())
+
+    @property
+    def busy(self) -> bool:
+        """True while a prompt is being worked on or waits."""
+        return bool(self.runs)
+
+    @property
+    def next_message_id(self) -> str:
+        """The id of the message that is appended next; the same again after a reload."""
+        return f"{self.id}.{self.segment}.{len(self.messages)}"
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The directory and the additional ones."""
+        return (self.cwd, *self.directories)
+
+    def latest_prompt(self) -> str:
+        """Text of the last message that a person sent; empty where there is none."""
+        for message in reversed(self.messages):
+            if is_prompt(message):
+                return text_of(message.get("content"))
+        return ""
+
+    def mend(self, why: str = INTERRUPTED) -> list[Message]:
+        """Answer every tool call that has no answer, so that the history is whole.
+
+        Answers are put where they belong, behind their call; answers to no call are dropped.
+        Returns the messages that were added.
+        """
+        added: list[Message] = []
+        whole: list[Message] = []
+        open_ids: list[str] = []
+        for message in [*self.messages, None]:
+            if message is not None and message["role"] == "tool":
+                call_id = message.get("tool_call_id", "")
+                if call_id in open_ids:
+                    open_ids.remove(call_id)
+                    whole.append(message)
+                continue
+            closing = [tool_answer(call_id, why) for call_id in open_ids]
+            added += closing
+            whole += closing
+            open_ids = []
+            if message is not None:
+                whole.append(message)
+                open_ids = [call["id"] for call in message.get("tool_calls", ())]
+        if added or len(whole) != len(self.messages):
+            self.messages[:] = whole
+        return added
+
+    def unanswered(self) -> list[str]:
+        """Ids of the tool calls at the end of the history that have no answer yet."""
+        answered: set[str] = set()
+        for message in reversed(self.messages):
+            if message["role"] != "tool":
+                calls = message.get("tool_calls", ())
+                return [call["id"] for call in calls if call["id"] not in answered]
+            answered.add(message.get("tool_call_id", ""))
+        return []
+
+    def restart(self, messages: Sequence[Message] | None = None) -> None:
+        """Begin a new segment of history under the same id.
+
+        Without ``messages`` it begins with the prompt that is being answered.
+        """
+        if messages is None:
+            messages = [m for m in reversed(self.messages) if is_prompt(m)][:1]
+        self.segment += 1
+        self.messages = list(messages)
+        self._anchor = (0, Usage())
+        if not any(run.open for run in self.runs):
+            self.mend()
+
+    def report(self, usage: Usage | None) -> None:
+        """Count what a provider reported for the history as it is now."""
+        if usage:
+            self.usage = add_usage(self.usage, usage)
+            self._anchor = (len(self.messages), usage)
+
+    def tokens(self, context_window: int | None = None) -> TokenCount:
+        """How many tokens the next request will have, about."""
+        length, usage = self._anchor
+        new = sum(map(weight, self.messages[length:]))
+        total = usage.get("total_tokens", 0) + new // 4
+        return {
+            "total_tokens": total,
+            "input_tokens": usage.get("input_tokens", 0),
+            "cached_tokens": usage.get("cached_tokens", 0),
+            "context_window": context_window,
+            "fraction": total / context_window if context_window else None,
+        }
+
+    def save(self) -> bool:
+        """Hand what is new to the store; False where no store is in use."""
+        if self.store is None:
+            return False
+        self.store.save(self)
+        return True
+
+    def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
+        """Run something beside the conversation; it ends with the session."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
+
+
+def weight(message: Message) -> int:
+    """Characters of a message that a model reads."""
+    calls: Iterable[Any] = message.get("tool_calls", ())
+    written = sum(len(c["function"]["name"]) + len(c["function"]["arguments"]) for c in calls)
+    return len(text_of(message.get("content"))) + written
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """A stored session, as a list shows it. ``updated`` is ISO 8601, UTC."""
+
+    id: str
+    cwd: str
+    title: str
+    updated: str
+    messages: int
+
+
+class Store(Protocol):
+    """Where sessions outlive their process."""
+
+    def save(self, session: Session) -> None:
+        """Write what is not written yet."""
+        ...
+
+    async def load(self, session_id: str) -> Session:
+        """A stored session with a whole history, mended where it was interrupted.
+
+        Raises `SessionError` where there is none of that id, or another process has it open.
+        """
+        ...
+
+    async def sessions(
+        self, *, cwd: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[SessionInfo], str | None]:
+        """Stored sessions, the last used first, and the cursor of the next page."""
+        ...
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session for good; False where there is none of that id."""
+        ...

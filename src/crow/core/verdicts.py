@@ -1,0 +1,112 @@
+"""What a hook can answer besides a plain value, and how several answers become one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Let it pass without asking. Never beats a deny or ask rule of the settings."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Let the user decide.
+
+    ``rule`` names the settings rule that wants the question: no hook's `Allow` answers it.
+    ``default`` marks a question that is asked only because nothing said otherwise: any `Allow`
+    answers it. ``answered`` is called with the id of the option that the user chose.
+    """
+
+    reason: str = ""
+    rule: str | None = None
+    default: bool = False
+    options: Sequence[Option] = (ALLOW_ONCE, REJECT_ONCE)
+    answered: Callable[[str], Awaitable[None] | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Do not do it; ``reason`` goes to the model (or to the user, where no model asked)."""
+
+    reason: str = ""
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Do not do it, and end the run."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Do not end yet: go on with this message."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Stands in for the guarded operation: a cached read, a synthetic reply."""
+
+    value: Any
+
+
+Verdict: TypeAlias = Allow | Ask | Deny | Stop | Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What all hooks of a gate decided together: the strictest verdict, and an answer if given."""
+
+    verdict: Allow | Ask | Deny | Stop | None = None
+    answer: Answer | None = None
+
+    @property
+    def refused(self) -> bool:
+        """True where the operation must not happen."""
+        return isinstance(self.verdict, Deny | Stop)
+
+    @property
+    def reason(self) -> str:
+        """Why, in the words of whoever was strictest."""
+        return self.verdict.reason if self.verdict else ""
+
+    def joined(self, verdict: Verdict) -> Ruling:
+        """This ruling and one more verdict: the stricter stands, the first of equals."""
+        if isinstance(verdict, Answer):
+            return Ruling(self.verdict, self.answer or verdict)
+        if strictness(verdict) > strictness(self.verdict):
+            return Ruling(verdict, self.answer)
+        return self
+
+
+NO_RULING = Ruling()
+
+
+def strictness(verdict: Verdict | None) -> int:
+    """The order in which verdicts beat each other."""
+    match verdict:
+        case Ask(default=True):
+            return 1
+        case Allow():
+            return 2
+        case Ask(rule=None):
+            return 3
+        case Ask():
+            return 4
+        case Deny():
+            return 5
+        case Stop():
+            return 6
+        case _:
+            return 0

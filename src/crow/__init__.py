@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crow.acp import run_agent
     from crow.core.agent import Agent
+    from crow.core.agent_hook import AgentHook
     from crow.core.context import Context, Reply, ToolContext
-    from crow.core.hooks import FIRST, LAST, AgentHook, hook
+    from crow.core.hooks import FIRST, LAST, hook
     from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop, Verdict
     from crow.tools import tool
 
-__version__ = "0.1.0"
+from crow._version import __version__ as __version__
 
 __all__ = [
     "FIRST",
@@ -45,7 +46,7 @@ _HOMES = {
     "ToolContext": "crow.core.context",
     "FIRST": "crow.core.hooks",
     "LAST": "crow.core.hooks",
-    "AgentHook": "crow.core.hooks",
+    "AgentHook": "crow.core.agent_hook",
     "hook": "crow.core.hooks",
     "Allow": "crow.core.verdicts",
     "Answer": "crow.core.verdicts",

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
-from crow.core.context import ConfigContext, Context, NotificationContext, Reply, RunContext
-from crow.core.context import SessionContext
+from crow.core.context import (
+    ConfigContext,
+    NotificationContext,
+    Reply,
+    RunContext,
+    SessionContext,
+)
 from crow.core.errors import CrowError, ExtensionError, HookError, ModelError, SessionError
-from crow.core.events import CommandsChanged, ConfigChanged
+from crow.core.events import ConfigChanged
 from crow.core.hooks import MARK, Hooks, Owner, name_of, unknown_event
+from crow.core.installed import Found, attempt, entry_points, make, source_of
 from crow.core.lifespan import Lifespan
 from crow.core.messages import Content, ToolSpec, user
 from crow.core.ports import LLM, Client, Nobody, Tool
 from crow.core.run import agreed, answer, follow_up
 from crow.core.session import Session, Store
-from crow.core.verdicts import Ask
-
-GROUP = "crow.extensions"
-T = TypeVar("T")
 
 
 class Defaults:
@@ -39,16 +39,6 @@ class Defaults:
     def tools(self) -> Iterable[Tool]:
         """The tools that an agent is born with."""
         return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An extension that was looked for: where it came from, and the error if it is broken."""
-
-    name: str
-    source: str
-    error: str | None = None
-    disabled: bool = False
 
 
 class Agent:
@@ -158,12 +148,11 @@ class Agent:
         source: str = "code",
         **options: Any,
     ) -> Any:
-        """Hang an extension on the agent: an object, a class (made with ``options``), a module or
-        a function; returns it.
+        """Hang an extension on the agent; returns it.
 
-        Calls its ``init_agent(agent)`` if it has one, then registers its methods that are named
-        like events. What fails half-way leaves nothing behind. Raises `ExtensionError` or
-        `HookError`.
+        It is an object, a class (made with ``options``), a module or a function. Calls its
+        ``init_agent(agent)`` if it has one, then registers its methods that are named like
+        events. What fails half-way leaves nothing behind. Raises `ExtensionError` or `HookError`.
         """
         if inspect.isclass(thing):
             thing = make(thing, name or name_of(thing), options)
@@ -195,8 +184,9 @@ class Agent:
             owner.name = known_as[0]
         else:
             self.extensions[owner.name] = thing
-        if hasattr(thing, "lifespan"):
-            self._lifespans[owner.name] = Lifespan(owner.name, thing.lifespan, self)
+        lifespan = getattr(thing, "lifespan", None)
+        if lifespan is not None:
+            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self)
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
         for mark in getattr(function, MARK, ()):
@@ -218,7 +208,7 @@ class Agent:
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
 
-        What its ``lifespan`` holds is released by `close`, or at once by ``await agent.stop(name)``.
+        What its ``lifespan`` holds is released by `close`, or now by ``await agent.stop(name)``.
         """
         if name not in self.extensions:
             near = get_close_matches(name, self.extensions, n=1)
@@ -250,24 +240,12 @@ class Agent:
 
         By name, each by itself: a broken one is named in the result and stops nobody.
         """
-        points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda p: p.name)
-        off, trust = set(disabled), set(trusted)
-        for point in points:
-            source = point.dist.name if point.dist else point.value
-            error = None
-            if point.name not in off:
-                error = self._try(point, point.name in trust, dict((options or {}).get(point.name, {})))
-            self.found.append(Found(point.name, source, error, point.name in off))
+        for point in entry_points():
+            off = point.name in set(disabled)
+            chosen = dict((options or {}).get(point.name, {}))
+            error = None if off else attempt(self.use, point, point.name in set(trusted), chosen)
+            self.found.append(Found(point.name, source_of(point), error, off))
         return self.found
-
-    def _try(
-        self, point: importlib.metadata.EntryPoint, trusted: bool, options: dict[str, Any]
-    ) -> str | None:
-        try:
-            self.use(point.load(), name=point.name, trusted=trusted, source=point.value, **options)
-        except Exception as error:  # noqa: BLE001 - a broken package must not stop the others
-            return " ".join(f"{type(error).__name__}: {error}".split())
-        return None
 
     def child(
         self,
@@ -464,28 +442,3 @@ def spec_of(tool: Tool) -> ToolSpec:
     """What a model is told of a tool."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}  # type: ignore[typeddict-item]
-
-
-def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
-    """An extension from its class and its options, which must fit the constructor."""
-    try:
-        parameters = inspect.signature(cls).parameters
-    except (TypeError, ValueError):
-        return cls()
-    named = [key for key, p in parameters.items() if key != "agent" and p.kind is not p.VAR_KEYWORD]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    for option in options:
-        if option not in named and not open_ended:
-            near = get_close_matches(option, named, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(named) or 'none'}"
-            raise ExtensionError(f"the extension {name} has no option {option!r}{hint}")
-    missing = [
-        key
-        for key, p in parameters.items()
-        if p.default is p.empty
-        and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        and key not in options
-    ]
-    if missing:
-        raise ExtensionError(f"the extension {name} needs the option {missing[0]!r}")
-    return cls(**options)

@@ -122,10 +122,10 @@ def mismatch(schema: dict[str, Any], args: dict[str, Any]) -> str | None:
     return None
 
 
-def fits(schema: Any, value: Any) -> bool:
+def fits(schema: dict[str, Any] | bool, value: Any) -> bool:
     """True where a value has the plain type that a schema names, or the schema names none."""
-    named = schema.get("type") if isinstance(schema, dict) else None
-    names = [named] if isinstance(named, str) else named or []
+    named: Any = schema.get("type") if isinstance(schema, dict) else None
+    names: list[str] = [named] if isinstance(named, str) else named or []
     if isinstance(value, bool):
         return not names or "boolean" in names
     return not names or any(isinstance(value, TYPES.get(name, object)) for name in names)

@@ -34,7 +34,9 @@ class Catalog(Mapping[str, T], Generic[T]):
     ) -> Callable[[], None]:
         """Put a thing in; returns its disposer. Raises `ExtensionError` where the name is taken."""
         if name in self._things and not replace:
-            raise ExtensionError(f"there is a {self.noun} {name!r} already (replace=True to hide it)")
+            raise ExtensionError(
+                f"there is a {self.noun} {name!r} already (replace=True to hide it)"
+            )
         entry = (name, thing, owner)
         self._entries.append(entry)
         self._rebuild()

@@ -1,25 +1,22 @@
-"""One request, and what a hook can reach from it.
+"""One request: the prompt, the turns that answer it, the tool calls of a turn.
 
-A context never goes stale: it resolves through the session whenever it is used.
+The contexts that the loop works with, and the ones of the moments around it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult, mismatch
 from crow.core.errors import CrowError
 from crow.core.events import (
-    Event,
-    Notice,
-    Severity,
     StopReason,
     TextDelta,
+    ToolEnded,
     ToolProgress,
     UsageReported,
     UserMessage,
@@ -32,36 +29,48 @@ from crow.core.messages import (
     add_usage,
     context_block,
     is_prompt,
-    text_of,
     tool_answer,
     user,
 )
-from crow.core.ports import Client, Completion, Delta, Option, Question, Request, Tool
-from crow.core.session import Session, TokenCount
-from crow.core.trace import Trace
-from crow.core.verdicts import Ruling, Stop
+from crow.core.ports import Completion, Delta, Option, Request, Tool
+from crow.core.reach import (
+    UI,
+    CompactContext,
+    Context,
+    ErrorContext,
+    MessageContext,
+    Stopping,
+    UpdateContext,
+    waiting,
+)
+from crow.core.session import Session
+from crow.core.verdicts import Continue, Ruling, Stop
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
 
-Choice = TypeVar("Choice", bound=str)
+__all__ = [
+    "UI",
+    "CommandContext",
+    "CompactContext",
+    "ConfigContext",
+    "Context",
+    "ErrorContext",
+    "MessageContext",
+    "NotificationContext",
+    "Reply",
+    "RunContext",
+    "SessionContext",
+    "Stopping",
+    "ToolContext",
+    "TurnContext",
+    "UpdateContext",
+    "waiting",
+]
+
+NOT_RUN = "not run: the run was stopped before"
+CANCELLED = "cancelled by the user"
 FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "refusal"}
-
-
-class Clock(Protocol):
-    """A running hook's time, which stands still while it waits for the user."""
-
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """Why a run is to end, and who wanted it."""
-
-    reason: str
-    by: str
-    stop_reason: StopReason
 
 
 @dataclass(slots=True)
@@ -79,229 +88,6 @@ class Reply:
     session: Session
     detail: str = ""
     error: BaseException | None = None
-
-
-class Context:
-    """What every hook can reach: agent, session, its own state, the user."""
-
-    __slots__ = ("agent", "clock", "owner", "run", "session")
-
-    def __init__(self, agent: Agent, session: Session, run: RunContext | None = None) -> None:
-        self.agent = agent
-        self.session = session
-        self.run = run
-        self.owner = ""
-        self.clock: Clock | None = None
-
-    @property
-    def session_id(self) -> str:
-        """The session's id."""
-        return self.session.id
-
-    @property
-    def cwd(self) -> str:
-        """The session's directory, absolute."""
-        return self.session.cwd
-
-    @property
-    def roots(self) -> tuple[str, ...]:
-        """The session's directory and its additional ones, absolute."""
-        return self.session.roots
-
-    @property
-    def client(self) -> Client:
-        """Whoever is at the other end."""
-        return self.session.client
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The running extension's own JSON in this session, stored with it."""
-        return self.session.state.setdefault(self.owner, {})
-
-    @property
-    def cache(self) -> dict[str, Any]:
-        """The session's memory that is not stored."""
-        return self.session.cache
-
-    @property
-    def trace(self) -> Trace:
-        """What the hooks of this session did."""
-        return self.session.trace
-
-    @property
-    def ui(self) -> UI:
-        """Questions and notices to the user."""
-        return UI(self)
-
-    async def emit(self, event: Event) -> None:
-        """Tell the client, unless an ``on_update`` hook objects."""
-        self._hold_back_a_ghost()
-        point = self.agent.hooks.on_update
-        if point.entries:
-            update = UpdateContext(self.agent, self.session, self.run, event)
-            if await point.fire(update):
-                return
-            event = update.update
-        await self.session.client.update(self.session.id, event)
-
-    async def append(self, message: Message) -> None:
-        """Put a message at the end of the history."""
-        self._hold_back_a_ghost()
-        self.session.messages.append(message)
-        await self.tell_of(message)
-
-    async def tell_of(self, message: Message) -> None:
-        """Fire ``on_message``."""
-        point = self.agent.hooks.on_message
-        if point.entries:
-            await point.fire(MessageContext(self.agent, self.session, self.run, message))
-
-    def _hold_back_a_ghost(self) -> None:
-        """Let code that ignored its cancellation do nothing more to the conversation."""
-        run = self.run
-        if run is not None and run.abandoned and asyncio.current_task() is not run.supervisor:
-            raise asyncio.CancelledError
-
-    async def deliver(self) -> None:
-        """Put injected context at the end of the history; only where that is whole."""
-        pending = self.session.pending
-        while pending:
-            await self.append(pending.pop(0))
-
-    async def get_latest_user_message(self) -> str:
-        """Text of the last prompt; in ``before_run`` the one that is not stored yet."""
-        if self.run is not None and not self.run.stored:
-            return text_of(self.run.prompt)
-        return self.session.latest_prompt()
-
-    async def get_messages(self) -> list[Message]:
-        """A copy of the history."""
-        return copy.deepcopy(self.session.messages)
-
-    async def inject_context(self, text: str) -> None:
-        """Put a marked block at the tail of the conversation, at its next whole seam.
-
-        In ``before_run`` that is right behind the prompt, and nowhere if the prompt is refused.
-        """
-        self.session.pending.append(context_block(text, self.owner or "crow"))
-
-    async def get_token_count(self) -> TokenCount:
-        """How full the window is, anchored on what the provider reported."""
-        return self.session.tokens(self.agent.llm.context_window)
-
-    def stop(self, reason: str = "", *, stop_reason: StopReason = "hook_stopped") -> None:
-        """End the run gracefully: calls that did not run are answered "not run"."""
-        if self.run is not None:
-            self.run.stopping = Stopping(reason, self.owner, stop_reason)
-
-    async def stop_current_turn(self) -> None:
-        """Let nothing more happen in this run after the current event."""
-        self.stop()
-
-    async def continue_with_current_session(self) -> None:
-        """Take a stop back."""
-        if self.run is not None:
-            self.run.stopping = None
-
-    async def restart_with_new_session(self, messages: Sequence[Message] | None = None) -> str:
-        """Begin a new segment of history under the same session id, which is returned.
-
-        Without ``messages`` it begins with the prompt that is being answered. The old segment
-        stays in the store.
-        """
-        self.session.restart(messages)
-        await self._replaced("", "restart")
-        return self.session.id
-
-    async def compact(
-        self, messages: Sequence[Message], summary: str, trigger: str = "manual"
-    ) -> bool:
-        """Replace the history by a summary and the messages that are kept.
-
-        Fires ``before_compact`` and ``after_compact``; False where a hook objected.
-        """
-        ctx = CompactContext(self.agent, self.session, self.run, list(messages), summary, trigger)
-        if await self.agent.hooks.before_compact.fire(ctx):
-            return False
-        head = [context_block(ctx.summary, "summary")] if ctx.summary else []
-        self.session.restart([*head, *ctx.messages])
-        await self._replaced(ctx.summary, trigger)
-        return True
-
-    async def _replaced(self, summary: str, trigger: str) -> None:
-        ctx = CompactContext(
-            self.agent, self.session, self.run, self.session.messages, summary, trigger
-        )
-        if isinstance(self, TurnContext):
-            self.request.messages = list(self.session.messages)
-        await self.agent.hooks.after_compact.fire(ctx)
-
-    async def fail(self, error: BaseException, where: str) -> None:
-        """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
-        point = self.agent.hooks.on_error
-        if point.entries:
-            await point.fire(ErrorContext(self.agent, self.session, self.run, error, where))
-
-
-class UI:
-    """The user, as a hook can ask. The hook's clock stands still meanwhile."""
-
-    __slots__ = ("_ctx",)
-
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
-
-    async def confirm(self, text: str, *, default: bool = False) -> bool:
-        """A yes or no."""
-        return bool(await self._ask(Question(text, "confirm", default=default)))
-
-    async def select(
-        self, text: str, choices: Sequence[Choice], *, default: Choice | None = None
-    ) -> Choice | None:
-        """One of several; the default where nobody can answer."""
-        return await self._ask(Question(text, "select", tuple(choices), default))
-
-    async def ask(self, text: str, *, default: str = "") -> str:
-        """A line of text."""
-        return str(await self._ask(Question(text, "text", default=default)))
-
-    async def notify(self, text: str, *, severity: Severity = "info") -> None:
-        """Tell the user something; never part of the conversation."""
-        await self._ctx.emit(Notice(text, severity, self._ctx.owner))
-
-    async def _ask(self, question: Question) -> Any:
-        with waiting(self._ctx):
-            return await self._ctx.client.ask(self._ctx.session.id, question)
-
-
-@contextmanager
-def waiting(ctx: Context) -> Iterator[None]:
-    """Stop the running hook's clock."""
-    clock = ctx.clock
-    if clock is not None:
-        clock.pause()
-    try:
-        yield
-    finally:
-        if clock is not None:
-            clock.resume()
-
-
-class SessionContext(Context):
-    """A session begins or ends.
-
-    ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
-    ends: ``closed``, ``replaced`` or ``exit``.
-    """
-
-    __slots__ = ("reason", "source")
-
-    def __init__(
-        self, agent: Agent, session: Session, *, source: str = "", reason: str = ""
-    ) -> None:
-        super().__init__(agent, session)
-        self.source = source
-        self.reason = reason
 
 
 class RunContext(Context):
@@ -392,6 +178,12 @@ class RunContext(Context):
             self, Request(messages, tools, session.model, params, session.id, message_id)
         )
 
+    async def keep_going(self, more: Continue) -> None:
+        """Count that a hook wants more, and tell the model what."""
+        self.count += 1
+        self.count_in_row += 1
+        await self.append(context_block(more.message, "on_stop"))
+
     @property
     def steered(self) -> bool:
         """True where the user said something while the run was on."""
@@ -407,6 +199,7 @@ class RunContext(Context):
         """Put the results of the open calls into the history, in source order."""
         unanswered = set(self.session.unanswered())
         opened, self.open = self.open, []
+        self.count_in_row = 0 if opened else self.count_in_row
         for call in opened:
             if call.call.id in unanswered and call.result is not None:
                 await self.append(tool_answer(call.call.id, call.result.content))
@@ -487,6 +280,10 @@ class TurnContext(Context):
         """Tokens of this request, where the provider said."""
         return self.reply.usage
 
+    async def _replaced(self, summary: str, trigger: str) -> None:
+        self.request.messages = list(self.session.messages)
+        await super()._replaced(summary, trigger)
+
     async def show(self, delta: Delta) -> None:
         """Tell the client what the model is saying."""
         if type(delta) is TextDelta:
@@ -566,8 +363,7 @@ class ToolContext(Context):
     @property
     def title(self) -> str:
         """The call in a line that a person reads."""
-        title = getattr(self.tool, "title", None)
-        return str(title(self.args)) if callable(title) else self.call.name
+        return str(self._ask_tool("title", self.args) or self.call.name)
 
     @property
     def kind(self) -> ToolKind:
@@ -577,8 +373,14 @@ class ToolContext(Context):
     @property
     def locations(self) -> tuple[Location, ...]:
         """The files that the call is about."""
-        locations = getattr(self.tool, "locations", None)
-        return tuple(locations(self.args, self.cwd)) if callable(locations) else ()
+        return tuple(self._ask_tool("locations", self.args, self.cwd) or ())
+
+    def _ask_tool(self, member: str, *arguments: Any) -> Any:
+        """What an optional member of the tool answers; None without it, or for odd arguments."""
+        try:
+            return getattr(self.tool, member)(*arguments)
+        except Exception:  # noqa: BLE001 - the model may have sent anything
+            return None
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Show output of the call while it runs."""
@@ -592,8 +394,8 @@ class ToolContext(Context):
             names = ", ".join(sorted(self.agent.tools_of(self.session)))
             text = f"there is no tool {self.call.name!r}; there are: {names}"
             self.conclude("error", ToolResult.failure(text))
-        elif (prepare := getattr(self.tool, "prepare", None)) is not None:
-            self.args = prepare(self.args, self.cwd)
+        else:
+            self.args = self._ask_tool("prepare", self.args, self.cwd) or self.args
         return self.result is None
 
     def check(self) -> bool:
@@ -622,6 +424,11 @@ class ToolContext(Context):
         self.owner, self.clock = self.call.name, None
         try:
             return ToolResult.of(await self.tool.run(self.args, self))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self.run.cancelled or (task is not None and task.cancelling()):
+                raise
+            raise RuntimeError("the tool was cancelled by its own code") from None
         finally:
             self.owner, self.clock = owner, clock
 
@@ -637,23 +444,38 @@ class ToolContext(Context):
         self.conclude("error", ToolResult.failure(named))
         await self.fail(error, "tool")
 
-    def conclude(self, outcome: Outcome, result: ToolResult | str) -> None:
+    def conclude(self, outcome: Outcome, result: ToolResult | str) -> ToolResult:
         """Give the call its outcome; the first one stands."""
         if self.result is None:
             self.outcome = outcome
             self.result = ToolResult.of(result)
+        return self.result
+
+    async def settle(self) -> None:
+        """Say what came of the call, exactly once; one without a result was cancelled."""
+        if not self.settled:
+            self.settled = True
+            self.conclude("cancelled", CANCELLED if self.run.cancelled else NOT_RUN)
+            await self.agent.hooks.after_tool.fire(self)
+            result = self.conclude("cancelled", NOT_RUN)
+            await self.emit(ToolEnded(self.call, self.outcome, result, self.duration))
 
 
-class MessageContext(Context):
-    """A message was appended to the history."""
+class SessionContext(Context):
+    """A session begins or ends.
 
-    __slots__ = ("message",)
+    ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
+    ends: ``closed``, ``replaced`` or ``exit``.
+    """
+
+    __slots__ = ("reason", "source")
 
     def __init__(
-        self, agent: Agent, session: Session, run: RunContext | None, message: Message
+        self, agent: Agent, session: Session, *, source: str = "", reason: str = ""
     ) -> None:
-        super().__init__(agent, session, run)
-        self.message = message
+        super().__init__(agent, session)
+        self.source = source
+        self.reason = reason
 
 
 class CommandContext(Context):
@@ -667,29 +489,6 @@ class CommandContext(Context):
         self.args = args
 
 
-class CompactContext(Context):
-    """The history is replaced by ``summary`` and ``messages``, the ones that are kept whole.
-
-    ``trigger`` is ``auto``, ``manual``, ``overflow`` or ``restart``.
-    """
-
-    __slots__ = ("messages", "summary", "trigger")
-
-    def __init__(
-        self,
-        agent: Agent,
-        session: Session,
-        run: RunContext | None,
-        messages: list[Message],
-        summary: str,
-        trigger: str,
-    ) -> None:
-        super().__init__(agent, session, run)
-        self.messages = messages
-        self.summary = summary
-        self.trigger = trigger
-
-
 class ConfigContext(Context):
     """Model, mode or options are about to change; ``changes`` maps names to new values."""
 
@@ -698,36 +497,6 @@ class ConfigContext(Context):
     def __init__(self, agent: Agent, session: Session, changes: dict[str, Any]) -> None:
         super().__init__(agent, session)
         self.changes = changes
-
-
-class UpdateContext(Context):
-    """An event on its way to the client."""
-
-    __slots__ = ("update",)
-
-    def __init__(
-        self, agent: Agent, session: Session, run: RunContext | None, update: Event
-    ) -> None:
-        super().__init__(agent, session, run)
-        self.update = update
-
-
-class ErrorContext(Context):
-    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
-
-    __slots__ = ("error", "where")
-
-    def __init__(
-        self,
-        agent: Agent,
-        session: Session,
-        run: RunContext | None,
-        error: BaseException,
-        where: str,
-    ) -> None:
-        super().__init__(agent, session, run)
-        self.error = error
-        self.where = where
 
 
 class NotificationContext(Context):

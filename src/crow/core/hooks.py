@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from operator import attrgetter
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
+from crow.core.agent_hook import AgentHook
+from crow.core.binding import bind
 from crow.core.calls import ToolResult
 from crow.core.context import (
     CommandContext,
@@ -30,10 +31,11 @@ from crow.core.context import (
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.kinds import Fold, Gate, Hook, Next, Ongoing, Slot, Watch, Wrap
+from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch, Wrap
 from crow.core.messages import Message
-from crow.core.points import COMMON, ELSEWHERE, POINTS, Filter, Point
+from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
+from crow.core.running import Hook
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
 
@@ -73,84 +75,6 @@ class Mark:
 
     event: str
     options: Mapping[str, Any]
-
-
-class AgentHook:
-    """All events by name, for completion in editors. Optional: any object's methods are hooks.
-
-    A method that is not overridden is not registered. A hook names the arguments it wants, or
-    takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
-    ctx)``. See `crow.core.points` for what each event offers.
-    """
-
-    def on_session_start(self, *args: Any, **kwargs: Any) -> Any:
-        """A session begins (``session, source``). Text becomes context."""
-
-    def on_session_end(self, *args: Any, **kwargs: Any) -> Any:
-        """A session ends (``session, reason``)."""
-
-    def before_run(self, *args: Any, **kwargs: Any) -> Any:
-        """A prompt arrived (``session, prompt`` or ``user_input``). Text becomes context."""
-
-    def before_command(self, *args: Any, **kwargs: Any) -> Any:
-        """A slash command was recognised (``command, args``)."""
-
-    def before_llm_request(self, *args: Any, **kwargs: Any) -> Any:
-        """Before each request (``session, messages, tools, model, params``); the messages."""
-
-    def around_llm_request(self, *args: Any, **kwargs: Any) -> Any:
-        """Around each request (``messages, call_next``); returns the reply."""
-
-    def after_llm_response(self, *args: Any, **kwargs: Any) -> Any:
-        """The reply is complete, no tool has run (``reply, usage``)."""
-
-    def before_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Before each call (``call, tool, args``). Text denies it, a verdict decides."""
-
-    def on_permission(self, *args: Any, **kwargs: Any) -> Any:
-        """The user is about to be asked (``call, args, options``)."""
-
-    def around_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Around each execution (``call, args, call_next``); returns the result."""
-
-    def after_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Once per call (``call, args, result, outcome, error, duration``)."""
-
-    def on_message(self, *args: Any, **kwargs: Any) -> Any:
-        """A message was appended to the history (``session, message``)."""
-
-    def after_turn(self, *args: Any, **kwargs: Any) -> Any:
-        """Reply and results are in the history (``session, usage, results``)."""
-
-    def on_stop(self, *args: Any, **kwargs: Any) -> Any:
-        """The loop is about to end (``reply, count, cap``). Text or `Continue` goes on."""
-
-    def around_run(self, *args: Any, **kwargs: Any) -> Any:
-        """Around the loop (``call_next``)."""
-
-    def after_loop(self, *args: Any, **kwargs: Any) -> Any:
-        """The loop ended (``reply, stop_reason``); the answer is not returned yet."""
-
-    def after_run(self, *args: Any, **kwargs: Any) -> Any:
-        """The answer was returned (``reply, stop_reason``)."""
-
-    def before_compact(self, *args: Any, **kwargs: Any) -> Any:
-        """The history is about to be replaced (``messages, summary, trigger``)."""
-
-    def after_compact(self, *args: Any, **kwargs: Any) -> Any:
-        """The history was replaced (``session, summary``)."""
-
-    def on_config_change(self, *args: Any, **kwargs: Any) -> Any:
-        """Model, mode or an option is about to change (``changes``). Text denies it."""
-
-    def on_update(self, *args: Any, **kwargs: Any) -> Any:
-        """An event is on its way to the client (``update``)."""
-
-    def on_error(self, *args: Any, **kwargs: Any) -> Any:
-        """Something failed (``error, where``)."""
-
-    def on_notification(self, *args: Any, **kwargs: Any) -> Any:
-        """The user's attention is wanted (``kind, message``)."""
 
 
 def hook(event: str, **options: Any) -> Callable[[F], F]:
@@ -276,9 +200,13 @@ class Hooks:
         that are final. Raises `HookError` for an unknown event or parameter.
         """
         owner = owner or self.owner or owner_of(fn)
-        options = dict(
-            tools=tools, order=order, timeout=timeout, background=background, judge=judge
-        )
+        options = {
+            "tools": tools,
+            "order": order,
+            "timeout": timeout,
+            "background": background,
+            "judge": judge,
+        }
         if event in ELSEWHERE and event not in self._names:
             return self._wait(event, fn, owner, options)
         slot, when = self._lookup(event)
@@ -414,66 +342,3 @@ def owner_of(fn: Callable[..., Any]) -> Owner:
     if thing is None or isinstance(thing, ModuleType):
         thing = fn
     return Owner(name_of(thing), thing)
-
-
-def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Next | None], Any]:
-    """A callable of (context, call_next) that gives ``fn`` the arguments it names.
-
-    Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
-    """
-    sources = _sources(fn, point)
-    if sources == ["ctx"]:
-        return lambda ctx, call_next: fn(ctx)
-    if not sources:
-        return lambda ctx, call_next: fn()
-    if "call_next" not in sources and "ctx" not in sources:
-        get = attrgetter(*sources)
-        if len(sources) == 1:
-            return lambda ctx, call_next: fn(get(ctx))
-        return lambda ctx, call_next: fn(*get(ctx))
-    return lambda ctx, call_next: fn(*(_fill(source, ctx, call_next) for source in sources))
-
-
-def _fill(source: str, ctx: Any, call_next: Next | None) -> Any:
-    if source == "ctx":
-        return ctx
-    return call_next if source == "call_next" else getattr(ctx, source)
-
-
-def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
-    try:
-        parameters = inspect.signature(fn).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise HookError(f"{fn!r} cannot be a hook: {error}") from None
-    sources: list[str] = []
-    for index, parameter in enumerate(parameters):
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        if parameter.default is not parameter.empty:
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY:
-            raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
-        sources.append(_source(fn, point, parameter.name, first=index == 0))
-    return sources
-
-
-def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool) -> str:
-    if parameter == "call_next" and point.kind == "wrap":
-        return "call_next"
-    attribute = point.attribute(parameter)
-    if attribute is not None:
-        return attribute
-    if first or parameter in ("ctx", "context"):
-        return "ctx"
-    if point.kind == "wrap" and parameter == "next":
-        return "call_next"
-    offered = sorted({*point.fields, *point.other_names, *COMMON, "ctx"})
-    if point.kind == "wrap":
-        offered.append("call_next")
-    raise HookError(
-        f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}"
-    )
-
-
-def _named(fn: Callable[..., Any]) -> str:
-    return str(getattr(fn, "__qualname__", fn))

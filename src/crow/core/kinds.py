@@ -5,20 +5,27 @@ A point's kind is the whole of what its hooks' answers can do.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Iterable
-from copy import copy, deepcopy
-from dataclasses import dataclass, replace
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
+from copy import copy
+from dataclasses import replace
+from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from crow.core.calls import ToolResult
 from crow.core.context import CompactContext, Context, Reply, RunContext, ToolContext, UpdateContext
 from crow.core.events import Notice
-from crow.core.points import Filter, Point
+from crow.core.points import Point
 from crow.core.ports import Completion
-from crow.core.trace import Record
+from crow.core.running import (
+    Hook,
+    Next,
+    changes,
+    describe,
+    note,
+    report,
+    restore,
+    run_hook,
+    snapshot,
+)
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -31,162 +38,15 @@ from crow.core.verdicts import (
     Verdict,
 )
 
-if TYPE_CHECKING:
-    from crow.core.hooks import Owner
-
-logger = logging.getLogger("crow.hooks")
-
 C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A")
 FAILURES_TOLERATED = 3
 TOTAL_CAP = 25
-CANCELLED_TIMEOUT = 0.5
 
-Next = Callable[[], Awaitable[Any]]
 Nothing: TypeAlias = "dict[str, None] | None"
 GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
-
-
-@dataclass(slots=True, eq=False)
-class Hook:
-    """One registered callable, ready to be called."""
-
-    call: Callable[[Any, Next | None], Any]
-    name: str
-    owner: Owner
-    event: str
-    order: int = 0
-    timeout: float = 60.0
-    background: bool = False
-    judge: bool = False
-    tools: frozenset[str] | None = None
-    when: Filter | None = None
-    function: Any = None
-    failures: int = 0
-    off: bool = False
-
-    def concerns(self, ctx: Context) -> bool:
-        """True where neither the tool filter nor the alias's filter excludes this moment."""
-        if self.off or (self.tools is not None and _tool_name(ctx) not in self.tools):
-            return False
-        return self.when is None or self.when(ctx)
-
-    def __str__(self) -> str:
-        return f"{self.owner.name}.{self.name}" if self.owner.name != self.name else self.name
-
-
-def _tool_name(ctx: Context) -> str:
-    return cast(ToolContext, ctx).call.name.casefold()
-
-
-class OwnTime:
-    """A hook's time-out, which stands still while the hook waits for somebody else."""
-
-    __slots__ = ("_left", "_pauses", "_timeout")
-
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
-        self._left = 0.0
-        self._pauses = 0
-
-    def pause(self) -> None:
-        """Stop the clock; pauses nest."""
-        self._pauses += 1
-        when = self._timeout.when()
-        if self._pauses == 1 and when is not None:
-            self._left = when - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
-
-    def resume(self) -> None:
-        """Let the clock run again."""
-        self._pauses -= 1
-        if self._pauses == 0 and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
-
-
-@dataclass(slots=True)
-class Ran:
-    """How one run of a hook ended."""
-
-    answer: Any = None
-    error: BaseException | None = None
-    seconds: float = 0.0
-
-
-async def run_hook(hook: Hook, ctx: Context, call_next: Next | None = None) -> Ran:
-    """Call a hook in its own time and under its own name; its failure is a value."""
-    outer = ctx.owner, ctx.clock
-    ctx.owner = hook.owner.name
-    started = perf_counter()
-    try:
-        answer = hook.call(ctx, call_next)
-        if hasattr(answer, "__await__"):
-            answer = await _in_time(hook, ctx, answer)
-        return Ran(answer, None, perf_counter() - started)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except asyncio.CancelledError as error:
-        if _is_cancelled(ctx):
-            raise
-        return Ran(None, error, perf_counter() - started)
-    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
-        return Ran(None, error, perf_counter() - started)
-    finally:
-        ctx.owner, ctx.clock = outer
-
-
-async def _in_time(hook: Hook, ctx: Context, answer: Awaitable[Any]) -> Any:
-    limit = hook.timeout
-    if ctx.run is not None and ctx.run.cancelled:
-        limit = min(limit, CANCELLED_TIMEOUT)
-    try:
-        async with asyncio.timeout(limit) as timeout:
-            ctx.clock = OwnTime(timeout)
-            return await answer
-    except TimeoutError:
-        if timeout.expired():
-            raise TimeoutError(f"took longer than {limit:g} s") from None
-        raise
-
-
-def _is_cancelled(ctx: Context) -> bool:
-    task = asyncio.current_task()
-    return bool(task and task.cancelling()) or bool(ctx.run and ctx.run.cancelled)
-
-
-def note(
-    hook: Hook, ctx: Context, ran: Ran, answer: object = None, changed: tuple[str, ...] = ()
-) -> None:
-    """Put a run of a hook into the session's trace."""
-    call = cast(ToolContext, ctx).call.id if isinstance(ctx, ToolContext) else None
-    record = Record(
-        hook.event,
-        hook.owner.name,
-        hook.name,
-        answer,
-        changed,
-        None if ran.error is None else describe(ran.error),
-        ran.seconds,
-        call,
-    )
-    ctx.session.trace.add(record)
-    for watcher in ctx.agent.hooks.watchers:
-        watcher(record, ctx)
-
-
-def describe(error: BaseException) -> str:
-    """An error in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
-    """Log a hook's failure and fire ``on_error`` for it."""
-    logger.warning("hook %s failed at %s: %s", hook, hook.event, describe(error))
-    if hook.event != "on_error":
-        await ctx.fail(error, f"hook:{hook.owner.name}")
 
 
 class Slot(Generic[C, F]):
@@ -211,6 +71,7 @@ class Slot(Generic[C, F]):
     @overload
     def __call__(
         self,
+        /,
         *,
         tools: Iterable[str] | None = None,
         order: int = 0,
@@ -218,12 +79,14 @@ class Slot(Generic[C, F]):
         background: bool = False,
         judge: bool = False,
     ) -> Callable[[F], F]: ...
-    def __call__(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-        """Register a hook at this point."""
-        if fn is None:
-            return lambda fn: self(fn, **options)  # pyright: ignore[reportUnknownLambdaType]
-        self.register(self.point.name, fn, **options)
-        return fn
+    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+        """Register a hook at this point, with the options of `Hooks.register`."""
+
+        def add(fn: F) -> F:
+            self.register(self.point.name, fn, **options)
+            return fn
+
+        return add if fn is None else add(fn)
 
     def put(self, hooks: list[Hook]) -> None:
         """Replace the hooks; sorts them by their order, ties stay as they are."""
@@ -313,7 +176,7 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         match answer:
             case None:
                 return None
-            case dict() if not answer:
+            case _ if answer == {}:
                 return None
             case Allow() if not hook.owner.trusted:
                 return None
@@ -328,7 +191,9 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 raise TypeError(f"answered {answer!r}, which is no verdict")
 
 
-class Fold(Slot[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Nothing]]"], Generic[C, A]):
+class Fold(
+    Slot[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Nothing]]"], Generic[C, A]
+):
     """Each hook gets the previous one's value; a failing one is undone and skipped."""
 
     __slots__ = ()
@@ -371,7 +236,7 @@ class Fold(Slot[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Noth
         match answer:
             case None:
                 return None
-            case dict() if not answer:
+            case _ if answer == {}:
                 return None
             case Stop():
                 _stop(hook, ctx, answer)
@@ -432,9 +297,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
         return ran.answer.value if isinstance(ran.answer, Answer) else ran.answer
 
 
-class Ongoing(
-    Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]
-):
+class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]):
     """Who answers `Continue` keeps a finished run going; a broken hook never does."""
 
     __slots__ = ()
@@ -451,26 +314,25 @@ class Ongoing(
             text = f"kept going {ctx.count} times by a stop hook; ended all the same: {reasons[0]}"
             await ctx.agent.notify(ctx.session, "stop_cap", text)
             return None
-        ctx.count += 1
-        ctx.count_in_row += 1
         return Continue("\n\n".join(reasons))
 
     async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
         ran = await run_hook(hook, ctx)
         reasons: list[str] = []
-        match ran.answer:
+        answer: object = ran.answer
+        match answer:
             case Continue(message) if message:
                 reasons = [message]
             case str(message) if message:
                 reasons = [message]
             case Stop():
-                _stop(hook, ctx, ran.answer)
+                _stop(hook, ctx, answer)
             case None | "" | Continue() | Allow():
                 pass
-            case dict() if not ran.answer:
+            case _ if answer == {}:
                 pass
             case _:
-                ran.error = TypeError(f"answered {ran.answer!r}, which on_stop cannot use")
+                ran.error = TypeError(f"answered {answer!r}, which on_stop cannot use")
         note(hook, ctx, ran, ran.answer)
         if ran.error is not None:
             await report(hook, ctx, ran.error)
@@ -507,25 +369,3 @@ def _replaces(plain: str, ctx: Any, answer: Any) -> bool:
         case _:
             return False
     return True
-
-
-def snapshot(point: Point, ctx: Context) -> dict[str, Any]:
-    """The fields that a hook may change, as they are now."""
-    return {name: _kept(getattr(ctx, name)) for name in point.changes}
-
-
-def _kept(value: Any) -> Any:
-    if isinstance(value, list):
-        return [*value]
-    return deepcopy(value) if isinstance(value, dict) else copy(value)
-
-
-def restore(point: Point, ctx: Context, before: dict[str, Any]) -> None:
-    """Undo what a hook changed."""
-    for name in point.changes:
-        setattr(ctx, name, before[name])
-
-
-def changes(point: Point, ctx: Context, before: dict[str, Any]) -> tuple[str, ...]:
-    """Names of the fields that are not as they were."""
-    return tuple(name for name in point.changes if getattr(ctx, name) != before[name])

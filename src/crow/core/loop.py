@@ -12,13 +12,9 @@ from time import perf_counter
 from crow.core.asking import ask_user
 from crow.core.context import RunContext, ToolContext, TurnContext
 from crow.core.errors import ModelError
-from crow.core.events import ToolEnded, ToolPending, ToolStarted
-from crow.core.messages import context_block
+from crow.core.events import ToolPending, ToolStarted
 from crow.core.ports import Completion
 from crow.core.verdicts import Ask
-
-NOT_RUN = "not run: the run was stopped before"
-CANCELLED = "cancelled by the user"
 
 
 async def react(ctx: RunContext) -> None:
@@ -33,9 +29,7 @@ async def turn(ctx: RunContext) -> bool:
     now = await ask(ctx)
     if now.reply.calls:
         now.results = await run(ctx, now)
-        ctx.count_in_row = 0
-    if ctx.agent.hooks.after_turn.entries:
-        await ctx.agent.hooks.after_turn.fire(now)
+    await ctx.agent.hooks.after_turn.fire(now)
     return not ctx.stopping and (bool(now.results) or await go_on(ctx))
 
 
@@ -45,12 +39,11 @@ async def ask(ctx: RunContext) -> TurnContext:
     await ctx.deliver()
     now = ctx.new_turn()
     await hooks.before_llm_request.fire(now)
-    if ctx.stopping:
-        return now
-    now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
-    ctx.check()
-    await hooks.after_llm_response.fire(now)
-    await now.store_reply()
+    if not ctx.stopping:
+        now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
+        ctx.check()
+        await hooks.after_llm_response.fire(now)
+        await now.store_reply()
     return now
 
 
@@ -73,13 +66,13 @@ async def run(ctx: RunContext, now: TurnContext) -> list[ToolContext]:
         await together([call for call in calls if call.result is None])
     finally:
         for call in calls:
-            await settle(call)
+            await call.settle()
         await ctx.close_calls()
     return calls
 
 
 async def permitted(call: ToolContext) -> None:
-    """Conclude a call that must not run; leave the others open."""
+    """Settle a call that must not run; leave the others open."""
     await call.emit(ToolPending(call.call, call.title, call.kind, call.locations))
     if not call.run.stopping and call.prepare():
         ruling = await call.agent.hooks.before_tool.fire(call, ToolContext.check)
@@ -88,16 +81,17 @@ async def permitted(call: ToolContext) -> None:
         call.run.check()
         call.rule(ruling)
     if call.run.stopping or call.result is not None:
-        await settle(call)
+        await call.settle()
 
 
 async def together(calls: list[ToolContext]) -> None:
     """Execute calls side by side and wait for all of them."""
     if len(calls) == 1:
-        return await execute(calls[0])
-    ended = await asyncio.gather(*map(execute, calls), return_exceptions=True)
-    for error in filter(None, ended):
-        raise error
+        await execute(calls[0])
+    elif calls:
+        ended = await asyncio.gather(*map(execute, calls), return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
 
 
 async def execute(call: ToolContext) -> None:
@@ -108,28 +102,16 @@ async def execute(call: ToolContext) -> None:
         result = await call.agent.hooks.around_tool.fire(call, call.execute)
         call.run.check()
         call.succeed(result)
-    except asyncio.CancelledError:
-        call.conclude("cancelled", CANCELLED)
-        raise
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         await call.fail_with(error)
     finally:
         call.duration = perf_counter() - started
-        await settle(call)
-
-
-async def settle(call: ToolContext) -> None:
-    """Say what came of a call, exactly once."""
-    if not call.settled:
-        call.settled = True
-        call.conclude("cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
-        await call.agent.hooks.after_tool.fire(call)
-        await call.emit(ToolEnded(call.call, call.outcome, call.result, call.duration))
+        await call.settle()
 
 
 async def go_on(ctx: RunContext) -> bool:
-    """True where a hook, or the user meanwhile, wants more."""
+    """True where a hook wants more, or the user said something meanwhile."""
     more = await ctx.agent.hooks.on_stop.fire(ctx)
     if more is not None:
-        await ctx.append(context_block(more.message, "on_stop"))
+        await ctx.keep_going(more)
     return more is not None or ctx.steered

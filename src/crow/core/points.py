@@ -223,9 +223,7 @@ POINTS = (
         ("error", "where"),
         aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
     ),
-    Point(
-        "on_notification", "watch", ("kind", "message"), aliases=(Alias("Notification"),)
-    ),
+    Point("on_notification", "watch", ("kind", "message"), aliases=(Alias("Notification"),)),
 )
 
 # Names of Claude Code's that belong to the extension that makes them happen, which defines them.

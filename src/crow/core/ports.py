@@ -259,4 +259,3 @@ class Tool(Protocol):
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
         """Do it. Errors meant for the model are results; a raised exception becomes one."""
         ...
-

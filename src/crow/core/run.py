@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from crow.core.context import CommandContext, RunContext
+from crow.core.context import CANCELLED, CommandContext, Context, RunContext
 from crow.core.errors import ModelError
 from crow.core.events import Notice, RunEnded, TextDelta
-from crow.core.loop import CANCELLED, react, settle
+from crow.core.loop import react
 from crow.core.messages import text_of
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
 
@@ -73,7 +73,7 @@ async def accepted(ctx: RunContext) -> bool:
     return True
 
 
-async def agreed(ctx: RunContext | CommandContext, ruling: Ruling) -> Ruling:
+async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
     """The ruling, with a question put to the user where a hook wants one."""
     if not isinstance(ruling.verdict, Ask):
         return ruling
@@ -116,7 +116,7 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     """Leave a whole history and a reply that says how the run ended."""
     error = _error(ctx, task)
     for call in ctx.open:
-        await settle(call)
+        await call.settle()
     await ctx.close_calls()
     await ctx.keep_partial()
     if ctx.cancelled or error is not None:

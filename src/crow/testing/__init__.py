@@ -1,0 +1,33 @@
+"""What tests of agents and extensions need: a scripted model, a scripted endpoint.
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crow.testing.endpoint import Endpoint as Endpoint
+    from crow.testing.model import ScriptedModel as ScriptedModel
+    from crow.testing.model import call as call
+    from crow.testing.model import delay as delay
+    from crow.testing.model import text as text
+
+HOMES = {
+    "Endpoint": "endpoint",
+    "ScriptedModel": "model",
+    "call": "model",
+    "delay": "model",
+    "text": "model",
+}
+
+__all__ = ["Endpoint", "ScriptedModel", "call", "delay", "text"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name's home when the name is first asked for."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

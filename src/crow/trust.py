@@ -1,0 +1,88 @@
+"""Which projects the user trusts: each by its path and the content of what would run.
+
+A project whose settings, extensions or hooks have changed since is not trusted any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
+WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
+
+
+def is_trusted(project: Path) -> bool:
+    """True where the user trusted what would run there now, or nothing would."""
+    paths = list(what_would_run(project))
+    return not paths or _record().get(str(project.resolve())) == fingerprint(project)
+
+
+def trust(project: Path) -> str:
+    """Trust a project as it is now; returns the fingerprint that was kept."""
+    record = {**_record(), str(project.resolve()): fingerprint(project)}
+    _write(record)
+    return record[str(project.resolve())]
+
+
+def distrust(project: Path) -> bool:
+    """Take trust back; False where there was none."""
+    record = _record()
+    known = record.pop(str(project.resolve()), None) is not None
+    if known:
+        _write(record)
+    return known
+
+
+def what_would_run(project: Path) -> Iterator[Path]:
+    """The project's files that could make Crow run something, or let it."""
+    for folder in (project / ".claude", project / ".crow"):
+        yield from (folder / name for name in WATCHED if (folder / name).is_file())
+        for name in WATCHED_FOLDERS:
+            yield from sorted(p for p in (folder / name).rglob("*") if _counts(p))
+    if (project / ".mcp.json").is_file():
+        yield project / ".mcp.json"
+
+
+def _counts(path: Path) -> bool:
+    return path.is_file() and "__pycache__" not in path.parts
+
+
+def fingerprint(project: Path) -> str:
+    """A hash over the names and contents of what would run."""
+    digest = hashlib.sha256()
+    for path in what_would_run(project):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(project)}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def state_file() -> Path:
+    """Where trust is kept: in the user's state directory."""
+    if os.name == "nt" or sys.platform == "darwin":
+        import platformdirs
+
+        return Path(platformdirs.user_state_dir("crow", appauthor=False), "trust.json")
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home, "crow", "trust.json")
+
+
+def _record() -> dict[str, str]:
+    try:
+        record: object = json.loads(state_file().read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast(dict[str, str], record) if isinstance(record, dict) else {}
+
+
+def _write(record: dict[str, str]) -> None:
+    path = state_file()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    fresh = path.with_suffix(f".{os.getpid()}.tmp")
+    fresh.write_text(json.dumps(record, indent=1, sort_keys=True), "utf-8")
+    fresh.replace(path)

@@ -1,0 +1,87 @@
+"""BashOutput and KillShell: the companions of commands that run in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Annotated
+
+from crow.core.calls import ToolResult
+from crow.core.ports import Bench
+from crow.tools import spill
+from crow.tools.bash import GRACE, LIMIT
+from crow.tools.errors import ToolError
+from crow.tools.function import tool
+from crow.tools.process import Process
+from crow.tools.shells import Shells
+
+_LONGEST_WAIT = 600_000
+
+
+@tool(name="BashOutput", kind="read", title="Output of {bash_id}")
+async def bash_output(
+    ctx: Bench,
+    bash_id: Annotated[str, "The id that Bash gave."],
+    filter: Annotated[str, "A regular expression: only lines that match are shown."] = "",  # noqa: A002
+    wait: Annotated[int, "Milliseconds to wait for the command's end, 0 for not at all."] = 0,
+) -> ToolResult:
+    """Read what a background command printed since the last look, and whether it still runs."""
+    process = Shells.of(ctx).find(bash_id)
+    pattern = _pattern(filter)
+    await _wait(process, min(max(wait, 0), _LONGEST_WAIT) / 1000)
+    text = process.take()
+    if pattern:
+        text = "\n".join(line for line in text.split("\n") if pattern.search(line))
+    shown, _ = spill.clip(text, LIMIT, lambda: spill.outputs(ctx.session_id))
+    status = _status(process)
+    process.spool.flush()
+    where = f"\n(the whole output is in {process.spool.path})" if process.spool.path else ""
+    data = {
+        "shellId": bash_id,
+        "command": process.command,
+        "status": status,
+        "exitCode": process.code,
+        "stdout": shown,
+        "stderr": "",
+    }
+    code = "" if process.code is None else f", exit code {process.code}"
+    body = shown.rstrip("\n") or "(nothing new)"
+    return ToolResult(f"{bash_id}: {status}{code}\n{body}{where}", data=data)
+
+
+@tool(name="KillShell", kind="execute", title="End {shell_id}")
+async def kill_shell(ctx: Bench, shell_id: Annotated[str, "The id that Bash gave."]) -> ToolResult:
+    """End a background command and everything that it started."""
+    shells = Shells.of(ctx)
+    process = shells.find(shell_id)
+    data = {"shell_id": shell_id, "message": f"{shell_id} had ended already."}
+    if process.has_members():
+        await process.stop(GRACE)
+        data["message"] = f"{shell_id} was ended: {process.command}"
+    shells.release(process)
+    return ToolResult(data["message"], data=data)
+
+
+async def _wait(process: Process, seconds: float) -> None:
+    if seconds:
+        try:
+            async with asyncio.timeout(seconds):
+                await process.exited.wait()
+        except TimeoutError:
+            return
+        await process.settle(0.2)
+
+
+def _status(process: Process) -> str:
+    if process.was_stopped:
+        return "killed"
+    if not process.exited.is_set():
+        return "running"
+    return "failed" if process.code else "completed"
+
+
+def _pattern(text: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(text) if text else None
+    except re.error as error:
+        raise ToolError(f"filter: no regular expression: {error}") from error

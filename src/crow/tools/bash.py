@@ -1,0 +1,203 @@
+"""Bash: runs a command line, shows its output while it runs, and ends it in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from typing import Annotated, Any
+
+from crow.core.calls import ToolResult
+from crow.core.ports import Bench, Terminal, Terminals
+from crow.tools import spill
+from crow.tools.errors import ToolError
+from crow.tools.function import tool
+from crow.tools.output import readable
+from crow.tools.process import Process
+from crow.tools.shells import Shells
+
+LIMIT = 30_000
+DEFAULT_TIMEOUT = 120_000
+MAX_TIMEOUT = 600_000
+GRACE = 2.0
+CANCEL_GRACE = 0.3
+_DRAIN = 0.2
+_BEAT = 0.05
+_QUIET = "(no output)"
+
+
+def _title(args: dict[str, Any]) -> str:
+    command, description = str(args["command"]), str(args.get("description") or "")
+    return f"{command}  # {' '.join(description.split())}" if description else command
+
+
+@tool(name="Bash", kind="execute", title=_title)
+async def bash(
+    ctx: Bench,
+    command: Annotated[str, "The command line, for bash."],
+    description: Annotated[str, "What it does, in 5 to 10 words, for the user."] = "",
+    timeout: Annotated[int, "Milliseconds until it is ended; at most 600000."] = DEFAULT_TIMEOUT,
+    run_in_background: Annotated[
+        bool, "Return at once; BashOutput reads its output, KillShell ends it."
+    ] = False,
+) -> ToolResult:
+    """Run a command line with bash in the session's directory and return what it prints.
+
+    Every command starts in that directory, in a new shell: `cd` and variables do not last.
+    Standard input is empty and there is no terminal.
+    """
+    if run_in_background:
+        return await _run_in_background(ctx, command)
+    seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
+    if ctx.client.terminals is not None:
+        terminal = await _create(ctx.client.terminals, command, ctx.cwd)
+        if terminal is not None:
+            return await _watch_terminal(terminal, ctx, seconds)
+    shells = Shells.of(ctx)
+    began = time.monotonic()
+    process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=False)
+    try:
+        is_late = await _wait(process, ctx, seconds)
+        return _result(process, is_late, time.monotonic() - began)
+    finally:
+        shells.release(process)
+
+
+async def _wait(process: Process, ctx: Bench, seconds: float) -> bool:
+    """Wait for the end, showing output meanwhile; True where it had to be ended."""
+    over = asyncio.Event()
+    show = asyncio.create_task(_show(process, ctx, over))
+    try:
+        async with asyncio.timeout(seconds):
+            await process.exited.wait()
+    except TimeoutError:
+        await process.stop(GRACE)
+        return True
+    except asyncio.CancelledError:
+        show.cancel()
+        await process.stop(CANCEL_GRACE)
+        raise
+    else:
+        await process.settle(_DRAIN)
+        return False
+    finally:
+        over.set()
+        process.news.set()
+        await _finish(show)
+
+
+async def _show(process: Process, ctx: Bench, over: asyncio.Event) -> None:
+    """Tell whoever watches what was printed, a few times a second at most."""
+    is_over = False
+    while not is_over:
+        await process.news.wait()
+        process.news.clear()
+        is_over = over.is_set()
+        if text := process.take():
+            await ctx.progress(text)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), _BEAT)
+
+
+async def _finish(show: asyncio.Task[None]) -> None:
+    """Let the last output be shown, but do not wait for a client that takes nothing."""
+    await asyncio.wait([show], timeout=_DRAIN)
+    show.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await show
+
+
+def _result(process: Process, is_late: bool, seconds: float) -> ToolResult:
+    process.spool.flush()
+    path = process.spool.path
+    note = f"; all of it is in {path}" if path else ""
+    stdout, stderr = (process.streams[fd].text(note) for fd in (1, 2))
+    printed = "\n".join(text.rstrip("\n") for text in (stdout, stderr) if text.strip())
+    data = {"stdout": stdout, "stderr": stderr, "interrupted": is_late, "isImage": False}
+    code = process.code or 0
+    head = [f"Exit code {code if code >= 0 else 128 - code}"] if code or is_late else []
+    if is_late:
+        head.append(f"Timed out: ended after {seconds:.1f} s. The output until then:")
+    elif code < 0:
+        head.append(f"Killed by {_signal_name(-code)}.")
+    tail = [] if not process.has_members() else ["(it left processes running in the background)"]
+    text = "\n".join([*head, printed or _QUIET, *tail])
+    return ToolResult(text, error=bool(code) or is_late, data=data)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+async def _run_in_background(ctx: Bench, command: str) -> ToolResult:
+    shells = Shells.of(ctx)
+    process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
+    name = shells.register(process)
+    data = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": name}
+    return ToolResult(
+        f"Running in the background as {name}. BashOutput reads what it prints, "
+        "KillShell ends it; it ends with the session at the latest.",
+        data=data,
+    )
+
+
+async def _create(terminals: Terminals, command: str, cwd: str) -> Terminal | None:
+    """A terminal of the client's with the command in it; None where it cannot make one."""
+    try:
+        return await terminals.create("bash", ["-c", command], cwd=cwd, env={}, limit=LIMIT)
+    except OSError:
+        return None
+
+
+async def _watch_terminal(terminal: Terminal, ctx: Bench, seconds: float) -> ToolResult:
+    """Wait for a command that runs where the user sees it."""
+    try:
+        await ctx.progress("", terminal=terminal.id)
+        code, name, is_late = await _wait_terminal(terminal, seconds)
+        output, is_cut = await terminal.output()
+    except OSError as error:
+        raise ToolError(f"The client's terminal failed: {error}.") from error
+    finally:
+        with contextlib.suppress(OSError):
+            await asyncio.shield(terminal.release())
+    return _terminal_result(terminal, ctx, output, is_cut, (code, name, is_late))
+
+
+async def _wait_terminal(terminal: Terminal, seconds: float) -> tuple[int | None, str | None, bool]:
+    try:
+        async with asyncio.timeout(seconds):
+            return (*await terminal.wait(), False)
+    except TimeoutError:
+        await terminal.kill()
+        return 143, None, True
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CANCEL_GRACE):
+                await terminal.kill()
+        raise
+
+
+def _terminal_result(
+    terminal: Terminal,
+    ctx: Bench,
+    output: str,
+    is_cut: bool,
+    ended: tuple[int | None, str | None, bool],
+) -> ToolResult:
+    code, name, is_late = ended
+    printed, _ = spill.clip(readable(output), LIMIT, lambda: spill.outputs(ctx.session_id))
+    is_bad = bool(code) or name is not None or is_late
+    head = [f"Exit code {128 if code is None else code}"] if is_bad else []
+    if is_late:
+        head.append("Timed out. The output until then:")
+    elif name is not None:
+        head.append(f"Killed by {name}.")
+    if is_cut:
+        head.append("(the beginning of the output was cut off)")
+    text = "\n".join([*head, printed.rstrip("\n") or _QUIET])
+    data = {"stdout": printed, "stderr": "", "interrupted": is_late, "isImage": False}
+    return ToolResult(text, error=is_bad, data=data, terminal=terminal.id)

@@ -1,0 +1,158 @@
+"""Files on disk, opened without following links and replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Generator
+from pathlib import Path
+
+from crow.tools.errors import ToolError
+
+LARGEST = 16 * 1024 * 1024
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_IN_PLACE = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV, errno.EROFS}
+
+Version = tuple[int, int, int, int]
+"""Device, inode, size and time of change: differs when a file was changed or replaced."""
+
+
+def version_of(status: os.stat_result) -> Version:
+    """The version of a file with this status."""
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@contextlib.contextmanager
+def folder(path: str, *, make: bool = False) -> Generator[int]:
+    """A descriptor of a folder, reached step by step without following any link.
+
+    ``path`` is a real path: a step that is a link by now raises ``OSError``. ``make`` creates
+    what is missing.
+    """
+    descriptor = os.open("/", _FOLDER)
+    try:
+        for step in Path(path).parts[1:]:
+            below = _enter(step, descriptor, make=make)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _enter(step: str, descriptor: int, *, make: bool) -> int:
+    try:
+        return os.open(step, _FOLDER, dir_fd=descriptor)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(step, dir_fd=descriptor)
+    return os.open(step, _FOLDER, dir_fd=descriptor)
+
+
+@contextlib.contextmanager
+def opened(real: str) -> Generator[tuple[int, os.stat_result]]:
+    """A regular file, open for reading. Raises ``OSError``, or `ToolError` for anything else."""
+    path = Path(real)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with folder(str(path.parent)) as parent:
+        descriptor = os.open(path.name or ".", flags, dir_fd=parent)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise ToolError(f"{real} is a directory. LS lists it.")
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolError(f"{real} is no regular file (a device, a pipe or a socket).")
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+def read(real: str) -> tuple[bytes, os.stat_result] | None:
+    """The bytes of a file, and its status; None where there is none.
+
+    Raises ``OSError``, or `ToolError` where it is no regular file or larger than 16 MiB.
+    """
+    try:
+        with opened(real) as (descriptor, status):
+            if status.st_size > LARGEST:
+                raise ToolError(
+                    f"{real} has {status.st_size} bytes, more than fit into one piece: "
+                    "Grep finds places in it, Read with offset and limit shows them."
+                )
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                return file.read(LARGEST + 1), status
+    except FileNotFoundError:
+        return None
+
+
+def replace(real: str, data: bytes, before: os.stat_result | None) -> None:
+    """Write a file whole: a temporary file beside it, fsync, rename; its mode is kept.
+
+    ``before`` is the status that it had when it was read, None for a file that is new; raises
+    `ToolError` where it has changed since. Raises ``OSError``. Folders are made.
+    """
+    path = Path(real)
+    with folder(str(path.parent), make=before is None) as parent:
+        _demand_unchanged(path.name, parent, before, real)
+        if before is not None and not os.access(path.name, os.W_OK, dir_fd=parent):
+            raise PermissionError(errno.EACCES, "it is read-only")
+        try:
+            _write_beside(path.name, parent, data, before, real)
+        except OSError as error:
+            if before is None or error.errno not in _IN_PLACE:
+                raise
+            _write_in_place(path.name, parent, data)
+
+
+def _demand_unchanged(name: str, parent: int, before: os.stat_result | None, real: str) -> None:
+    try:
+        now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        if before is None:
+            return
+        raise ToolError(f"{real} was removed meanwhile. Nothing was written.") from None
+    if before is None or version_of(now) != version_of(before):
+        raise ToolError(f"{real} was changed meanwhile. Nothing was written: read it again.")
+
+
+def _write_beside(
+    name: str, parent: int, data: bytes, before: os.stat_result | None, real: str
+) -> None:
+    temporary = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o666, dir_fd=parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if before is not None:
+                _keep_owner_and_mode(file.fileno(), before)
+            file.flush()
+            os.fsync(file.fileno())
+        _demand_unchanged(name, parent, before, real)
+        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        raise
+
+
+def _keep_owner_and_mode(descriptor: int, before: os.stat_result) -> None:
+    mine = os.fstat(descriptor)
+    if (mine.st_uid, mine.st_gid) != (before.st_uid, before.st_gid):
+        with contextlib.suppress(OSError):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+
+
+def _write_in_place(name: str, parent: int, data: bytes) -> None:
+    """For a file that can be written in a folder that cannot, such as a mounted single file."""
+    flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC
+    with os.fdopen(os.open(name, flags, dir_fd=parent), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())

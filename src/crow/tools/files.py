@@ -1,0 +1,196 @@
+"""The files of a session: read through the client where it has them, else from the disk.
+
+What the model has seen of each file is remembered, so that nothing is written over a version that
+it does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, field, replace
+
+from crow.core.ports import Bench
+from crow.tools import disk
+from crow.tools.encoding import Encoding, decode
+from crow.tools.errors import ToolError
+
+_KEY = "tools.files"
+_MARK = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file as it is now. ``text`` is what counts: the client's where that has unsaved changes.
+
+    ``status`` is None where it is not on the disk; ``has_buffer`` says that the client has it,
+    ``stale_buffer`` is the hash of what it has where the disk is newer.
+    """
+
+    real: str
+    text: str
+    encoding: Encoding
+    status: os.stat_result | None
+    disk_text: str | None
+    has_buffer: bool = False
+    stale_buffer: int | None = None
+    note: str = ""
+
+    @property
+    def is_unsaved(self) -> bool:
+        """True where the client has changes that are not on the disk."""
+        return self.has_buffer and self.text != self.disk_text
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Hashes of what the model knows of a file, and of what the disk had at that time."""
+
+    text: int
+    disk: int
+    stale_buffer: int | None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What the model has seen, by real path; lives in the session's cache."""
+
+    seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    locks: dict[str, asyncio.Lock] = field(default_factory=dict[str, asyncio.Lock])
+
+    @classmethod
+    def of(cls, ctx: Bench) -> Ledger:
+        """The session's own."""
+        return ctx.cache.setdefault(_KEY, cls())
+
+    def lock(self, real: str) -> asyncio.Lock:
+        """One writer a file: calls of one turn run at the same time."""
+        return self.locks.setdefault(real, asyncio.Lock())
+
+    def remember(self, document: Document) -> None:
+        """The model has seen this."""
+        self.seen[document.real] = Seen(
+            _digest(document.text), _digest(document.disk_text), document.stale_buffer
+        )
+
+    def demand_seen(self, document: Document, path: str) -> None:
+        """Raise `ToolError` where the model has not seen the file as it is now."""
+        seen = self.seen.get(document.real)
+        if seen is None:
+            raise ToolError(f"{path} has not been read in this session. Read it first.")
+        if seen.text != _digest(document.text):
+            raise ToolError(
+                f"{path} has changed since it was read, by the user or by a program. "
+                "Read it again before changing it."
+            )
+
+
+async def load(ctx: Bench, path: str, real: str) -> Document | None:
+    """A file as it is now; None where there is none.
+
+    ``path`` is the name that the client knows, ``real`` where it is. Raises `ToolError` for what
+    is no text, ``OSError`` for what cannot be read.
+    """
+    found = await asyncio.to_thread(disk.read, real)
+    document = _from_disk(path, real, *found) if found else None
+    buffer = await _buffer(ctx, path, document)
+    if buffer is None:
+        return document
+    if document is None:
+        return Document(real, buffer, Encoding(), None, None, has_buffer=True, note=_UNSAVED)
+    return _with_buffer(document, buffer, Ledger.of(ctx).seen.get(real))
+
+
+_UNSAVED = "The editor has changes that are not saved; they are shown here."
+_STALE = "The file changed on the disk behind the editor's back; the disk's text is shown here."
+
+
+def _from_disk(path: str, real: str, data: bytes, status: os.stat_result) -> Document:
+    decoded = decode(data)
+    if decoded is None:
+        raise ToolError(f"{path} is binary, not text ({len(data)} bytes).")
+    text, encoding = decoded
+    return Document(real, text, encoding, status, text)
+
+
+async def _buffer(ctx: Bench, path: str, document: Document | None) -> str | None:
+    """What the client has; None where it has no such file or cannot say.
+
+    Text that is not UTF-8 is left to the disk: the protocol could not give it back.
+    """
+    files = ctx.client.files
+    if files is None or (document and document.encoding.codec != "utf-8"):
+        return None
+    try:
+        return await files.read(path)
+    except OSError:
+        return None
+
+
+def _with_buffer(document: Document, buffer: str, seen: Seen | None) -> Document:
+    """The client's text where it differs from the disk's in more than line ends and mark.
+
+    A buffer that was the disk's text when the model saw it, while the disk has moved on, is
+    merely stale; one that had changes of its own then is not.
+    """
+    if _plain(buffer) == _plain(document.text):
+        return replace(document, has_buffer=True)
+    known = _digest(buffer)
+    was_saved = seen is not None and seen.text == seen.disk == known
+    if was_saved or (seen is not None and seen.stale_buffer == known):
+        return replace(document, has_buffer=True, stale_buffer=known, note=_STALE)
+    text = buffer.removeprefix(_MARK) if document.encoding.mark else buffer
+    return replace(document, text=text, has_buffer=True, note=_UNSAVED)
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix(_MARK).replace("\r\n", "\n")
+
+
+def _digest(text: str | None) -> int:
+    """Differs where texts differ, line ends and mark apart; of this process only."""
+    return hash(text if text is None else _plain(text))
+
+
+async def store(ctx: Bench, path: str, real: str, text: str, before: Document | None) -> str:
+    """Write a file through the client, else to the disk; what the user should know of it.
+
+    ``before`` is the document that it replaces. Raises `ToolError` or ``OSError``; then nothing
+    was written.
+    """
+    encoding = before.encoding if before else Encoding()
+    data = encoding.encode(text)
+    if await _written_by_client(ctx, path, text, before, encoding):
+        return await _compare(ctx, real, text)
+    await asyncio.to_thread(disk.replace, real, data, before.status if before else None)
+    after = Document(real, text, encoding, None, text)
+    Ledger.of(ctx).remember(after)
+    return ""
+
+
+async def _written_by_client(
+    ctx: Bench, path: str, text: str, before: Document | None, encoding: Encoding
+) -> bool:
+    files = ctx.client.files
+    if files is None or (before is not None and not before.has_buffer):
+        return False
+    try:
+        await files.write(path, text if not encoding.mark else _MARK + text)
+    except OSError as error:
+        if before is not None and before.is_unsaved:
+            raise ToolError(
+                f"The editor has unsaved changes in {path} and could not write it: {error}."
+            ) from error
+        return False
+    return True
+
+
+async def _compare(ctx: Bench, real: str, text: str) -> str:
+    """Look at the disk after the client wrote."""
+    found = await asyncio.to_thread(disk.read, real)
+    decoded = decode(found[0]) if found else None
+    on_disk = decoded[0] if decoded else None
+    same = on_disk is not None and _plain(on_disk) == _plain(text)
+    known = on_disk if same and on_disk is not None else text
+    Ledger.of(ctx).remember(Document(real, known, Encoding(), None, on_disk))
+    return "" if same else "The editor has it, but has not saved it to the disk yet."

@@ -1,0 +1,172 @@
+"""Grep: searches the contents of files."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from crow.core.calls import Location, ToolResult
+from crow.core.ports import Bench
+from crow.tools import paths, ripgrep, scan, spill
+from crow.tools.errors import ToolError
+from crow.tools.function import tool
+from crow.tools.schema import Arg
+
+HEAD = 250
+LIMIT = 30_000
+Mode = Literal["content", "files_with_matches", "count"]
+Line = tuple[str, str]
+"""The file's name as seen from the searched folder, and the rest with its separator."""
+_NUMBER = re.compile(r"\d+([:-])")
+_COLUMNS = "500"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is sought, where, and how the answer shall look."""
+
+    pattern: str
+    path: str
+    glob: str
+    type: str
+    mode: Mode
+    ignores_case: bool
+    shows_numbers: bool
+    before: int
+    after: int
+    spans_lines: bool
+
+
+@tool(name="Grep", kind="search", title="Search {pattern}")
+async def grep(
+    ctx: Bench,
+    pattern: Annotated[str, "A regular expression (ripgrep's)."],
+    path: Annotated[str, "A file or folder; the session's directory by default."] = "",
+    glob: Annotated[str, "Only files that match, such as `*.{ts,tsx}`."] = "",
+    type: Annotated[str, "Only files of a type that ripgrep knows, such as py."] = "",  # noqa: A002
+    output_mode: Annotated[Mode, "Matching lines, file names, or matches a file."] = (
+        "files_with_matches"
+    ),
+    ignore_case: Annotated[bool, Arg("Ignore case.", name="-i")] = False,
+    numbers: Annotated[bool, Arg("Show line numbers (content).", name="-n")] = True,
+    after: Annotated[int, Arg("Lines to show after a match (content).", name="-A")] = 0,
+    before: Annotated[int, Arg("Lines to show before a match (content).", name="-B")] = 0,
+    around: Annotated[int, Arg("Lines to show around a match (content).", name="-C")] = 0,
+    multiline: Annotated[bool, "Let `.` and patterns go over line ends."] = False,
+    head_limit: Annotated[int, "Show the first so many lines or files; 0 for all."] = HEAD,
+) -> ToolResult:
+    """Search files with ripgrep; what .gitignore names is left out, and binary files are."""
+    if not pattern:
+        raise ToolError("pattern: it is empty.")
+    top = paths.place_to_read(paths.absolute(path or ".", ctx.cwd), ctx.roots)
+    if not Path(top).exists():
+        raise ToolError(paths.missing(top, ctx.cwd))
+    search = Search(
+        pattern,
+        top,
+        glob,
+        type,
+        output_mode,
+        ignore_case,
+        numbers,
+        max(before, around, 0),
+        max(after, around, 0),
+        multiline,
+    )
+    program = ripgrep.program()
+    if program:
+        lines, is_cut = await _ask(program, search)
+    else:
+        lines, is_cut = await asyncio.to_thread(scan.lines, search), False
+    return _result(search, lines, is_cut, max(head_limit, 0), ctx)
+
+
+async def _ask(program: str, search: Search) -> tuple[list[Line], bool]:
+    with ripgrep.only(search.glob) as only:
+        options = [*ripgrep.common(), "--null", *_options(search), *only]
+        folder, name = _split(search.path)
+        argv = [program, *options, "--regexp", search.pattern, "--", name]
+        answer = await ripgrep.ask(argv, folder)
+    text = answer.output.decode("utf-8", "replace")
+    end = "\0" if search.mode == "files_with_matches" else "\n"
+    return [_line(each, search) for each in text.split(end)[:-1]], answer.is_cut
+
+
+def _line(text: str, search: Search) -> Line:
+    if search.mode == "files_with_matches":
+        return text.removeprefix("./"), ""
+    name, end, rest = text.partition("\0")
+    if not end:
+        return "", text
+    number = _NUMBER.match(rest) if search.shows_numbers and search.mode == "content" else None
+    return name.removeprefix("./"), f"{number[1] if number else ':'}{rest}".rstrip("\r")
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The folder to search in, and what in it."""
+    if Path(path).is_dir():
+        return path, "."
+    return str(Path(path).parent), f"./{Path(path).name}"
+
+
+def _options(search: Search) -> list[str]:
+    match search.mode:
+        case "files_with_matches":
+            options = ["--files-with-matches", "--sortr", "modified"]
+        case "count":
+            options = ["--count-matches", "--with-filename", "--sort", "path"]
+        case "content":
+            options = _content_options(search)
+    if search.ignores_case:
+        options.append("--ignore-case")
+    if search.spans_lines:
+        options += ["--multiline", "--multiline-dotall"]
+    if search.type:
+        options += ["--type", search.type]
+    return options
+
+
+def _content_options(search: Search) -> list[str]:
+    return [
+        "--with-filename",
+        "--no-heading",
+        "--line-number" if search.shows_numbers else "--no-line-number",
+        *("--max-columns", _COLUMNS, "--max-columns-preview"),
+        *("--before-context", str(search.before), "--after-context", str(search.after)),
+        *("--sort", "path"),
+    ]
+
+
+def _result(search: Search, lines: list[Line], is_cut: bool, limit: int, ctx: Bench) -> ToolResult:
+    folder = search.path if Path(search.path).is_dir() else str(Path(search.path).parent)
+    shown = [(str(Path(folder, name)) if name else "", rest) for name, rest in lines]
+    shown = shown[:limit] if limit else shown
+    named = [paths.shown(name, ctx.cwd) + rest if name else rest for name, rest in shown]
+    body, _ = spill.clip("\n".join(named), LIMIT, lambda: spill.outputs(ctx.session_id))
+    notes: list[str] = []
+    if len(lines) > len(shown):
+        notes.append(f"({len(shown)} of {len(lines)} lines are shown; head_limit shows more.)")
+    if is_cut:
+        notes.append("(There is more; a narrower search shows it.)")
+    data = _data(search.mode, shown, body)
+    data |= {"appliedLimit": limit} if len(lines) > len(shown) else {}
+    text = "\n".join([body or "No matches found.", *notes])
+    places = tuple(Location(name) for name in data["filenames"][:20])
+    return ToolResult(text, data=data, locations=places)
+
+
+def _data(mode: Mode, shown: list[Line], body: str) -> dict[str, Any]:
+    found = list(dict.fromkeys(name for name, _ in shown if name))
+    data: dict[str, Any] = {"mode": mode, "numFiles": len(found), "filenames": found}
+    match mode:
+        case "content":
+            data |= {"content": body, "numLines": len(shown)}
+        case "count":
+            matches = sum(int(rest[1:]) for _, rest in shown if rest[1:].isdigit())
+            data |= {"content": body, "numMatches": matches}
+        case "files_with_matches":
+            pass
+    return data

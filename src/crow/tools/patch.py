@@ -1,0 +1,74 @@
+"""The difference between two texts as hunks, in the shape that hooks know."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TypedDict
+
+_CONTEXT = 3
+_LONGEST = 1000
+
+
+class Hunk(TypedDict):
+    """One place that differs; lines count from 1 and begin with a blank, ``-`` or ``+``."""
+
+    oldStart: int
+    oldLines: int
+    newStart: int
+    newLines: int
+    lines: list[str]
+
+
+def hunks(old: str, new: str) -> list[Hunk]:
+    """What changed. Of very long changes the whole region is one hunk."""
+    before, after = old.split("\n"), new.split("\n")
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    first = max(0, start - _CONTEXT)
+    last = max(0, end - _CONTEXT)
+    olds, news = before[first : len(before) - last], after[first : len(after) - last]
+    if olds == news:
+        return []
+    if max(len(olds), len(news)) > _LONGEST:
+        return [_whole(olds, news, first)]
+    groups = difflib.SequenceMatcher(None, olds, news, autojunk=False).get_grouped_opcodes(_CONTEXT)
+    return [_hunk(group, olds, news, first) for group in groups]
+
+
+def count(found: list[Hunk]) -> str:
+    """How many lines came and went, as ``+3 -1``."""
+    lines = [line for hunk in found for line in hunk["lines"]]
+    plus = sum(line.startswith("+") for line in lines)
+    return f"+{plus} -{sum(line.startswith('-') for line in lines)}"
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _whole(olds: list[str], news: list[str], first: int) -> Hunk:
+    lines = [f"-{line}" for line in olds] + [f"+{line}" for line in news]
+    return Hunk(
+        oldStart=first + 1, oldLines=len(olds), newStart=first + 1, newLines=len(news), lines=lines
+    )
+
+
+def _hunk(
+    group: list[tuple[str, int, int, int, int]], olds: list[str], news: list[str], first: int
+) -> Hunk:
+    lines: list[str] = []
+    for tag, old_start, old_end, new_start, new_end in group:
+        if tag == "equal":
+            lines += [f" {line}" for line in olds[old_start:old_end]]
+        else:
+            lines += [f"-{line}" for line in olds[old_start:old_end]]
+            lines += [f"+{line}" for line in news[new_start:new_end]]
+    start, end = group[0], group[-1]
+    return Hunk(
+        oldStart=first + start[1] + 1,
+        oldLines=end[2] - start[1],
+        newStart=first + start[3] + 1,
+        newLines=end[4] - start[3],
+        lines=lines,
+    )

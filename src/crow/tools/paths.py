@@ -1,0 +1,103 @@
+"""Where a path really leads, and whether a file tool may follow it there."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from crow.core.calls import Location
+from crow.tools.errors import ToolError
+
+_NAMES = 2000
+
+
+def absolute(path: str, cwd: str) -> str:
+    """The path made absolute and tidy: ``~`` expanded, ``..`` resolved without asking the disk."""
+    try:
+        expanded = Path(path).expanduser()
+    except RuntimeError:  # no such user: then ~name is a name
+        expanded = Path(path)
+    return os.path.normpath(Path(cwd, expanded))
+
+
+def with_absolute_path(args: dict[str, Any], cwd: str) -> dict[str, Any]:
+    """The arguments with an absolute ``file_path``, as hooks and rules shall see it."""
+    path = args.get("file_path")
+    return {**args, "file_path": absolute(path, cwd)} if path and isinstance(path, str) else args
+
+
+def file_location(args: dict[str, Any], cwd: str) -> tuple[Location, ...]:
+    """The file that a call is about, and the line where it starts."""
+    line = args.get("offset")
+    return (Location(absolute(args["file_path"], cwd), line if isinstance(line, int) else None),)
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """True for a folder itself and whatever is below it; both absolute."""
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def place_to_read(path: str, roots: Sequence[str]) -> str:
+    """The real path. Raises `ToolError` where a link inside the workspace leads out of it."""
+    real = os.path.realpath(path)
+    owners = _owners(path, roots)
+    if owners and not any(is_inside(real, os.path.realpath(root)) for root in roots):
+        raise ToolError(
+            f"{path} leads through a symbolic link to {real}, outside of the workspace. "
+            "If that file is meant, name its real path."
+        )
+    return real
+
+
+def place_to_write(path: str, roots: Sequence[str]) -> str:
+    """The real path, which for a path in the workspace must be the path itself.
+
+    Permission was given for a path; a link on the way to it could lead anywhere, and could be
+    changed meanwhile. Raises `ToolError`.
+    """
+    real = os.path.realpath(path)
+    expected = [
+        os.path.join(os.path.realpath(root), path[len(root.rstrip(os.sep)) + 1 :])  # noqa: PTH118
+        for root in _owners(path, roots)
+    ]
+    if Path(path).is_symlink() or (expected and real not in expected):
+        raise ToolError(
+            f"{path} leads through a symbolic link to {real}. "
+            "To change that file, name its real path."
+        )
+    return real
+
+
+def _owners(path: str, roots: Sequence[str]) -> list[str]:
+    """The roots that a path is in, by its name alone."""
+    known = [*roots, *(os.path.realpath(root) for root in roots)]
+    return [root for root in known if is_inside(path, root)]
+
+
+def shown(path: str, cwd: str) -> str:
+    """A path as it is short to read: relative where it is below ``cwd``."""
+    return os.path.relpath(path, cwd) if is_inside(path, cwd) else path
+
+
+def missing(path: str, cwd: str) -> str:
+    """The error for a file that does not exist, with names that are near."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"{path} does not exist, nor does its folder. The session's directory is {cwd}."
+    try:
+        names = [entry.name for entry, _ in zip(os.scandir(folder), range(_NAMES), strict=False)]
+    except OSError:
+        names = []
+    near = _near(Path(path).name, names)
+    hint = f" There is: {', '.join(str(folder / name) for name in near)}." if near else ""
+    return f"{path} does not exist.{hint}"
+
+
+def _near(name: str, names: list[str]) -> list[str]:
+    lowered = {each.lower(): each for each in names}
+    close = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
+    same_stem = [each for each in names if Path(each).stem == Path(name).stem]
+    return list(dict.fromkeys([lowered[each] for each in close] + same_stem))[:3]

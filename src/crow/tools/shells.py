@@ -1,0 +1,100 @@
+"""The commands of one session: those in the background, and what others left running."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+
+from crow.core.ports import Bench
+from crow.tools import spill
+from crow.tools.errors import ToolError
+from crow.tools.process import Process
+from crow.tools.spool import Spool
+from crow.tools.warden import Warden
+
+_KEY = "tools.shells"
+_SECRETS = ("CROW_API_KEY",)
+
+
+class Shells:
+    """Lives in the session's cache; `close` ends everything that still runs."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.background: dict[str, Process] = {}
+        self._running: set[Process] = set()
+        self._warden: Warden | None = None
+
+    @classmethod
+    def of(cls, ctx: Bench) -> Shells:
+        """The session's own."""
+        return ctx.cache.setdefault(_KEY, cls(ctx.session_id))
+
+    async def start(self, command: str, cwd: str, *, limit: int, is_background: bool) -> Process:
+        """Run a command line with bash. Raises `ToolError` where that is impossible."""
+        self._sweep()
+        spool = Spool(
+            partial(spill.outputs, self.session_id),
+            "bash",
+            threshold=-1 if is_background else limit,
+        )
+        process = Process(command, spool, limit, pending=limit if is_background else 65536)
+        try:
+            await process.start(["bash", "-c", command], cwd, _environment())
+        except (OSError, ValueError) as error:
+            raise ToolError(_cannot_start(error, cwd)) from error
+        self._running.add(process)
+        self._warden = self._warden or Warden()
+        self._warden.add(process.pid)
+        return process
+
+    def register(self, process: Process) -> str:
+        """Put a command into the background; its id."""
+        name = f"bash_{len(self.background) + 1}"
+        self.background[name] = process
+        return name
+
+    def find(self, name: str) -> Process:
+        """A command in the background. Raises `ToolError` for an unknown id."""
+        if name not in self.background:
+            known = ", ".join(self.background) or "none"
+            raise ToolError(f"No background command {name!r}; there are: {known}.")
+        return self.background[name]
+
+    def release(self, process: Process) -> None:
+        """Forget a command, unless it left processes running: those go on."""
+        if not process.silent.is_set() or process.has_members():
+            return
+        self._running.discard(process)
+        if self._warden:
+            self._warden.remove(process.pid)
+        process.close()
+
+    def _sweep(self) -> None:
+        for process in [each for each in self._running if each.exited.is_set()]:
+            self.release(process)
+
+    async def close(self) -> None:
+        """End every command within a second."""
+        running = list(self._running)
+        await asyncio.gather(*(process.stop(0.3) for process in running))
+        for process in running:
+            if self._warden:
+                self._warden.remove(process.pid)
+            process.close()
+        self._running.clear()
+        if self._warden:
+            await asyncio.to_thread(self._warden.close)
+
+
+def _environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key not in _SECRETS}
+
+
+def _cannot_start(error: OSError | ValueError, cwd: str) -> str:
+    if not os.path.isdir(cwd):  # noqa: PTH112
+        return f"The working directory {cwd} is gone, so no command can run in it."
+    if isinstance(error, ValueError):
+        return f"The command cannot be passed to bash: {error}."
+    return f"The command cannot be started: {error.strerror or error}."

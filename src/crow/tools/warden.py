@@ -1,0 +1,70 @@
+"""A tiny process that outlives the agent for a moment and ends what the agent left behind.
+
+However the agent dies, its end of the pipe closes; then the groups that are still on the list get
+SIGTERM and, a second later, SIGKILL.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import weakref
+
+_SCRIPT = """
+trap '' HUP INT TERM
+groups=
+while read -r change group; do
+    rest=
+    for each in $groups; do
+        [ "$each" = "$group" ] || rest="$rest $each"
+    done
+    groups=$rest
+    [ "$change" = + ] && groups="$groups $group"
+done
+[ -n "$groups" ] || exit 0
+for each in $groups; do kill -s TERM -- "-$each"; done
+sleep 1
+for each in $groups; do kill -s KILL -- "-$each"; done
+"""
+
+
+class Warden:
+    """Keeps the list of process groups that must not outlive the agent."""
+
+    def __init__(self) -> None:
+        listening, self._pipe = os.pipe()
+        try:
+            self._pid = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", _SCRIPT],
+                {"PATH": os.defpath},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, listening, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                ],
+                setpgroup=0,
+            )
+        finally:
+            os.close(listening)
+        self._close = weakref.finalize(self, os.close, self._pipe)
+
+    def add(self, group: int) -> None:
+        """From now on this group dies with the agent."""
+        self._tell("+", group)
+
+    def remove(self, group: int) -> None:
+        """This group has ended, or may go on."""
+        self._tell("-", group)
+
+    def close(self) -> None:
+        """End the warden; waits for it, a millisecond where its list is empty."""
+        if self._close.alive:
+            self._close()
+            os.waitpid(self._pid, 0)
+
+    def _tell(self, change: str, group: int) -> None:
+        if self._close.alive:
+            # where somebody killed the warden, commands run all the same
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, f"{change} {group}\n".encode())

@@ -1,187 +1,243 @@
-"""A model that plays a script: texts, tool calls, delays and errors, one step a request."""
+"""A model that plays a script and remembers what it was asked."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 import json
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Literal, Self, TypeAlias, TypedDict
 
 from crow.core.calls import Call
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
-from crow.core.messages import Usage
+from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Delta, FinishReason, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
-    """One answer of the model's: text, reasoning, calls, and how it ends."""
+class ScriptedText:
+    """A text to say, and what to report with it."""
 
-    text: str = ""
-    calls: tuple[Call, ...] = ()
-    reasoning: str = ""
+    text: str
     usage: Usage | None = None
-    finish: FinishReason | None = None
-    delay: float = 0.0
+    reasoning: str = ""
+    finish: FinishReason = "stop"
 
 
-def call(tool: str, /, *, usage: Mapping[str, int] | None = None, **args: Any) -> Say:
-    """A tool call. ``usage`` is reported with the answer that holds it.
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A tool call to make, and what to report with it."""
 
-    ``call("Read", file_path="a.txt")``; several at once are a list of these.
-    """
-    raw = json.dumps(args, ensure_ascii=False)
-    return Say(calls=(Call("", tool, args, raw),), usage=cast("Usage | None", usage))
+    name: str
+    args: dict[str, Any] = field(default_factory=dict[str, Any])
+    usage: Usage | None = None
+    id: str | None = None
+    fault: str | None = None
 
 
-def faulty_call(tool: str, raw: str, fault: str) -> Say:
-    """A tool call whose arguments cannot be used, as a model adapter reports one."""
-    return Say(calls=(Call("", tool, {}, raw, fault),))
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Seconds to wait before what follows."""
+
+    seconds: float
+
+
+Piece: TypeAlias = str | ScriptedText | ScriptedCall | Delay
+Line: TypeAlias = (
+    Piece | BaseException | type[BaseException] | Completion | list[Piece] | list[ScriptedCall]
+)
+
+
+class Asked(TypedDict):
+    """A request, copied as it was when the model was asked."""
+
+    messages: list[Message]
+    tools: list[ToolSpec]
+    model: str | None
+    params: dict[str, Any]
+    session_id: str
 
 
 def text(
     said: str,
     *,
-    usage: Mapping[str, int] | None = None,
+    usage: Usage | None = None,
     reasoning: str = "",
-    finish: FinishReason | None = None,
-) -> Say:
-    """A text with more to it: a usage, reasoning before it, another reason to end."""
-    return Say(said, (), reasoning, cast("Usage | None", usage), finish)
+    finish: FinishReason = "stop",
+) -> ScriptedText:
+    """A line of a script: a text with a usage, reasoning, or a reason to end."""
+    return ScriptedText(said, usage, reasoning, finish)
 
 
-def delay(seconds: float, then: Step = "") -> Say:
-    """An answer that begins after a while."""
-    return replace(said(then), delay=seconds)
+def call(
+    name: str, /, *, usage: Usage | None = None, call_id: str | None = None,
+    fault: str | None = None, **args: Any,
+) -> ScriptedCall:  # fmt: skip
+    """A line of a script: one tool call; the arguments by name.
 
-
-Step: TypeAlias = "str | Say | BaseException | type[BaseException] | list[str | Say]"
-
-
-def said(step: Step) -> Say:
-    """A step that is no error, as one answer; the parts of a list are said together."""
-    match step:
-        case str():
-            return Say(step)
-        case Say():
-            return step
-        case list():
-            parts = [said(part) for part in step]
-            return Say(
-                "".join(part.text for part in parts),
-                tuple(made for part in parts for made in part.calls),
-                "".join(part.reasoning for part in parts),
-                next((part.usage for part in parts if part.usage), None),
-                next((part.finish for part in parts if part.finish), None),
-                sum(part.delay for part in parts),
-            )
-        case _:
-            raise TypeError(f"{step!r} is no step of a script")
-
-
-@dataclass(slots=True)
-class ScriptedModel:
-    """Plays a script, one step a request; asked past its end it fails.
-
-    A step is a text, a `call`, a list of them (said at once), a `delay`, or an exception (raised).
-    ``asked[i]`` is the request number i as it came in: ``messages``, ``tools``, ``model``,
-    ``params``. Lines that are left over fail `verify`, which the end of ``with`` and the pytest
-    fixture call, unless ``leftover="allow"``.
+    ``usage`` is what the reply reports. ``fault`` makes it a call that cannot run.
     """
+    return ScriptedCall(name, args, usage, call_id, fault)
 
-    script: list[Step]
-    leftover: Literal["fail", "allow"] = "fail"
-    model: str = "scripted"
-    context_window: int | None = 128_000
-    asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    _calls: int = 0
-    _overrun: bool = False
+
+def delay(seconds: float) -> Delay:
+    """A line of a script: wait before the line that follows, or before what follows in a list."""
+    return Delay(seconds)
+
+
+class ScriptedModel:
+    """An LLM that answers each request with the next line of its script.
+
+    A line is a text, a `call`, a `text`, a list of these (text first, then the calls made at
+    once; a `delay` waits there), an exception to raise, or a whole `Completion`. A `delay` that
+    stands as a line waits before the next one. ``asked[i]["messages"]`` is what it was asked,
+    with ``tools``, ``model`` and ``params``.
+
+    Asked past its script it raises AssertionError, and `verify` raises it once more for whoever
+    swallowed it. `verify` raises as well when lines were left over, unless ``leftover`` is
+    ``"allow"``. ``with ScriptedModel(...) as model:`` verifies at the end.
+    """
 
     def __init__(
         self,
-        *script: Step,
-        leftover: Literal["fail", "allow"] = "fail",
+        *script: Line,
         model: str = "scripted",
-        context_window: int | None = 128_000,
+        context_window: int | None = None,
+        leftover: Literal["fail", "allow"] = "fail",
     ) -> None:
-        self.script = list(script)
-        self.leftover = leftover
         self.model = model
         self.context_window = context_window
-        self.asked = []
+        self.asked: list[Asked] = []
+        self._script = list(script)
+        self._leftover = leftover
+        self._next = 0
         self._calls = 0
-        self._overrun = False
+        self._overrun: str | None = None
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Play the next step."""
-        self.asked.append(
-            copy.deepcopy(
-                {
-                    "messages": request.messages,
-                    "tools": request.tools,
-                    "model": request.model,
-                    "params": request.params,
-                }
-            )
-        )
-        if len(self.asked) > len(self.script):
-            self._overrun = True
-            raise AssertionError(f"asked {len(self.asked)} times: {self._had()}")
-        step = self.script[len(self.asked) - 1]
-        if isinstance(step, BaseException) or (isinstance(step, type)):
-            raise step
-        answer = said(step)
-        await asyncio.sleep(answer.delay)
-        for delta in _deltas(request, answer := self._numbered(answer)):
-            yield delta
-        finish = answer.finish or ("tool_calls" if answer.calls else "stop")
-        yield Completion(
-            answer.text, answer.calls, answer.reasoning, finish, answer.usage, self.model
-        )
-
-    def verify(self) -> None:
-        """Raise ``AssertionError`` where the script was not played as it is written."""
-        if self._overrun:
-            raise AssertionError(f"asked {len(self.asked)} times: {self._had()}")
-        left = self.script[len(self.asked) :]
-        if left and self.leftover == "fail":
-            raise AssertionError(f"{len(left)} steps were not asked for, the first: {left[0]!r}")
+    def __repr__(self) -> str:
+        return f"ScriptedModel({len(self._script)} lines, at {self._next})"
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if error is None:
             self.verify()
 
-    def _had(self) -> str:
-        return f"the script has {len(self.script)} steps"
+    @property
+    def left(self) -> list[Line]:
+        """The lines that were not played yet."""
+        return self._script[self._next :]
 
-    def _numbered(self, answer: Say) -> Say:
-        """The answer with ids for its calls: ``call_1``, ``call_2`` over the whole script."""
-        numbered: list[Call] = []
-        for made in answer.calls:
+    def extend(self, *script: Line) -> None:
+        """Add lines to the script."""
+        self._script.extend(script)
+
+    def verify(self) -> None:
+        """Raise AssertionError if the script was overrun, or lines of it were not played."""
+        if self._overrun:
+            raise AssertionError(self._overrun)
+        if self.left and self._leftover != "allow":
+            lines = "".join(f"\n  {line!r}" for line in self.left)
+            raise AssertionError(
+                f"the scripted model was asked {len(self.asked)} times and "
+                f'{len(self.left)} of its lines were left over (leftover="allow" lets them):{lines}'
+            )
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+        """Play the next line; see `crow.core.ports.LLM`."""
+        self._remember(request)
+        line = await self._advance()
+        if isinstance(line, Completion):
+            yield line
+            return
+        reply = _Reply(self.model, request.message_id)
+        for piece in _pieces(line):
+            if isinstance(piece, Delay):
+                await asyncio.sleep(piece.seconds)
+                continue
+            for shown in self._play(piece, reply):
+                yield shown
+        yield reply.completion()
+
+    def _remember(self, request: Request) -> None:
+        self.asked.append(
+            {
+                "messages": copy.deepcopy(request.messages),
+                "tools": copy.deepcopy(request.tools),
+                "model": request.model,
+                "params": copy.deepcopy(request.params),
+                "session_id": request.session_id,
+            }
+        )
+
+    async def _advance(self) -> Line:
+        """The next line, after the delays before it."""
+        while self.left:
+            line = self._script[self._next]
+            self._next += 1
+            if not isinstance(line, Delay):
+                return line
+            await asyncio.sleep(line.seconds)
+        last = json.dumps(self.asked[-1]["messages"][-1:], ensure_ascii=False)[:500]
+        self._overrun = (
+            f"the scripted model has {len(self._script)} lines and was asked "
+            f"{len(self.asked)} times; the last message was {last}"
+        )
+        raise AssertionError(self._overrun)
+
+    def _play(self, piece: str | ScriptedText | ScriptedCall, reply: _Reply) -> list[Delta]:
+        if isinstance(piece, ScriptedCall):
             self._calls += 1
-            numbered.append(replace(made, id=made.id or f"call_{self._calls}"))
-        return replace(answer, calls=tuple(numbered))
+            return reply.request(piece, f"call_{self._calls}")
+        return reply.say(ScriptedText(piece) if isinstance(piece, str) else piece)
 
 
-def _deltas(request: Request, answer: Say) -> list[Delta]:
-    """What is streamed: reasoning, the text word by word, each call."""
-    deltas: list[Delta] = []
-    if answer.reasoning:
-        deltas.append(ThoughtDelta(answer.reasoning, request.message_id))
-    words = answer.text.split(" ") if answer.text else []
-    for index, word in enumerate(words):
-        last = index == len(words) - 1
-        deltas.append(TextDelta(word if last else f"{word} ", request.message_id))
-    deltas += [CallDelta(made.id, made.name, made.raw) for made in answer.calls]
-    return deltas
+class _Reply:
+    """The completion of one line while it is played."""
+
+    def __init__(self, model: str, message_id: str) -> None:
+        self._model = model
+        self._id = message_id
+        self._said: list[ScriptedText] = []
+        self._calls: list[Call] = []
+        self._usage: Usage | None = None
+
+    def say(self, piece: ScriptedText) -> list[Delta]:
+        self._said.append(piece)
+        self._usage = piece.usage or self._usage
+        thought = [ThoughtDelta(piece.reasoning, self._id)] if piece.reasoning else []
+        return [*thought, TextDelta(piece.text, self._id)] if piece.text else [*thought]
+
+    def request(self, piece: ScriptedCall, call_id: str) -> list[Delta]:
+        raw = json.dumps(piece.args, ensure_ascii=False)
+        made = Call(piece.id or call_id, piece.name, piece.args, raw, piece.fault)
+        self._calls.append(made)
+        self._usage = piece.usage or self._usage
+        return [CallDelta(made.id, made.name, raw)]
+
+    def completion(self) -> Completion:
+        finish = self._said[-1].finish if self._said else "stop"
+        return Completion(
+            text="".join(piece.text for piece in self._said),
+            calls=tuple(self._calls),
+            reasoning="".join(piece.reasoning for piece in self._said),
+            finish="tool_calls" if self._calls and finish == "stop" else finish,
+            usage=self._usage,
+            model=self._model,
+        )
+
+
+def _pieces(line: Line) -> Sequence[Piece]:
+    """What to do for a line. Raises the line where it is an error."""
+    if isinstance(line, BaseException | type):
+        raise line
+    if isinstance(line, str | ScriptedText | ScriptedCall | Delay):
+        return (line,)
+    if isinstance(line, Completion):
+        return ()
+    return line

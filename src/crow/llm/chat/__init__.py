@@ -1,0 +1,9 @@
+"""Models behind OpenAI-compatible endpoints: chat completions, streamed."""
+
+from __future__ import annotations
+
+from crow.llm.chat.endpoint import ChatCompletions
+from crow.llm.chat.retry import NO_RETRIES, Retries
+from crow.llm.chat.timing import Timeouts
+
+__all__ = ["NO_RETRIES", "ChatCompletions", "Retries", "Timeouts"]

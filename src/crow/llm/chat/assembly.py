@@ -1,0 +1,202 @@
+"""One reply, put together from the events of its stream, whatever dialect they are written in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crow.core.errors import ModelError
+from crow.core.events import TextDelta, ThoughtDelta
+from crow.core.messages import Message, Usage
+from crow.core.ports import Completion, Delta, FinishReason
+from crow.llm.chat import faults
+from crow.llm.chat.shapes import is_array, is_object
+from crow.llm.chat.splice import Shown
+from crow.llm.chat.text import TextFlow
+from crow.llm.chat.toolcalls import CUT_OFF, ToolCalls
+from crow.llm.chat.usage import usage_of
+
+FINISHES: dict[str, FinishReason] = {
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "safety": "content_filter",
+}
+
+
+class Reply:
+    """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
+
+    ``cap`` bounds its characters; what goes beyond is cut off as if the model had reached its
+    limit.
+    """
+
+    __slots__ = (
+        "_calls", "_cap", "_finish", "_flow", "_given_usage", "_id", "_model", "_reasoning",
+        "_refused", "_size", "_text", "_thought_flow", "begun",
+    )  # fmt: skip
+
+    def __init__(self, messages: list[Message], message_id: str, cap: int, shown: Shown) -> None:
+        self._calls = ToolCalls(lambda: _ids_in(messages), shown.calls)
+        self._cap = cap
+        self._finish: str | None = None
+        self._flow = TextFlow()
+        self._given_usage: object = None
+        self._id = message_id
+        self._model = ""
+        self._reasoning: list[str] = []
+        self._refused = False
+        self._size = 0
+        self._text: list[str] = []
+        self._thought_flow = TextFlow()
+        self.begun = False
+
+    @property
+    def finished(self) -> bool:
+        """True once the endpoint gave its reason for ending."""
+        return self._finish is not None
+
+    @property
+    def complete(self) -> bool:
+        """True once nothing more is to be expected."""
+        return self._finish is not None and self._given_usage is not None
+
+    @property
+    def overflowed(self) -> bool:
+        """True where the reply is longer than it may be."""
+        return self._size + self._calls.size > self._cap
+
+    def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
+        """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
+        choices = event.get("choices")
+        if choices and is_array(choices):
+            self._take_choice(choices, deltas)
+        if "error" in event or not choices:
+            error = faults.of_event(event)
+            if error is not None:
+                raise error
+        usage = event.get("usage")
+        if usage:
+            self._given_usage = usage
+        if not self._model and isinstance(model := event.get("model"), str):
+            self._model = model
+
+    def end(self, deltas: list[Delta]) -> None:
+        """Show what was held back."""
+        if half := self._flow.end():
+            self._say(half, deltas)
+        deltas.extend(self._calls.end())
+
+    def completion(self) -> Completion:
+        """The whole answer; its calls are marked where it was cut off."""
+        finish = self._finish_reason()
+        cut_off = finish in ("length", "content_filter")
+        return Completion(
+            text="".join(self._text),
+            calls=self._calls.calls(CUT_OFF if cut_off else None),
+            reasoning="".join(self._reasoning),
+            finish=finish,
+            usage=self.usage,
+            model=self._model,
+        )
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens, where the endpoint told."""
+        return usage_of(self._given_usage)
+
+    @property
+    def said_nothing(self) -> bool:
+        """True where neither text nor calls nor a reason to end came."""
+        return not (self._text or self._calls or self._reasoning or self.finished)
+
+    def remember(self, shown: Shown) -> None:
+        """Keep what was shown of this attempt, which broke off."""
+        shown.keep("".join(self._text), "".join(self._reasoning), self._calls.shown())
+
+    def _take_choice(self, choices: Any, deltas: list[Delta]) -> None:
+        choice = choices[0] if len(choices) == 1 else _first_choice(choices)
+        if not is_object(choice) or choice.get("index"):
+            return
+        delta = choice.get("delta") or choice.get("message")
+        if is_object(delta):
+            self._take_delta(delta, deltas)
+        reason = choice.get("finish_reason")
+        if reason and isinstance(reason, str):
+            self._take_finish(reason, choice)
+
+    def _take_delta(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
+        content = delta.get("content")
+        if content:
+            if isinstance(content, str):
+                self._say(self._flow.take(content), deltas)
+            else:
+                self._take_parts(content, deltas)
+        if len(delta) > 1 or not content:
+            self._take_rest(delta, deltas)
+
+    def _take_rest(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
+        """Everything but text."""
+        thought = delta.get("reasoning_content") or delta.get("reasoning")
+        if thought and isinstance(thought, str):
+            self._think(thought, deltas)
+        calls = delta.get("tool_calls")
+        if is_array(calls):
+            deltas.extend(self._calls.take(calls))
+        elif function := delta.get("function_call"):
+            deltas.extend(self._calls.take([{"index": 0, "function": function}]))
+        refusal = delta.get("refusal")
+        if refusal and isinstance(refusal, str):
+            self._refused = True
+            self._say(self._flow.take(refusal), deltas)
+
+    def _take_parts(self, parts: Any, deltas: list[Delta]) -> None:
+        """Text and thinking as lists of typed parts, as one provider sends them."""
+        for part in filter(is_object, parts if is_array(parts) else []):
+            if isinstance(text := part.get("text"), str):
+                self._say(self._flow.take(text), deltas)
+            elif is_array(thoughts := part.get("thinking")):
+                for thought in filter(is_object, thoughts):
+                    self._think(str(thought.get("text") or ""), deltas)
+
+    def _take_finish(self, reason: str, choice: dict[str, Any]) -> None:
+        if reason == "error":
+            raise faults.of_event({"error": choice.get("error") or "the model failed"}) or (
+                ModelError("the model failed", kind="server")
+            )
+        self._finish = reason
+
+    def _say(self, text: str, deltas: list[Delta]) -> None:
+        if text:
+            self._text.append(text)
+            self._size += len(text)
+            deltas.append(TextDelta(text, self._id))
+
+    def _think(self, thought: str, deltas: list[Delta]) -> None:
+        thought = self._thought_flow.take(thought)
+        if thought:
+            self._reasoning.append(thought)
+            self._size += len(thought)
+            deltas.append(ThoughtDelta(thought, self._id))
+
+    def _finish_reason(self) -> FinishReason:
+        if self.overflowed:
+            return "length"
+        if self._refused:
+            return "content_filter"
+        return FINISHES.get((self._finish or "stop").lower(), "stop")
+
+
+def _first_choice(choices: Any) -> dict[str, Any] | None:
+    """The choice of index 0, or of none; one answer was asked for."""
+    listed = choices if is_array(choices) else []
+    return next((each for each in listed if is_object(each) and not each.get("index")), None)
+
+
+def _ids_in(messages: list[Message]) -> set[str]:
+    """The ids of every call that a conversation holds."""
+    return {call["id"] for message in messages for call in message.get("tool_calls") or ()}

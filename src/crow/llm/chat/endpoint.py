@@ -1,0 +1,195 @@
+"""A model behind an OpenAI-compatible endpoint: chat completions, streamed over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from crow.core.errors import ModelError
+from crow.core.ports import Completion, Delta, Request
+from crow.llm.chat import faults
+from crow.llm.chat.assembly import Reply
+from crow.llm.chat.connection import Connection, chunks_of
+from crow.llm.chat.encoding import BodyEncoder
+from crow.llm.chat.reading import Reading
+from crow.llm.chat.retry import Batch, Retries, repeat
+from crow.llm.chat.splice import Shown
+from crow.llm.chat.timing import Clock, Timeouts
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_OUTPUT = 8 * 1024 * 1024
+ERROR_BODY = 64 * 1024
+REFUSALS = (400, 422)
+AGENT = "crow"
+
+
+class ChatCompletions:
+    """An LLM. ``base_url`` is what stands before ``/chat/completions``.
+
+    ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
+    an answer in characters. ``echo_reasoning`` sends the model's earlier reasoning back, which
+    some endpoints need and others refuse. ``cache_key`` names the body's field that gets the
+    session's id, for endpoints that route by it. Raises `ModelError` (unconfigured) where key,
+    headers or URL cannot work.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        context_window: int | None = None,
+        timeouts: Timeouts | None = None,
+        retries: Retries | None = None,
+        max_output: int = MAX_OUTPUT,
+        echo_reasoning: bool = False,
+        cache_key: str | None = None,
+    ) -> None:
+        self.model = model
+        self.context_window = context_window
+        self.base_url = _checked_url(base_url)
+        self._params = dict(params or {})
+        self._timeouts = timeouts or Timeouts()
+        self._retries = retries or Retries()
+        self._max_output = max_output
+        self._cache_key = cache_key
+        self._asks_usage = True
+        self._encoder = BodyEncoder(
+            frozenset() if echo_reasoning else frozenset({"reasoning_content"})
+        )
+        self._redact = faults.Redactor([api_key or "", *(headers or {}).values()])
+        sent = _headers(api_key, headers or {})
+        self._connection = Connection(f"{self.base_url}/chat/completions", sent, self._timeouts)
+
+    def __repr__(self) -> str:
+        return f"ChatCompletions({self.model!r}, {self.base_url!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+        """Ask the model; see `crow.core.ports.LLM`."""
+        clock = Clock(self._timeouts)
+
+        def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
+            return self._attempt(request, shown, clock)
+
+        def named(error: ModelError) -> ModelError:
+            who = f"{request.model or self.model} at {self.base_url}"
+            return faults.named(error, who, self._redact)
+
+        batches = repeat(attempt, self._retries, clock, named)
+        try:
+            async for batch in batches:
+                for item in batch:
+                    yield item
+        finally:
+            await batches.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connection; a later request opens it again."""
+        await self._connection.aclose()
+
+    async def _attempt(
+        self, request: Request, shown: Shown, clock: Clock
+    ) -> AsyncGenerator[Batch, None]:
+        response = await self._respond(request, clock)
+        chunks = chunks_of(response)
+        reply = Reply(request.messages, request.message_id, self._max_output, shown)
+        reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
+        whole = False
+        try:
+            while not reading.done:
+                if deltas := await reading.deltas():
+                    yield shown.filter(deltas)
+            whole = not reply.overflowed
+        except ModelError:
+            reply.remember(shown)
+            raise
+        finally:
+            await self._leave(response, chunks, whole=whole)
+        yield [*shown.ending(request.message_id), reply.completion()]
+
+    async def _leave(
+        self, response: httpx2.Response, chunks: AsyncGenerator[bytes, None], *, whole: bool
+    ) -> None:
+        """Keep the connection of an answer that came whole; close any other at once."""
+        if whole:
+            self._connection.release(response, chunks)
+            return
+        await chunks.aclose()
+        await response.aclose()
+
+    async def _respond(self, request: Request, clock: Clock) -> httpx2.Response:
+        """The response, if it is a success. Raises `ModelError`."""
+        asks_usage = self._asks_usage
+        response = await clock.headers(self._connection.post(self._body(request)))
+        status = response.status_code
+        if 200 <= status < 300:
+            return response
+        body = await self._error_body(response, clock)
+        if asks_usage and status in REFUSALS and b"stream_options" in body:
+            self._asks_usage = False
+            return await self._respond(request, clock)
+        raise faults.of_response(status, response.headers, body)
+
+    async def _error_body(self, response: httpx2.Response, clock: Clock) -> bytes:
+        """As much of an error's body as is worth reading."""
+        chunks = chunks_of(response)
+        body = b""
+        try:
+            while len(body) < ERROR_BODY:
+                chunk = await clock.event(anext(chunks, None), closing=True)
+                if chunk is None:
+                    break
+                body += chunk
+        except ModelError:
+            pass  # the status says enough
+        finally:
+            await self._leave(response, chunks, whole=False)
+        return body
+
+    def _body(self, request: Request) -> bytes:
+        head: dict[str, Any] = {"model": request.model or self.model, "stream": True}
+        if self._asks_usage:
+            head["stream_options"] = {"include_usage": True}
+        if self._cache_key and request.session_id:
+            head[self._cache_key] = request.session_id
+        head.update(self._params)
+        head.update(request.params)
+        return self._encoder.body(head, request.messages, request.tools)
+
+
+def _checked_url(base_url: str) -> str:
+    """The URL without what stands behind its path. Raises `ModelError` (unconfigured)."""
+    text = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        what = f"{base_url!r} is no base URL of a model; it looks like http://localhost:11434/v1"
+        raise ModelError(what, kind="unconfigured")
+    if parts.username or parts.query:
+        what = f"the base URL of {parts.hostname} carries a secret; put it into the key or headers"
+        raise ModelError(what, kind="unconfigured")
+    return text
+
+
+def _headers(api_key: str | None, own: Mapping[str, str]) -> dict[str, str]:
+    """What every request carries. Raises `ModelError` (unconfigured) for what cannot be sent."""
+    headers = {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "accept-encoding": "identity",
+        "user-agent": AGENT,
+    }
+    if api_key and api_key.strip():
+        headers["authorization"] = f"Bearer {api_key.strip()}"
+    headers.update({name.lower(): str(value) for name, value in own.items()})
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            which = "API key" if name == "authorization" else f"header {name}"
+            what = f"the {which} holds characters that cannot be sent; copy it again"
+            raise ModelError(what, kind="unconfigured")
+    return headers

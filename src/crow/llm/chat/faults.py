@@ -1,0 +1,169 @@
+"""What went wrong at an endpoint, as a `ModelError` of the right kind that never shows a key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from crow.core.errors import ModelError
+from crow.llm.chat.retry import retry_after
+from crow.llm.chat.shapes import is_array, is_object
+from crow.llm.chat.stream import snippet
+
+KIND_OF_STATUS = {
+    400: "invalid_request",
+    401: "authentication",
+    402: "billing",
+    403: "authentication",
+    404: "model_not_found",
+    408: "timeout",
+    409: "server",
+    413: "context_length",
+    422: "invalid_request",
+    425: "server",
+    429: "rate_limit",
+    503: "overloaded",
+    529: "overloaded",
+}
+KIND_OF_WORD = (
+    (r"insufficient_quota|exceeded your current quota|billing|credit balance|payment", "billing"),
+    (
+        (
+            r"context_length|context.{0,12}(length|window|size)|prompt is too long|too many tokens"
+            r"|maximum.{0,20}tokens|input.{0,12}too long|reduce the length|exceed_context"
+        ),
+        "context_length",
+    ),
+    (
+        r"model_not_found|unknown model|model\b.{0,60}(does ?n[o']t exist|not found|not exist)",
+        "model_not_found",
+    ),
+    (r"rate.?limit|too many requests", "rate_limit"),
+    (r"overloaded|at capacity|no healthy", "overloaded"),
+    (
+        r"invalid.{0,3}api.{0,3}key|unauthori[sz]ed|authentication|permission_denied",
+        "authentication",
+    ),
+    (r"invalid_request|invalid.argument|unsupported", "invalid_request"),
+    (r"timed? ?out", "timeout"),
+)
+REFINED = frozenset({"invalid_request", "rate_limit", "unknown", "billing", "server"})
+KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}")
+ADVICE = {
+    "authentication": "check the API key and what it may use",
+    "billing": "the account has no credit or quota left",
+    "model_not_found": "check the model's name and the base URL",
+    "network": "is it running, and is the base URL right?",
+    "context_length": "the conversation is too long for this model",
+}
+
+
+class Redactor:
+    """Takes secrets out of texts."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = sorted({text for text in secrets if len(text) > 3}, key=len, reverse=True)
+
+    def __call__(self, text: str) -> str:
+        """The text without any of the secrets, nor what looks like a key."""
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return KEY.sub("***", text)
+
+
+def of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+    """The error of a response that is no success."""
+    text = body.decode("utf-8", "replace")
+    said = _message(_parsed(text)) or _unless_html(text, headers)
+    kind = _kind(status, text)
+    return ModelError(
+        f"HTTP {status}" + (f": {snippet(said)}" if said else ""),
+        kind=kind,
+        status=status,
+        retry_after=retry_after(headers),
+    )
+
+
+def of_event(event: Mapping[str, Any]) -> ModelError | None:
+    """The error that an event of a stream reports, if it is one."""
+    error = event.get("error")
+    if not error and ("choices" in event or not _looks_like_error(event)):
+        return None
+    error = error or event
+    status = _status(error) or _status(event)
+    text = json.dumps(error, ensure_ascii=False)
+    kind = _kind(status, text) if status else _kind_of_words(text) or "server"
+    said = _message(event) or text
+    return ModelError(snippet(said), kind=kind, status=status)
+
+
+def _looks_like_error(event: Mapping[str, Any]) -> bool:
+    named = event.get("type") == "error" or event.get("object") == "error"
+    return named or isinstance(event.get("detail"), str | list)
+
+
+def named(error: ModelError, who: str, redact: Redactor) -> ModelError:
+    """The error as a person reads it: which model at which endpoint, what, and what to do."""
+    advice = ADVICE.get(error.kind)
+    text = redact(f"{who}: {error}") + (f" ({advice})" if advice else "")
+    return ModelError(text, kind=error.kind, status=error.status, retry_after=error.retry_after)
+
+
+def _kind(status: int, text: str) -> str:
+    kind = KIND_OF_STATUS.get(status, "server" if status >= 500 else "invalid_request")
+    if kind not in REFINED:
+        return kind
+    word = _kind_of_words(text)
+    if kind == "server" or word is None:
+        return kind
+    if kind == "rate_limit" and word not in ("billing", "rate_limit"):
+        return kind
+    return word
+
+
+def _kind_of_words(text: str) -> str | None:
+    found = (kind for words, kind in KIND_OF_WORD if re.search(words, text, re.IGNORECASE))
+    return next(found, None)
+
+
+def _status(error: Any) -> int | None:
+    if not is_object(error):
+        return None
+    for name in ("status", "code", "status_code", "http_status"):
+        value = error.get(name)
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
+        if isinstance(value, int) and 400 <= value < 600:
+            return value
+    return None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _message(body: Any) -> str:
+    """The sentence inside an error body, whatever its shape."""
+    if is_array(body) and body:
+        return _message(body[0])
+    if isinstance(body, str):
+        return body
+    if not is_object(body):
+        return ""
+    for name in ("error", "message", "detail", "error_description"):
+        value = body.get(name)
+        if value and (said := _message(value)):
+            return said
+    return ""
+
+
+def _unless_html(text: str, headers: Mapping[str, str]) -> str:
+    if "html" not in headers.get("content-type", ""):
+        return text
+    title = re.search(r"<title>([^<]*)", text, re.IGNORECASE)
+    return title.group(1) if title else "an HTML page"

@@ -1,0 +1,119 @@
+"""When a request is sent again, and after how long."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import TypeAlias
+
+from crow.core.errors import ModelError
+from crow.core.events import Retrying
+from crow.core.ports import Completion, Delta
+from crow.llm.chat.splice import Shown
+from crow.llm.chat.timing import Clock
+
+Batch: TypeAlias = "list[Delta | Completion]"
+Attempt: TypeAlias = Callable[[Shown], AsyncGenerator[Batch, None]]
+
+RETRYABLE = frozenset({"rate_limit", "overloaded", "server", "network", "timeout", "protocol"})
+
+
+class UnreachableError(ModelError):
+    """Nobody answers at the endpoint's address; that seldom mends itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Bounded retries with full jitter; times in seconds.
+
+    The wait before retry n is random between 0 and ``base * 2**(n-1)``, at most ``ceiling``, and
+    never shorter than the endpoint asked for (Retry-After). An endpoint that asks for more than
+    ``patience`` fails the request at once. ``unreachable`` is the limit where nobody answers.
+    """
+
+    limit: int = 5
+    base: float = 1.0
+    ceiling: float = 30.0
+    patience: float = 120.0
+    unreachable: int = 2
+
+    def delay(self, error: ModelError, failures: int) -> float | None:
+        """How long to wait after ``failures`` failed attempts; None to give up."""
+        asked = error.retry_after or 0.0
+        limit = (
+            min(self.limit, self.unreachable) if isinstance(error, UnreachableError) else self.limit
+        )
+        if error.kind not in RETRYABLE or failures > limit or asked > self.patience:
+            return None
+        jitter = random.uniform(0, min(self.ceiling, self.base * 2 ** (failures - 1)))  # noqa: S311
+        return max(jitter, asked)
+
+
+NO_RETRIES = Retries(limit=0)
+
+
+async def repeat(
+    attempt: Attempt,
+    retries: Retries,
+    clock: Clock,
+    named: Callable[[ModelError], ModelError],
+) -> AsyncGenerator[Batch, None]:
+    """Run attempts until one ends well; what a person has seen already is not shown again.
+
+    Raises the last `ModelError`, as ``named`` words it.
+    """
+    shown = Shown()
+    failures = 0
+    delay: float | None = 0.0
+    while True:
+        batches = attempt(shown)
+        try:
+            if delay:
+                await clock.pause(delay)
+            async for batch in batches:
+                yield batch
+            return  # noqa: TRY300
+        except ModelError as error:
+            failures += 1
+            delay = retries.delay(error, failures)
+            failure = named(error)
+            if delay is None or clock.exhausted:
+                raise failure from error
+        finally:
+            await batches.aclose()
+        yield [Retrying(failures, delay, str(failure))]
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """What a response asks to wait, in seconds; None where it asks nothing that can be read.
+
+    Reads ``Retry-After`` in both forms of RFC 9110 (seconds, HTTP date) and ``retry-after-ms``.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after")
+    seconds = _number(text)
+    return seconds if seconds is not None else _until(text)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _until(text: str | None) -> float | None:
+    try:
+        moment = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, moment.timestamp() - time.time())

@@ -1,0 +1,54 @@
+"""Extensions that come with Crow: each a file of its own, hung on the loop, removable.
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crow.extensions.hook_log import HookLog
+    from crow.extensions.instructions import InstructionsHook
+    from crow.extensions.limits import LimitsHook
+    from crow.extensions.permissions import PermissionsHook
+    from crow.extensions.persistence import PersistenceHook
+    from crow.extensions.stuck import StuckHook
+    from crow.extensions.system_prompt import SystemPromptHook
+    from crow.extensions.truncation import TruncationHook
+
+__all__ = [
+    "HookLog",
+    "InstructionsHook",
+    "LimitsHook",
+    "PermissionsHook",
+    "PersistenceHook",
+    "StuckHook",
+    "SystemPromptHook",
+    "TruncationHook",
+]
+
+_HOMES = {
+    "HookLog": "hook_log",
+    "InstructionsHook": "instructions",
+    "LimitsHook": "limits",
+    "PermissionsHook": "permissions",
+    "PersistenceHook": "persistence",
+    "StuckHook": "stuck",
+    "SystemPromptHook": "system_prompt",
+    "TruncationHook": "truncation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import an extension when its name is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    thing = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = thing
+    return thing
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,123 @@
+"""Limits: how many requests, tokens and seconds a run may take, and how much nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic
+
+from crow.core.context import Context, RunContext, ToolContext, TurnContext
+from crow.core.events import StopReason
+from crow.core.hooks import FIRST, hook
+from crow.core.verdicts import Continue
+
+NUDGE = (
+    "Your last message was empty. If the task is done, say what you did; otherwise go on with it."
+)
+
+
+@dataclass(slots=True)
+class Spent:
+    """What one run has spent so far."""
+
+    turns: int = 0
+    faults: int = 0
+    nudged: bool = False
+    began: float = 0.0
+
+
+class LimitsHook:
+    """Ends a run that takes too long, before the request that would be one too many.
+
+    ``turns`` (requests), ``tokens`` (input and output of all its requests) and ``seconds`` are of
+    one run; ``session_turns`` and ``session_tokens`` of all runs together, stored with the
+    session. None is no limit. After ``faults`` replies in a row in which no call could run
+    (arguments that are no JSON or do not fit, a tool that does not exist) the run ends as well.
+    An empty answer is asked about once a run, unless ``nudge`` is False.
+
+    The stop reason is ``max_turn_requests`` for turns and seconds, ``max_tokens`` for tokens,
+    ``hook_stopped`` for faults; the reply's ``detail`` names the limit.
+    """
+
+    name = "limits"
+
+    def __init__(
+        self,
+        turns: int | None = 200,
+        tokens: int | None = None,
+        *,
+        seconds: float | None = None,
+        session_turns: int | None = None,
+        session_tokens: int | None = None,
+        faults: int = 3,
+        nudge: bool = True,
+    ) -> None:
+        self.turns = turns
+        self.tokens = tokens
+        self.seconds = seconds
+        self.session_turns = session_turns
+        self.session_tokens = session_tokens
+        self.faults = faults
+        self.nudge = nudge
+
+    def before_run(self, ctx: RunContext) -> None:
+        """Begin to count."""
+        ctx.cache[self.name] = Spent(began=monotonic())
+
+    @hook("before_llm_request", order=FIRST)
+    def count(self, ctx: TurnContext) -> None:
+        """Count the request, or end the run in its place."""
+        spent = self._spent(ctx)
+        exceeded = next(self._exceeded(ctx, spent), None)
+        if exceeded is not None:
+            ctx.stop(exceeded[0], stop_reason=exceeded[1])
+        else:
+            spent.turns += 1
+            ctx.state["turns"] = ctx.state.get("turns", 0) + 1
+
+    def after_turn(self, ctx: TurnContext) -> None:
+        """End the run when reply after reply calls for what cannot run."""
+        spent = self._spent(ctx)
+        faulty = bool(ctx.results) and all(map(_could_not_run, ctx.results))
+        spent.faults = spent.faults + 1 if faulty else 0
+        if faulty and spent.faults >= self.faults:
+            last = " ".join(ctx.results[-1].output.split())[:200]
+            ctx.stop(f"{spent.faults} tool calls in a row could not run, the last one: {last}")
+
+    def on_stop(self, ctx: RunContext) -> Continue | None:
+        """Ask once about an empty answer."""
+        spent = self._spent(ctx)
+        finished = ctx.reply.text.strip() or ctx.stop_reason != "end_turn"
+        if finished or spent.nudged or not self.nudge:
+            return None
+        spent.nudged = True
+        return Continue(NUDGE)
+
+    def _spent(self, ctx: Context) -> Spent:
+        return ctx.cache.setdefault(self.name, Spent(began=monotonic()))
+
+    def _exceeded(self, ctx: TurnContext, spent: Spent) -> Iterator[tuple[str, StopReason]]:
+        session_turns = ctx.state.get("turns", 0)
+        run_tokens = ctx.run.usage.get("total_tokens", 0)
+        session_tokens = ctx.session.usage.get("total_tokens", 0)
+        if _reached(spent.turns, self.turns):
+            yield f"the limit of {self.turns} requests in one run is reached", "max_turn_requests"
+        if _reached(session_turns, self.session_turns):
+            text = f"the limit of {self.session_turns} requests in one session is reached"
+            yield text, "max_turn_requests"
+        if _reached(run_tokens, self.tokens):
+            text = f"the limit of {self.tokens} tokens in one run is reached ({run_tokens} used)"
+            yield text, "max_tokens"
+        if _reached(session_tokens, self.session_tokens):
+            text = f"the limit of {self.session_tokens} tokens in one session is reached"
+            yield f"{text} ({session_tokens} used)", "max_tokens"
+        if _reached(monotonic() - spent.began, self.seconds):
+            yield f"the limit of {self.seconds:g} seconds is reached", "max_turn_requests"
+
+
+def _reached(spent: float, limit: float | None) -> bool:
+    return limit is not None and spent >= limit
+
+
+def _could_not_run(call: ToolContext) -> bool:
+    return call.outcome == "error" and call.duration == 0.0

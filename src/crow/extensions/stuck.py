@@ -1,0 +1,112 @@
+"""Stuck: notices when the model goes round in circles, tells it so once, then ends the run."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from crow.core.context import Context, RunContext, ToolContext, TurnContext
+
+LONGEST_PERIOD = 5
+NUDGE = (
+    "You are going in circles: {what}. Doing the same once more will give the same. Look at what "
+    "came back, and try something else; or say what is in the way and end here."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool call as it is compared: what was called, what came of it, and whether it failed."""
+
+    name: str
+    call: bytes
+    result: bytes
+    failed: bool
+
+
+@dataclass(slots=True)
+class Path:
+    """The last steps of a run."""
+
+    steps: deque[Step] = field(default_factory=lambda: deque[Step](maxlen=64))
+    nudged: bool = False
+
+
+class StuckHook:
+    """Tells a model that repeats itself, and ends the run of one that goes on.
+
+    It looks for a call that returns the same ``same`` times in a row, for an error that comes
+    ``errors`` times in a row, and for a cycle of two to five calls that comes round ``rounds``
+    times, whatever it returns (for one call alone, twice as often).
+
+    The first time in a run the model is told; the next time the run ends, and says why.
+    """
+
+    name = "stuck"
+
+    def __init__(self, *, same: int = 4, errors: int = 3, rounds: int = 3) -> None:
+        self.same = same
+        self.errors = errors
+        self.rounds = rounds
+
+    def before_run(self, ctx: RunContext) -> None:
+        """Begin anew: a person has spoken."""
+        ctx.cache.pop(self.name, None)
+
+    async def after_turn(self, ctx: TurnContext) -> None:
+        """Look at the steps so far."""
+        path = self._path(ctx)
+        what = None
+        for result in ctx.results:
+            path.steps.append(_step(result))
+            what = self.circle(path.steps) or what
+        if what is not None and path.nudged:
+            ctx.stop(f"going in circles: {what}")
+        elif what is not None:
+            path.nudged = True
+            await ctx.inject_context(NUDGE.format(what=what))
+
+    def _path(self, ctx: Context) -> Path:
+        return ctx.cache.setdefault(self.name, Path())
+
+    def circle(self, steps: Sequence[Step]) -> str | None:
+        """What repeats at the end of the steps, in words; None where nothing does."""
+        last = steps[-1]
+        results = [(step.call, step.result) for step in steps]
+        if last.failed and _repeats([(s.name, s.result) for s in steps], 1, self.errors):
+            return f"{last.name} gave the same error {self.errors} times in a row"
+        if _repeats(results, 1, self.same):
+            return f"the same call of {last.name} returned the same {self.same} times in a row"
+        calls = [step.call for step in steps]
+        if _repeats(calls, 1, 2 * self.rounds):
+            return f"the same call of {last.name} was made {2 * self.rounds} times in a row"
+        for period in range(2, LONGEST_PERIOD + 1):
+            if _repeats(calls, period, self.rounds):
+                names = ", ".join(step.name for step in list(steps)[-period:])
+                return f"the same {period} calls ({names}) came round {self.rounds} times"
+        return None
+
+
+def _repeats(items: Sequence[object], period: int, rounds: int) -> bool:
+    """True where the items end with ``rounds`` rounds of the same ``period`` items."""
+    end = items[-period * rounds :]
+    whole = len(end) == period * rounds
+    return whole and all(end[i] == end[i % period] for i in range(len(end)))
+
+
+def _step(call: ToolContext) -> Step:
+    arguments = json.dumps(call.call.args, sort_keys=True, ensure_ascii=False)
+    faulty = call.call.raw if call.call.fault else ""
+    return Step(
+        call.name,
+        _digest(f"{call.name} {arguments} {faulty}"),
+        _digest(call.output),
+        call.outcome in ("error", "denied"),
+    )
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,138 @@
+"""Truncation: the output of any tool that is too long is cut for the model and kept on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+from crow.core.context import ToolContext
+from crow.core.hooks import FIRST, hook
+from crow.core.messages import Content, Part
+
+LIMIT = 40_000
+LINE_SLACK = 200
+CLUSTER = 64
+JOINER = "\u200d"
+
+
+class TruncationHook:
+    """Cuts a tool's text for the model at ``limit`` characters: head and tail stay.
+
+    The whole text is kept in a file under ``directory`` (the user's cache, where that is None), and
+    the line in the middle names it. What hooks see as ``tool_response`` (``result.data``) and
+    pictures stay as they are. No grapheme is split. It runs behind the other ``after_tool`` hooks.
+    """
+
+    name = "truncation"
+
+    def __init__(self, limit: int = LIMIT, *, directory: str | Path | None = None) -> None:
+        self.limit = limit
+        self.directory = None if directory is None else Path(directory).expanduser()
+
+    @hook("after_tool", order=FIRST)
+    def cut(self, ctx: ToolContext) -> None:
+        """Replace a result that is too long."""
+        result = ctx.result
+        if result is None or len(result.text) <= self.limit:
+            return
+        where = self._keep(result.text, ctx.session_id, ctx.name)
+        note = f"[{len(result.text)} characters; the middle is left out, {where}]"
+        ctx.result = replace(result, content=shortened(result.content, self.limit, note))
+
+    def _keep(self, text: str, session_id: str, tool: str) -> str:
+        folder = (self.directory or _cache()) / _plain(session_id)
+        path = folder / f"{_plain(tool)}-{secrets.token_hex(6)}.txt"
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with os.fdopen(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
+                file.write(text.encode("utf-8", "surrogatepass"))
+        except OSError as error:
+            return f"and could not be kept: {error.strerror}"
+        return f"all of it is in {path}"
+
+
+def _cache() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^\w-]", "_", name)[:100] or "output"
+
+
+def shortened(content: Content, limit: int, note: str) -> Content:
+    """A content whose text has at most ``limit`` characters and, beside these, the note.
+
+    Of several texts each is cut at its share; parts that are no text stay.
+    """
+    if isinstance(content, str):
+        return clipped(content, limit, note)
+    lengths = [len(part["text"]) for part in content if part["type"] == "text"]
+    share = _share(lengths, limit)
+    parts: list[Part] = []
+    for part in content:
+        if part["type"] == "text" and len(part["text"]) > share:
+            parts.append({"type": "text", "text": clipped(part["text"], share, note)})
+        else:
+            parts.append(part)
+    return parts
+
+
+def _share(lengths: list[int], limit: int) -> int:
+    """How long each of several texts may be, so that all of them together fit."""
+    rest = sorted(lengths)
+    while rest and rest[0] <= limit // len(rest):
+        limit -= rest.pop(0)
+    return limit // len(rest) if rest else limit
+
+
+def clipped(text: str, limit: int, note: str) -> str:
+    """Head, note and tail of a text."""
+    start = boundary(text, limit - limit // 2)
+    end = boundary(text, len(text) - limit // 2, forward=True)
+    line = text.rfind("\n", max(start - LINE_SLACK, start // 2), start)
+    start = line + 1 if line >= 0 else start
+    line = text.find("\n", end, end + min(LINE_SLACK, limit // 4))
+    end = line + 1 if line >= 0 else end
+    head = text[:start] if text[:start].endswith("\n") or not start else f"{text[:start]}\n"
+    return f"{head}{note}\n{text[end:]}"
+
+
+def boundary(text: str, index: int, *, forward: bool = False) -> int:
+    """The nearest place at which a text can be cut between two graphemes.
+
+    Clusters longer than any script makes them are cut after all.
+    """
+    step = 1 if forward else -1
+    for place in range(index, index + step * CLUSTER, step):
+        if not 0 < place < len(text) or not _joined(text, place):
+            return max(0, min(place, len(text)))
+    return index
+
+
+def _joined(text: str, index: int) -> bool:
+    """True where the characters on both sides of ``index`` belong to one grapheme."""
+    before, after = text[index - 1], text[index]
+    pair = before + after
+    if pair == "\r\n" or JOINER in pair:
+        return True
+    if "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff":
+        return True
+    if _is_flag(before) and _is_flag(after):
+        flags = len(text[max(0, index - CLUSTER) : index])
+        run = 0
+        while run < flags and _is_flag(text[index - 1 - run]):
+            run += 1
+        return run % 2 == 1
+    return unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
+
+
+def _is_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"

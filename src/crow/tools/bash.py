@@ -110,8 +110,8 @@ async def _finish(show: asyncio.Task[None]) -> None:
 
 def _result(process: Process, is_late: bool, seconds: float) -> ToolResult:
     process.spool.flush()
-    path = process.spool.path
-    note = f"; all of it is in {path}" if path else ""
+    where = process.spool.whereabouts
+    note = f"; {where}" if where else ""
     stdout, stderr = (process.streams[fd].text(note) for fd in (1, 2))
     printed = "\n".join(text.rstrip("\n") for text in (stdout, stderr) if text.strip())
     data = {"stdout": stdout, "stderr": stderr, "interrupted": is_late, "isImage": False}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Generator
 from pathlib import Path
@@ -123,7 +122,7 @@ def _demand_unchanged(name: str, parent: int, before: os.stat_result | None, rea
 def _write_beside(
     name: str, parent: int, data: bytes, before: os.stat_result | None, real: str
 ) -> None:
-    temporary = f".{name[:100]}.{secrets.token_hex(6)}.tmp"
+    temporary = f".{name[:100]}.{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o666, dir_fd=parent)
     try:

@@ -43,6 +43,8 @@ class FunctionTool(Generic[P, R]):
     Arguments that the model gives as null count as absent where they are optional.
     """
 
+    __name__: str
+
     def __init__(
         self,
         function: Callable[P, R],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TypedDict
 
 _CONTEXT = 3
@@ -31,6 +30,9 @@ def hunks(old: str, new: str) -> list[Hunk]:
         return []
     if max(len(olds), len(news)) > _LONGEST:
         return [_whole(olds, news, first)]
+
+    import difflib
+
     groups = difflib.SequenceMatcher(None, olds, news, autojunk=False).get_grouped_opcodes(_CONTEXT)
     return [_hunk(group, olds, news, first) for group in groups]
 

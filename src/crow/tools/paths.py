@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,6 +96,8 @@ def missing(path: str, cwd: str) -> str:
 
 
 def _near(name: str, names: list[str]) -> list[str]:
+    import difflib
+
     lowered = {each.lower(): each for each in names}
     close = difflib.get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)
     same_stem = [each for each in names if Path(each).stem == Path(name).stem]

@@ -6,7 +6,6 @@ import asyncio
 import codecs
 import contextlib
 import os
-import secrets
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,7 +30,7 @@ class Process(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         self.news = asyncio.Event()
-        self.marker = secrets.token_hex(8)
+        self.marker = os.urandom(8).hex()
         self.was_stopped = False
         self._decoders = {fd: codecs.getincrementaldecoder("utf-8")("replace") for fd in (1, 2)}
         self._pending: list[tuple[int, bytes]] = []

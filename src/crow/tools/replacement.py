@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 
@@ -118,6 +117,8 @@ def _fits(bare: list[str], wanted: list[str]) -> bool:
 
 def _nearest(lines: list[str], sought: list[str]) -> tuple[int, float] | None:
     """The start of the piece that is most alike, and how much, from 0 to 1."""
+    import difflib
+
     anchor = max(range(len(sought)), key=lambda n: len(sought[n].strip()))
     rows = {n: line.strip() for n, line in enumerate(lines[:_ROWS]) if line.strip()}
     wanted = sought[anchor].strip()
@@ -138,6 +139,8 @@ def _nearest(lines: list[str], sought: list[str]) -> tuple[int, float] | None:
 
 
 def _ratio(one: list[str], other: list[str]) -> float:
+    import difflib
+
     left, right = "\n".join(one)[:2000], "\n".join(other)[:2000]
     return difflib.SequenceMatcher(None, left, right, autojunk=False).ratio()
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +26,8 @@ class Answer:
 
 def program() -> str | None:
     """The program: on the PATH, or beside the interpreter, where the wheel puts it."""
+    import shutil
+
     return shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
 
 
@@ -87,6 +87,8 @@ def only(glob: str) -> Generator[list[str]]:
     if not glob:
         yield []
         return
+    import tempfile
+
     rules = [glob[1:]] if glob.startswith("!") else ["*", "!*/", f"!{glob}"]
     descriptor, path = tempfile.mkstemp(prefix="crow-", suffix=".ignore")
     try:

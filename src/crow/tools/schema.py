@@ -208,7 +208,19 @@ def _mapping(value: Shape) -> Shape:
 def _typed_dict(annotation: Any, above: tuple[Any, ...]) -> Shape:
     hints = typing.get_type_hints(annotation, include_extras=True)
     fields = {key: shape(hint, above) for key, hint in hints.items()}
-    return _object(fields, sorted(annotation.__required_keys__), dict)
+    required = [key for key, hint in hints.items() if _is_required(annotation, key, hint)]
+    return _object(fields, required, dict)
+
+
+def _is_required(annotation: Any, key: str, hint: Any) -> bool:
+    """A hint says it even where ``__required_keys__`` was made of annotations in quotes."""
+    match get_origin(hint):
+        case typing.NotRequired:
+            return False
+        case typing.Required:
+            return True
+        case _:
+            return key in annotation.__required_keys__
 
 
 def _dataclass(annotation: Any, above: tuple[Any, ...]) -> Shape:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
-import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -24,7 +23,7 @@ def outputs(session_id: str) -> Path:
 def create(directory: Path, stem: str = "output") -> BinaryIO:
     """A new file that only its owner can read; its path is ``file.name``."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = directory / f"{stem}-{secrets.token_hex(6)}.txt"
+    path = directory / f"{stem}-{os.urandom(6).hex()}.txt"
     path.touch(mode=0o600, exist_ok=False)
     return path.open("wb")
 
@@ -87,6 +86,8 @@ def _belong(text: str, index: int) -> bool:
         return True
     if _is_flag(after) and _is_flag(before):
         return _flags_before(text, index) % 2 == 1
+    import unicodedata
+
     return unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
 
 

@@ -37,6 +37,12 @@ class Spool:
         """Where the output is; None while it is in memory alone."""
         return None if self._file is None else str(self._file.name)
 
+    @property
+    def whereabouts(self) -> str:
+        """Words that lead to the output; empty while it is in memory alone."""
+        part = "all of it" if self._room >= 0 else f"its first {CAP} bytes"
+        return "" if self.path is None else f"{part} in {self.path}"
+
     def flush(self) -> None:
         """Let readers of the file see everything."""
         if self._file and not self._file.closed:

@@ -43,6 +43,7 @@ class Buffers:
     unsaved: dict[str, str] = field(default_factory=dict)
     saves: bool = True
     is_broken: bool = False
+    refuses_to_write: bool = False
     written: list[str] = field(default_factory=list)
 
     async def read(self, path: str) -> str:
@@ -53,7 +54,7 @@ class Buffers:
         return Path(path).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
 
     async def write(self, path: str, text: str) -> None:
-        if self.is_broken:
+        if self.is_broken or self.refuses_to_write:
             raise OSError("the editor does not answer")
         self.written.append(path)
         self.unsaved[path] = text
@@ -67,21 +68,20 @@ class Screen:
     """A client's terminal: a real process whose output the user would see."""
 
     process: asyncio.subprocess.Process
+    printed: Path
     id: str = "term-1"
-    printed: bytes = b""
     is_released: bool = False
 
     async def output(self) -> tuple[str, bool]:
-        return self.printed.decode(), False
+        return self.printed.read_text(), False
 
     async def wait(self) -> tuple[int | None, str | None]:
-        self.printed, _ = await self.process.communicate()
-        code = self.process.returncode or 0
+        code = await self.process.wait()
         return (code, None) if code >= 0 else (None, f"signal {-code}")
 
     async def kill(self) -> None:
         self.process.kill()
-        self.printed += (await self.process.communicate())[0]
+        await self.process.wait()
 
     async def release(self) -> None:
         self.is_released = True
@@ -91,6 +91,7 @@ class Screen:
 class Screens:
     """A client's terminals."""
 
+    folder: Path
     made: list[Screen] = field(default_factory=list)
     is_broken: bool = False
 
@@ -99,10 +100,10 @@ class Screens:
     ) -> Terminal:
         if self.is_broken:
             raise OSError("no terminal to be had")
-        process = await asyncio.create_subprocess_exec(
-            command, *args, cwd=cwd, stdout=asyncio.subprocess.PIPE
-        )
-        self.made.append(Screen(process))
+        path = self.folder / f"screen-{len(self.made)}"
+        with path.open("wb") as file:
+            process = await asyncio.create_subprocess_exec(command, *args, cwd=cwd, stdout=file)
+        self.made.append(Screen(process, path))
         return self.made[-1]
 
 
@@ -157,3 +158,15 @@ async def bench(tmp_path: Path) -> AsyncIterator[Workbench]:
     made = Workbench(str(folder), (str(folder),))
     yield made
     await Shells.of(made).close()
+
+
+@pytest.fixture
+def buffers() -> Buffers:
+    """An editor's files."""
+    return Buffers()
+
+
+@pytest.fixture
+def screens(tmp_path: Path) -> Screens:
+    """An editor's terminals."""
+    return Screens(tmp_path)

@@ -53,6 +53,8 @@ async def _ask(program: str, pattern: str, top: str) -> list[str]:
         argv = [program, *ripgrep.common(), "--files", "--null", "--sortr", "modified", *options]
         answer = await ripgrep.ask(argv, top)
     names = answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    if "--ignore-file" in options:
+        names = list(filter(walk.matcher(pattern), names))
     return [os.path.join(top, name) for name in names]  # noqa: PTH118
 
 

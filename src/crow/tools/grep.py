@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from crow.core.calls import Location, ToolResult
 from crow.core.ports import Bench
-from crow.tools import paths, ripgrep, scan, spill
+from crow.tools import paths, ripgrep, scan, spill, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.schema import Arg
@@ -85,14 +86,18 @@ async def grep(
 
 
 async def _ask(program: str, search: Search) -> tuple[list[Line], bool]:
-    with ripgrep.only(search.glob) as only:
+    with ripgrep.only(search.glob, by_type=not search.type) as only:
         options = [*ripgrep.common(), "--null", *_options(search), *only]
         folder, name = _split(search.path)
         argv = [program, *options, "--regexp", search.pattern, "--", name]
         answer = await ripgrep.ask(argv, folder)
     text = answer.output.decode("utf-8", "replace")
     end = "\0" if search.mode == "files_with_matches" else "\n"
-    return [_line(each, search) for each in text.split(end)[:-1]], answer.is_cut
+    lines = [_line(each, search) for each in text.split(end)[:-1]]
+    if "--ignore-file" in only:
+        wanted = functools.cache(walk.matcher(search.glob))
+        lines = [line for line in lines if not line[0] or wanted(line[0])]
+    return lines, answer.is_cut
 
 
 def _line(text: str, search: Search) -> Line:
@@ -142,9 +147,11 @@ def _content_options(search: Search) -> list[str]:
 
 def _result(search: Search, lines: list[Line], is_cut: bool, limit: int, ctx: Bench) -> ToolResult:
     folder = search.path if Path(search.path).is_dir() else str(Path(search.path).parent)
-    shown = [(str(Path(folder, name)) if name else "", rest) for name, rest in lines]
-    shown = shown[:limit] if limit else shown
-    named = [paths.shown(name, ctx.cwd) + rest if name else rest for name, rest in shown]
+    chosen = lines[:limit] if limit else lines
+    full = {name: str(Path(folder, name)) if name else "" for name, _ in chosen}
+    short = {path: paths.shown(path, ctx.cwd) if path else "" for path in full.values()}
+    shown = [(full[name], rest) for name, rest in chosen]
+    named = [short[path] + rest for path, rest in shown]
     body, _ = spill.clip("\n".join(named), LIMIT, lambda: spill.outputs(ctx.session_id))
     notes: list[str] = []
     if len(lines) > len(shown):

@@ -132,14 +132,14 @@ class Process(asyncio.SubprocessProtocol):
             os.killpg(self.pid, number)
 
     def has_members(self) -> bool:
-        """True while any process of the group is there."""
+        """True while any process of the group runs; those that nobody has reaped do not count."""
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
             return False
         except PermissionError:
             return True
-        return True
+        return runs(self.pid)
 
     def kill(self) -> None:
         """SIGKILL the group, and whatever carries the command's mark in its environment."""
@@ -157,6 +157,19 @@ class Process(asyncio.SubprocessProtocol):
         self.spool.close()
         if self._transport:
             self._transport.close()
+
+
+def runs(group: int) -> bool:
+    """True where a process of a group is more than a zombie (elsewhere than on Linux always)."""
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    for path in stats:
+        try:
+            state, _, its_group = path.read_text("latin-1").rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(its_group) == group and state not in "ZX":
+            return True
+    return not stats
 
 
 def marked(marker: str) -> list[int]:

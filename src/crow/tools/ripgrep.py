@@ -78,15 +78,25 @@ def _complaint(said: bytes) -> str:
 
 
 @contextlib.contextmanager
-def only(glob: str) -> Generator[list[str]]:
+def only(glob: str, *, by_type: bool = True) -> Generator[list[str]]:
     """Options that leave the files of a glob, and of those the ones that are not ignored.
 
-    Ripgrep's own ``--glob`` would bring back files that ``.gitignore`` names; an ignore file of
-    lower precedence than those does not. A glob that begins with ``!`` leaves files out.
+    Ripgrep's own ``--glob`` would bring back files that ``.gitignore`` names. A glob for names is
+    made a file type of its own, unless ``by_type`` is False (types add up); any other becomes an
+    ignore file, whose answer `is_wanted` must confirm, since ``.gitignore`` can overrule it.
     """
+    name = glob.removeprefix("**/")
     if not glob:
         yield []
-        return
+    elif by_type and "/" not in name and not name.startswith("!"):
+        yield ["--type-add", f"crow:{name}", "--type", "crow"]
+    else:
+        with _ignore_file(glob) as path:
+            yield ["--ignore-file", path]
+
+
+@contextlib.contextmanager
+def _ignore_file(glob: str) -> Generator[str]:
     import tempfile
 
     rules = [glob[1:]] if glob.startswith("!") else ["*", "!*/", f"!{glob}"]
@@ -94,7 +104,7 @@ def only(glob: str) -> Generator[list[str]]:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write("\n".join([*rules, ""]))
-        yield ["--ignore-file", path]
+        yield path
     finally:
         Path(path).unlink(missing_ok=True)
 

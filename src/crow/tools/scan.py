@@ -46,8 +46,10 @@ def lines(search: Search) -> list[Line]:
     found: list[Line] = []
     for path in _files(search):
         text = walk.text_of(path)
-        if text is not None:
-            found += _lines_of(search, pattern, path, text)
+        new = list(_lines_of(search, pattern, path, text)) if text is not None else []
+        has_context = search.mode == "content" and (search.before or search.after)
+        found += [("", "--")] if found and new and has_context else []
+        found += new
         if len(found) > _MOST:
             break
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +19,26 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 
 def files(top: str, glob: str = "") -> Iterator[str]:
     """Paths below a folder that no ignore file names and that match the glob."""
-    from pathspec import GitIgnoreSpec
-
     if Path(top).is_file():
         yield top
         return
-    first = ["*"] if glob.startswith("!") or not glob else []
-    wanted = GitIgnoreSpec.from_lines([*first, *braces(glob)])
+    wanted = matcher(glob)
     specs = {folder: _ignored_in(folder) for folder in _above(top)}
     for folder, names, found in os.walk(top):
         specs[folder] = _ignored_in(folder)
         names[:] = sorted(n for n in names if not _is_ignored(folder, f"{n}/", specs))
         for name in sorted(found):
             path = os.path.join(folder, name)  # noqa: PTH118
-            if wanted.match_file(os.path.relpath(path, top)) and not _is_ignored(
-                folder, name, specs
-            ):
+            if wanted(os.path.relpath(path, top)) and not _is_ignored(folder, name, specs):
                 yield path
+
+
+def matcher(glob: str) -> Callable[[str], bool]:
+    """Tells whether a relative path matches a glob; an empty one matches all."""
+    from pathspec import GitIgnoreSpec
+
+    first = ["*"] if glob.startswith("!") or not glob else []
+    return GitIgnoreSpec.from_lines([*first, *braces(glob)]).match_file
 
 
 def _above(top: str) -> list[str]:

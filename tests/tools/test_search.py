@@ -1,0 +1,252 @@
+"""Glob, Grep and LS on real trees, with ripgrep and without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import crow
+
+
+@pytest.fixture
+def tree(bench: Any) -> Any:
+    """A small project with things that must not be found."""
+    for number, (name, text) in enumerate(
+        {
+            ".gitignore": "build/\n*.log\nsecret.py\n!keep.log\n",
+            "main.py": "import os\n\ndef main():\n    TODO = 1\n    return TODO\n",
+            "src/app.ts": "// todo: more\nlet a = 1\n",
+            "src/deep/view.tsx": "TODO\n",
+            "src/deep/tool.py": "a\nb\nTODO x\nc\nd\n",
+            "src/.gitignore": "/generated.py\n",
+            "src/generated.py": "TODO\n",
+            "secret.py": "TODO\n",
+            "build/out.py": "TODO\n",
+            "noise.log": "TODO\n",
+            "keep.log": "TODO\n",
+            ".hidden.py": "TODO\n",
+            ".git/config": "TODO\n",
+            "odd:12:name.py": "TODO\n",
+        }.items()
+    ):
+        path = bench.put(name, text)
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))
+    bench.put("binary.py", b"TODO\0\1\2")
+    os.utime(bench.path("binary.py"), (0, 0))
+    return bench
+
+
+async def test_glob_finds_what_is_not_ignored_newest_first(tree: Any) -> None:
+    result = await tree.use("Glob", pattern="*.py")
+    names = ["odd:12:name.py", ".hidden.py", "src/deep/tool.py", "main.py", "binary.py"]
+    assert result.text.split("\n") == names
+    assert result.data["filenames"] == [str(tree.path(name)) for name in names]
+    assert (result.data["numFiles"], result.data["truncated"]) == (5, False)
+
+
+@pytest.mark.parametrize(
+    "pattern,names",
+    [
+        ("src/**/*.{ts,tsx}", ["src/deep/view.tsx", "src/app.ts"]),
+        ("src/*.ts", ["src/app.ts"]),
+        ("**/deep/*.py", ["src/deep/tool.py"]),
+        ("**/*.tsx", ["src/deep/view.tsx"]),
+        ("main.py", ["main.py"]),
+        ("*.log", ["keep.log"]),
+        ("!*.py", ["keep.log", "src/.gitignore", "src/deep/view.tsx", "src/app.ts", ".gitignore"]),
+        ("nothing.*", ["No files found."]),
+    ],
+)
+async def test_glob_patterns(tree: Any, pattern: str, names: list[str]) -> None:
+    assert (await tree.use("Glob", pattern=pattern)).text.split("\n") == names
+
+
+async def test_glob_looks_in_a_folder_or_where_an_absolute_pattern_says(tree: Any) -> None:
+    assert (await tree.use("Glob", pattern="*.py", path="src")).text == "src/deep/tool.py"
+    result = await tree.use("Glob", pattern=f"{tree.cwd}/src/**/*.py")
+    assert result.text == "src/deep/tool.py"
+    assert "does not exist" in (await tree.use("Glob", pattern="*", path="nope")).text
+
+
+async def test_glob_shows_a_hundred_files_at_most(bench: Any) -> None:
+    for number in range(120):
+        bench.put(f"{number}.txt", "")
+    result = await bench.use("Glob", pattern="*.txt")
+    assert result.data["truncated"]
+    assert len(result.data["filenames"]) == 100
+    assert result.text.endswith("(100 of 120 are shown; a narrower pattern shows the rest.)")
+
+
+async def test_grep_names_the_files_that_match(tree: Any) -> None:
+    result = await tree.use("Grep", pattern="TODO", glob="*.py")
+    assert result.text.split("\n") == [
+        "odd:12:name.py",
+        ".hidden.py",
+        "src/deep/tool.py",
+        "main.py",
+    ]
+    assert result.data["mode"] == "files_with_matches"
+    assert result.data["numFiles"] == 4
+
+
+async def test_grep_shows_lines_with_context(tree: Any) -> None:
+    options = {"-A": 1, "-B": 1}
+    result = await tree.use("Grep", pattern="TODO", output_mode="content", path="src", **options)
+    assert result.text.split("\n") == [
+        "src/deep/tool.py-2-b",
+        "src/deep/tool.py:3:TODO x",
+        "src/deep/tool.py-4-c",
+        "--",
+        "src/deep/view.tsx:1:TODO",
+    ]
+    assert result.data["filenames"] == [
+        str(tree.path("src/deep/tool.py")),
+        str(tree.path("src/deep/view.tsx")),
+    ]
+
+
+async def test_grep_options(tree: Any) -> None:
+    async def grep(**options: Any) -> str:
+        return str((await tree.use("Grep", **options)).text)
+
+    assert await grep(pattern="todo", type="ts", **{"-i": True}) == (
+        "src/deep/view.tsx\nsrc/app.ts"
+    )
+    count = await tree.use("Grep", pattern="TODO", path="main.py", output_mode="count")
+    assert (count.text, count.data["numMatches"]) == ("main.py:2", 2)
+    content = {"output_mode": "content", "path": "main.py"}
+    assert await grep(pattern="return", **content, **{"-n": False}) == "main.py:    return TODO"
+    assert await grep(pattern=r"main.*?TODO", multiline=True, **content) == (
+        "main.py:3:def main():\nmain.py:4:    TODO = 1"
+    )
+    assert await grep(pattern="TODO", head_limit=1, **content) == (
+        "main.py:4:    TODO = 1\n(1 of 2 lines are shown; head_limit shows more.)"
+    )
+    assert await grep(pattern="TODO", glob="src/**/*.py", type="py") == "src/deep/tool.py"
+    assert await grep(pattern="odd", path="odd:12:name.py") == "No matches found."
+    assert await grep(pattern="TODO", path="odd:12:name.py", output_mode="content") == (
+        "odd:12:name.py:1:TODO"
+    )
+
+
+@pytest.mark.parametrize(
+    "options,error",
+    [
+        ({"pattern": "("}, "unclosed group"),
+        ({"pattern": ""}, "pattern: it is empty."),
+        ({"pattern": "x", "type": "klingon"}, "unrecognized file type: klingon"),
+        ({"pattern": "x", "path": "nope"}, "nope does not exist"),
+        ({"pattern": "x", "output_mode": "all"}, 'output_mode: "all" is not one of'),
+    ],
+)
+async def test_grep_says_what_is_wrong(tree: Any, options: Any, error: str) -> None:
+    result = await tree.use("Grep", **options)
+    assert result.error
+    assert error in result.text
+
+
+async def test_a_pattern_that_looks_like_an_option_is_a_pattern(tree: Any) -> None:
+    tree.put("a.txt", "--files\n")
+    assert (await tree.use("Grep", pattern="--files")).text == "a.txt"
+
+
+async def test_much_that_matches_is_cut_and_kept_on_disk(bench: Any) -> None:
+    bench.put("a.txt", "match this line of text\n" * 100_000)
+    result = await bench.use("Grep", pattern="match", output_mode="content", head_limit=0)
+    assert len(result.text) < 31_000
+    kept = Path(result.text.split("all of it: ")[1].split(" ...]")[0])
+    assert kept.read_text().count("\n") == 99_999
+
+
+async def test_grep_ends_ripgrep_when_there_is_far_too_much(bench: Any) -> None:
+    bench.put("a.txt", ("x" * 400 + "\n") * 30_000)
+    result = await bench.use("Grep", pattern="x", output_mode="content")
+    assert "(There is more; a narrower search shows it.)" in result.text
+
+
+async def test_ls_lists_one_directory(bench: Any) -> None:
+    bench.put("b.txt", "")
+    bench.put("src/x", "")
+    bench.put(".env", "")
+    bench.path("link").symlink_to("b.txt")
+    result = await bench.use("LS", ignore=["*.pyc", ".env"])
+    assert result.text == f"{bench.cwd}:\nsrc/\nb.txt\nlink -> b.txt"
+    assert result.data["entries"] == ["src/", "b.txt", "link -> b.txt"]
+    bench.path("empty").mkdir()
+    assert (await bench.use("LS", path="empty")).text.endswith("(empty)")
+
+
+async def test_ls_is_bounded_and_says_what_is_wrong(bench: Any) -> None:
+    for number in range(1100):
+        bench.put(f"d/{number}", "")
+    result = await bench.use("LS", path="d")
+    assert result.data["truncated"]
+    assert result.text.endswith("(1000 of 1100 names are shown.)")
+    assert "does not exist" in (await bench.use("LS", path="nope")).text
+    assert "Not a directory" in (await bench.use("LS", path="d/1")).text
+
+
+WITHOUT = """
+import asyncio, json, sys
+from types import SimpleNamespace
+from crow.core.calls import ToolResult
+from crow.tools import builtin, ripgrep
+
+assert ripgrep.program() is None
+tools = {tool.name: tool for tool in builtin()}
+
+async def main():
+    for name, args in json.loads(sys.argv[2]):
+        bench = SimpleNamespace(cwd=sys.argv[1], roots=(sys.argv[1],), session_id="s", cache={})
+        result = ToolResult.of(await tools[name].run(args, bench))
+        print(json.dumps([result.text, result.error]))
+
+asyncio.run(main())
+"""
+
+SEARCHES: list[tuple[str, dict[str, Any]]] = [
+    ("Glob", {"pattern": "*.py"}),
+    ("Glob", {"pattern": "src/**/*.{ts,tsx}"}),
+    ("Glob", {"pattern": "src/*.ts"}),
+    ("Glob", {"pattern": "!*.{py,ts}"}),
+    ("Glob", {"pattern": "*.py", "path": "src"}),
+    ("Grep", {"pattern": "TODO", "output_mode": "count"}),
+    ("Grep", {"pattern": "TODO", "output_mode": "content", "-C": 1, "path": "src"}),
+    ("Grep", {"pattern": "todo", "output_mode": "content", "-i": True, "type": "ts"}),
+    ("Grep", {"pattern": "m.*?TODO", "output_mode": "content", "multiline": True, "-n": False}),
+    ("Grep", {"pattern": "TODO", "output_mode": "content", "path": "main.py"}),
+    ("Grep", {"pattern": "TODO", "output_mode": "count", "glob": "*.{py,tsx}"}),
+    ("Grep", {"pattern": "nothing at all"}),
+]
+
+
+async def test_without_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    packages = os.pathsep.join(
+        [str(Path(crow.__file__).parent.parent), sysconfig.get_path("purelib")]
+    )
+    bad = [("Grep", {"pattern": "("}), ("Grep", {"pattern": "x", "type": "klingon"})]
+    run = await asyncio.to_thread(
+        subprocess.run,
+        [python, "-c", WITHOUT, tree.cwd, json.dumps(SEARCHES + bad)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": "", "PYTHONPATH": packages},
+    )
+    assert run.stderr == ""
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    for (name, args), (text, error) in zip(SEARCHES, answers, strict=False):
+        expected = await tree.use(name, **args)
+        assert (sorted(text.split("\n")), error) == (sorted(expected.text.split("\n")), False), args
+    assert answers[-2][0].startswith("pattern: no regular expression: ")
+    assert answers[-1][0].startswith("type: klingon is unknown; there are c, cpp")

@@ -48,13 +48,16 @@ class Received:
 class Endpoint:
     """``async with Endpoint() as endpoint``; ``endpoint.play(...)`` adds one response a request.
 
-    ``requests`` holds what was asked, ``hung_up`` is set when a client leaves a response that
+    ``requests`` holds what was asked, ``sent`` counts the bytes of the responses, ``asked`` is
+    set by every request, ``hung_up`` is set when a client leaves a response that
     hangs. A request past the script is answered with status 418.
     """
 
     def __init__(self) -> None:
         self.requests: list[Received] = []
+        self.asked = asyncio.Event()
         self.hung_up = asyncio.Event()
+        self.sent = 0
         self.url = ""
         self._script: list[Response] = []
         self._connections = 0
@@ -95,7 +98,9 @@ class Endpoint:
                 steps = self._script.pop(0) if self._script else respond(418, "past the script")
                 if not await self._send(steps, reader, writer):
                     break
-        except (ConnectionError, asyncio.CancelledError):
+        except ConnectionError:
+            self.hung_up.set()
+        except asyncio.CancelledError:
             pass
         finally:
             writer.close()
@@ -110,6 +115,7 @@ class Endpoint:
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
         now = asyncio.get_running_loop().time()
         self.requests.append(Received(first.split(" ")[1], headers, raw, now, number))
+        self.asked.set()
         return True
 
     async def _send(
@@ -121,6 +127,7 @@ class Endpoint:
                 case bytes():
                     writer.write(step)
                     await writer.drain()
+                    self.sent += len(step)
                 case float() | int():
                     await asyncio.sleep(step)
                 case Act.HANG:
@@ -162,7 +169,7 @@ def piece(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-END = b"0\r\n\r\n"
+END = b"0\r\n\r\n"  # of a streamed body
 
 
 def event(value: object) -> bytes:
@@ -186,7 +193,7 @@ def stream(*events: object, done: bool = True) -> list[Step]:
     for each in events:
         match each:
             case bytes():
-                steps.append(piece(each))
+                steps.append(each if each is END else piece(each))
             case float() | Act():
                 steps.append(each)
             case str():
@@ -203,7 +210,10 @@ def answer(text: str) -> list[Step]:
     return stream(*_words(text), delta(finish="stop"), USAGE)
 
 
-USAGE: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+USAGE: dict[str, Any] = {
+    "choices": [],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+}
 
 
 def _words(text: str) -> Iterable[str]:

@@ -73,12 +73,12 @@ class Reply:
     def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
         choices = event.get("choices")
-        if choices and is_array(choices):
-            self._take_choice(choices, deltas)
-        if "error" in event or not choices:
+        if not choices or "error" in event:
             error = faults.of_event(event)
             if error is not None:
                 raise error
+        if choices and is_array(choices):
+            self._take_choice(choices, deltas)
         usage = event.get("usage")
         if usage:
             self._given_usage = usage

@@ -1,7 +1,8 @@
 """The body of a request. What was encoded for an earlier request is not encoded again.
 
-An entry of the cache is found by the message's identity and holds a copy of what was encoded,
-so that a message which was changed in place after all is noticed and encoded anew.
+Of every conversation the cache holds the messages as they were when they were encoded. Texts in
+these copies are the very same objects, so comparing a message with its copy costs no more than
+looking at its keys, and one that was changed, inserted or removed is noticed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from crow.core.messages import Message, ToolSpec
@@ -21,13 +21,36 @@ CACHE_BYTES = 64 * 1024 * 1024
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
-@dataclass(frozen=True, slots=True)
 class Encoded:
-    """A message, a copy of it as it was when it was encoded, and its JSON."""
+    """The messages of one conversation and their JSON, each with a comma before it."""
 
-    message: Message
-    copy: Any
-    json: bytes
+    __slots__ = ("copies", "json", "size")
+
+    def __init__(self) -> None:
+        self.copies: list[Any] = []
+        self.json: list[bytes] = []
+        self.size = 0
+
+    def follow(self, messages: list[Message], dropped: frozenset[str]) -> None:
+        """Become what these messages are, and encode only those that are not known."""
+        known = len(self.copies)
+        if self.copies != messages[:known]:
+            known = self._match(messages, dropped)
+        for message in messages[known:]:
+            self.copies.append(copy_json(message))
+            self.json.append(_message(message, dropped))
+            self.size += len(self.json[-1])
+
+    def _match(self, messages: list[Message], dropped: frozenset[str]) -> int:
+        """Mend what differs in place; how many messages are known then."""
+        known = min(len(self.copies), len(messages))
+        del self.copies[known:], self.json[known:]
+        for index, message in enumerate(messages[:known]):
+            if self.copies[index] != message:
+                self.copies[index] = copy_json(message)
+                self.json[index] = _message(message, dropped)
+        self.size = sum(map(len, self.json))
+        return known
 
 
 class BodyEncoder:
@@ -36,67 +59,48 @@ class BodyEncoder:
     def __init__(self, dropped: frozenset[str] = frozenset(), limit: int = CACHE_BYTES) -> None:
         self._dropped = dropped
         self._limit = limit
-        self._size = 0
-        self._entries: OrderedDict[int, Encoded] = OrderedDict()
+        self._conversations: OrderedDict[str, Encoded] = OrderedDict()
         self._tools: list[Any] = []
         self._tools_json = b""
 
     def body(
-        self, head: Mapping[str, Any], messages: list[Message], tools: list[ToolSpec]
+        self,
+        head: Mapping[str, Any],
+        messages: list[Message],
+        tools: list[ToolSpec],
+        conversation: str = "",
     ) -> bytes:
-        """The request's JSON: ``head`` (model, parameters), then the tools, then the messages.
-
-        The parts that stay the same from turn to turn come first.
-        """
-        pieces = [dumps(head)[:-1]]
-        if tools:
-            pieces.append(b',"tools":' + self._tools_as_json(tools))
-        pieces.append(b',"messages":[' + b",".join(self._messages(messages)) + b"]}")
-        return b"".join(pieces)
-
-    def _messages(self, messages: list[Message]) -> list[bytes]:
-        entries, recent = self._entries, self._entries.move_to_end
-        encoded: list[bytes] = []
-        for message in messages:
-            key = id(message)
-            entry = entries.get(key)
-            if entry is None or entry.message is not message or entry.copy != message:
-                entry = self._add(key, message)
-            else:
-                recent(key)
-            encoded.append(entry.json)
+        """The request's JSON: ``head`` (model, parameters), the tools, the messages."""
+        start = _encode_clean(head)[:-1]
+        offered = b',"tools":' + self._tools_as_json(tools) if tools else b""
+        encoded = self._conversations.setdefault(conversation, Encoded())
+        encoded.follow(messages, self._dropped)
+        self._conversations.move_to_end(conversation)
+        first, rest = encoded.json[0][1:] if messages else b"", encoded.json[1:]
+        body = b"".join((start, offered, b',"messages":[', first, *rest, b"]}"))
         self._shrink()
-        return encoded
-
-    def _add(self, key: int, message: Message) -> Encoded:
-        self._forget(key)
-        entry = Encoded(message, copy_json(message), self._message_as_json(message))
-        self._entries[key] = entry
-        self._size += len(entry.json)
-        return entry
-
-    def _message_as_json(self, message: Message) -> bytes:
-        if self._dropped.isdisjoint(message):
-            return dumps(message)
-        return dumps({key: message[key] for key in message if key not in self._dropped})
+        return body
 
     def _shrink(self) -> None:
-        while self._size > self._limit and self._entries:
-            self._forget(next(iter(self._entries)))
-
-    def _forget(self, key: int) -> None:
-        entry = self._entries.pop(key, None)
-        if entry is not None:
-            self._size -= len(entry.json)
+        """Forget the conversations that were longest not asked about."""
+        conversations = self._conversations
+        while conversations and sum(each.size for each in conversations.values()) > self._limit:
+            conversations.popitem(last=False)
 
     def _tools_as_json(self, tools: list[ToolSpec]) -> bytes:
         if tools != self._tools:
-            self._tools_json = dumps(tools)
+            self._tools_json = _encode_clean(tools)
             self._tools = copy_json(tools)
         return self._tools_json
 
 
-def dumps(value: Any) -> bytes:
+def _message(message: Message, dropped: frozenset[str]) -> bytes:
+    if not dropped.isdisjoint(message):
+        return b"," + _encode_clean({key: message[key] for key in message if key not in dropped})
+    return b"," + _encode_clean(message)
+
+
+def _encode_clean(value: Any) -> bytes:
     """A value as UTF-8 JSON; half surrogate pairs and NUL in it are replaced."""
     text = _encode(value)
     if "\\u0000" not in text:
@@ -108,9 +112,7 @@ def dumps(value: Any) -> bytes:
 
 
 def copy_json(value: Any) -> Any:
-    """A deep copy of JSON; texts are shared, which makes comparing with the original cheap."""
+    """A deep copy of JSON that shares its texts."""
     if is_object(value):
         return {key: copy_json(item) for key, item in value.items()}
-    if is_array(value):
-        return [copy_json(item) for item in value]
-    return value
+    return [copy_json(item) for item in value] if is_array(value) else value

@@ -160,7 +160,7 @@ class ChatCompletions:
             head[self._cache_key] = request.session_id
         head.update(self._params)
         head.update(request.params)
-        return self._encoder.body(head, request.messages, request.tools)
+        return self._encoder.body(head, request.messages, request.tools, request.session_id)
 
 
 def _checked_url(base_url: str) -> str:

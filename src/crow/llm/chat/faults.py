@@ -49,7 +49,8 @@ KIND_OF_WORD = (
     (r"invalid_request|invalid.argument|unsupported", "invalid_request"),
     (r"timed? ?out", "timeout"),
 )
-REFINED = frozenset({"invalid_request", "rate_limit", "unknown", "billing", "server"})
+REFINED = frozenset({"invalid_request", "rate_limit", "server"})
+WORDS_THAT_COUNT = {"rate_limit": ("billing",), "server": ("context_length",)}
 KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}")
 ADVICE = {
     "authentication": "check the API key and what it may use",
@@ -116,11 +117,8 @@ def _kind(status: int, text: str) -> str:
     if kind not in REFINED:
         return kind
     word = _kind_of_words(text)
-    if kind == "server" or word is None:
-        return kind
-    if kind == "rate_limit" and word not in ("billing", "rate_limit"):
-        return kind
-    return word
+    trusted = WORDS_THAT_COUNT.get(kind)
+    return kind if word is None or (trusted and word not in trusted) else word
 
 
 def _kind_of_words(text: str) -> str | None:

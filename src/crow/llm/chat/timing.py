@@ -53,14 +53,14 @@ class Clock:
         """Wait for a response to begin. Raises `ModelError` (timeout)."""
         self._idle = 0.0
         limit = self.timeouts.connect + self.timeouts.first_byte
-        response = await self._wait(pending, limit, "sent no response")
+        response = await self._wait(pending, limit, f"sent no response in {limit:g} s")
         self._idle = 0.0
         return response
 
     async def event(self, pending: Awaitable[T], *, closing: bool = False) -> T:
         """Wait for more of a response. Raises `ModelError` (timeout)."""
         limit = min(self.timeouts.closing, self.timeouts.idle) if closing else self.timeouts.idle
-        return await self._wait(pending, limit - self._idle, "stalled: nothing new")
+        return await self._wait(pending, limit - self._idle, f"stalled: nothing new in {limit:g} s")
 
     async def pause(self, seconds: float) -> None:
         """Wait between two attempts."""
@@ -79,8 +79,7 @@ class Clock:
             if left <= limit:
                 text = f"took longer than {self.timeouts.total:g} s in total"
                 raise ModelError(text, kind="timeout") from error
-            waited = self._idle + self._loop.time() - began
-            raise ModelError(f"{what} in {waited:.3g} s", kind="timeout") from error
+            raise ModelError(what, kind="timeout") from error
         finally:
             waited = self._loop.time() - began
             self._idle += waited

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from crow.core.events import Retrying, TextDelta
+from crow.core.messages import user
+from crow.core.ports import LLM, Completion, Request
+from crow.llm.chat import ChatCompletions, Retries, Timeouts
+from crow.testing import Endpoint
+
+QUICK = Timeouts(connect=1, first_byte=2, idle=1, total=20, closing=0.3)
+SOON = Retries(limit=3, base=0.01)
+KEY = "sk-secret-0123456789"
+
+
+class Heard:
+    """What came of one request."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    @property
+    def completion(self) -> Completion:
+        assert isinstance(self.items[-1], Completion)
+        assert not any(isinstance(item, Completion) for item in self.items[:-1])
+        return self.items[-1]
+
+    @property
+    def text(self) -> str:
+        return "".join(item.text for item in self.items if isinstance(item, TextDelta))
+
+    @property
+    def retries(self) -> list[Retrying]:
+        return [item for item in self.items if isinstance(item, Retrying)]
+
+
+Ask = Callable[..., Awaitable[Heard]]
+
+
+@pytest.fixture
+async def endpoint() -> AsyncGenerator[Endpoint, None]:
+    async with Endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def model(endpoint: Endpoint) -> ChatCompletions:
+    return ChatCompletions("m-1", endpoint.url, KEY, timeouts=QUICK, retries=SOON)
+
+
+@pytest.fixture
+def ask(model: ChatCompletions) -> Ask:
+    async def ask(*messages: Any, llm: LLM = model, **fields: Any) -> Heard:
+        request = Request(list(messages) or [user("hello")], **fields)
+        return Heard([item async for item in llm.stream(request)])
+
+    return ask

@@ -1,0 +1,82 @@
+"""The editor's face: an agent behind the Agent Client Protocol.
+
+Nothing heavy is imported before it is needed: ``initialize`` is answered long before the
+protocol's library is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crow.acp.handshake import Offer
+    from crow.acp.link import Link
+    from crow.core.agent import Agent
+
+__all__ = ["open_stdio", "run_agent", "serve_stdio"]
+
+LAST_GASP = 1.0
+
+
+async def run_agent(
+    agent: Agent,
+    *,
+    link: Link | None = None,
+    source: int | None = None,
+    sink: int | None = None,
+) -> None:
+    """Serve an agent to the editor that started this process, until the editor goes away.
+
+    Standard input and output belong to the protocol from then on: what prints, prints to standard
+    error. When the input ends, runs are cancelled and the agent is closed, within a second; a
+    process that is stuck then is ended. ``source`` and ``sink`` are other file descriptors to
+    speak on; they are not closed. ``link`` is one that was opened earlier, by `open_stdio`.
+    """
+    from crow.acp.link import Link
+    from crow.acp.server import serve
+
+    is_process = source is None or sink is None
+    if link is None:
+        offer = offer_of(agent)
+        link = open_stdio(offer) if source is None or sink is None else Link(source, sink, offer)
+    if await serve(agent, link, is_process=is_process):
+        link.close()
+
+
+def open_stdio(offer: Offer) -> Link:
+    """Claim standard input and output, and answer ``initialize`` from now on.
+
+    The earlier the better: whatever is imported or printed after this disturbs nobody.
+    """
+    from crow.acp.link import Link, claim_stdio
+
+    source, sink = claim_stdio()
+    return Link(source, sink, offer, last_gasp=LAST_GASP)
+
+
+def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
+    """Serve the agent that ``build`` makes, on standard input and output; for commands.
+
+    ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
+    sessions, unless it says otherwise). Raises what ``build`` raises.
+    """
+    from crow.acp.handshake import Offer
+
+    link = open_stdio(offer or Offer(store=True))
+    import asyncio
+
+    async def main() -> None:
+        from crow.acp.server import serve
+
+        await serve(build(), link, is_process=True)
+
+    asyncio.run(main())
+
+
+def offer_of(agent: Agent) -> Offer:
+    """What an agent can do, as far as it shows."""
+    from crow.acp.handshake import Offer
+
+    return Offer(store=agent.store is not None, mcp="mcp" in agent.extensions)

@@ -1,0 +1,52 @@
+"""What a client announced that it can do; whatever it did not announce is not asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from crow.acp.jsonrpc import as_object
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """The client's capabilities. ``files`` needs both reading and writing.
+
+    ``terminal_output``: it shows commands that the agent runs itself as terminals (``_meta`` of
+    the tool calls).
+    """
+
+    name: str = ""
+    files: bool = False
+    terminals: bool = False
+    forms: bool = False
+    notices: bool = False
+    compaction: bool = False
+    boolean_options: bool = False
+    terminal_output: bool = False
+
+    @classmethod
+    def of(cls, hello: dict[str, Any]) -> Abilities:
+        """What the parameters of ``initialize`` say; what is malformed counts as absent."""
+        client = _object(hello, "clientCapabilities")
+        files = _object(client, "fs")
+        session = _object(client, "session")
+        return cls(
+            name=str(_object(hello, "clientInfo").get("name") or ""),
+            files=files.get("readTextFile") is True and files.get("writeTextFile") is True,
+            terminals=client.get("terminal") is True,
+            forms=_has(_object(client, "elicitation"), "form"),
+            notices=_has(session, "notices"),
+            compaction=_has(session, "compaction"),
+            boolean_options=_has(_object(session, "configOptions"), "boolean"),
+            terminal_output=_object(client, "_meta").get("terminal_output") is True,
+        )
+
+
+def _object(parent: dict[str, Any], key: str) -> dict[str, Any]:
+    return as_object(parent.get(key))
+
+
+def _has(parent: dict[str, Any], key: str) -> bool:
+    """True for a capability that is an object, or plainly true."""
+    return isinstance(parent.get(key), dict) or parent.get(key) is True

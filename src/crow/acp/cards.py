@@ -1,0 +1,235 @@
+"""Tool calls as an editor shows them: a title, the files concerned, diffs, output, a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from crow.acp.content import to_blocks
+from crow.acp.jsonrpc import Message
+from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
+from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.core.messages import text_of
+
+SHOWN = 16 * 1024
+FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
+PREVIEWED = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What the client knows of a call: enough to send only what changes."""
+
+    call_id: str
+    name: str
+    title: str
+    kind: ToolKind
+    args: dict[str, Any]
+    locations: tuple[Location, ...] = ()
+    output: str = ""
+    streamed: bool = False
+
+
+class Cards:
+    """The calls of one session that are open.
+
+    ``own_terminals``: the client shows commands that it does not run itself as terminals.
+    """
+
+    def __init__(self, *, own_terminals: bool = False) -> None:
+        self._own_terminals = own_terminals
+        self._open: dict[str, Card] = {}
+
+    def fields(self, call_id: str) -> Message:
+        """A call as it stands in a request for permission."""
+        card = self._open.get(call_id)
+        return describe(card) if card else {"toolCallId": call_id}
+
+    def pending(self, event: ToolPending, cwd: str) -> Message:
+        """A new card."""
+        call = event.call
+        card = Card(call.id, call.name, event.title, event.kind, call.args, event.locations)
+        self._open[call.id] = card
+        update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
+        if self._shows_terminal(card):
+            update["content"] = [terminal(call.id)]
+            update["_meta"] = {"terminal_info": {"terminal_id": call.id, "cwd": cwd}}
+        elif preview := planned(card.kind, card.args):
+            update["content"] = [diff(preview)]
+        return update
+
+    def started(self, event: ToolStarted) -> Message:
+        """It runs; title and arguments where hooks have changed them."""
+        update: Message = {**_update(event.call.id), "status": "in_progress"}
+        card = self._open.get(event.call.id)
+        if card is None:
+            return update
+        if event.title != card.title:
+            update["title"] = event.title
+        if event.args != card.args:
+            update["rawInput"] = event.args
+        self._open[card.call_id] = replace(card, title=event.title, args=event.args)
+        return update
+
+    def progress(self, event: ToolProgress) -> Message | None:
+        """More output; the whole of what is shown, since content replaces content."""
+        card = self._open.get(event.call_id)
+        if card is None:
+            return None
+        update = _update(event.call_id)
+        if event.terminal is not None:
+            self._open[card.call_id] = replace(card, streamed=True)
+            return {**update, "content": [terminal(event.terminal)]}
+        if not event.text:
+            return None
+        if self._shows_terminal(card):
+            self._open[card.call_id] = replace(card, streamed=True)
+            return {**update, "_meta": {"terminal_output": output(card.call_id, event.text)}}
+        shown = (card.output + event.text)[-SHOWN:]
+        self._open[card.call_id] = replace(card, output=shown)
+        return {**update, "content": [text(fence(shown))]}
+
+    def ended(self, event: ToolEnded) -> list[Message]:
+        """Its result. A call that the client never heard of is told of first."""
+        call = event.call
+        card = self._open.pop(call.id, None)
+        before: list[Message] = []
+        if card is None:
+            card = Card(call.id, call.name, call.name, "other", call.args)
+            before = [{"sessionUpdate": "tool_call", "status": "pending", **describe(card)}]
+        return [*before, self._settled(card, event.outcome, event.result)]
+
+    def _settled(self, card: Card, outcome: Outcome, result: ToolResult) -> Message:
+        update: Message = {
+            **_update(card.call_id),
+            "status": "completed" if outcome in ("ok", "answered") else "failed",
+            "rawOutput": result.text if result.data is None else result.data,
+        }
+        if result.locations:
+            update["locations"] = list(map(location, result.locations))
+        if self._shows_terminal(card) and outcome not in ("denied", "cancelled"):
+            return {**update, "_meta": self._exit(card, result)}
+        update["content"] = contents(card.kind, outcome, result)
+        return update
+
+    def _exit(self, card: Card, result: ToolResult) -> Message:
+        """The end of a command that is shown as a terminal, with its output if none was shown."""
+        found = re.match(r"Exit code (\d+)", result.text)
+        code = int(found[1]) if found else None if result.error else 0
+        meta: Message = {
+            "terminal_exit": {"terminal_id": card.call_id, "exit_code": code, "signal": None}
+        }
+        if not card.streamed:
+            meta["terminal_output"] = output(card.call_id, result.text)
+        return meta
+
+    def _shows_terminal(self, card: Card) -> bool:
+        return self._own_terminals and card.kind == "execute"
+
+
+def _update(call_id: str) -> Message:
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
+
+
+def describe(card: Card) -> Message:
+    """What a person is told of a call before it has a result."""
+    fields: Message = {
+        "toolCallId": card.call_id,
+        "title": card.title,
+        "name": card.name,
+        "kind": card.kind,
+        "rawInput": card.args,
+    }
+    if card.locations:
+        fields["locations"] = list(map(location, card.locations))
+    return fields
+
+
+def location(place: Location) -> Message:
+    """A place in a file."""
+    return {"path": place.path} if place.line is None else {"path": place.path, "line": place.line}
+
+
+def output(terminal_id: str, data: str) -> Message:
+    """More output of a command that is shown as a terminal."""
+    return {"terminal_id": terminal_id, "data": data}
+
+
+def text(said: str) -> Message:
+    """Text on a card."""
+    return {"type": "content", "content": {"type": "text", "text": said}}
+
+
+def terminal(terminal_id: str) -> Message:
+    """A terminal on a card."""
+    return {"type": "terminal", "terminalId": terminal_id}
+
+
+def diff(change: Diff) -> Message:
+    """A change on a card."""
+    return {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+
+
+def fence(said: str) -> str:
+    """Text that is shown as it is, whatever marks it holds."""
+    longest = max(map(len, re.findall("`{3,}", said)), default=2)
+    marks = "`" * (longest + 1)
+    return f"{marks}\n{said.rstrip(chr(10))}\n{marks}"
+
+
+def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Message]:
+    """What a card shows of a result: the diffs, else the terminal, else the output."""
+    if outcome in ("denied", "cancelled"):
+        return [text(result.text)]
+    if result.diffs and not result.error:
+        return list(map(diff, result.diffs))
+    if result.terminal is not None:
+        return [terminal(result.terminal)]
+    said = text_of(result.content)
+    shown = [text(fence(said) if kind in FENCED else said)] if said else []
+    return [*shown, *pictures(to_blocks(result.content))]
+
+
+def pictures(blocks: Iterable[Message]) -> list[Message]:
+    """The blocks of a result that are no text."""
+    return [{"type": "content", "content": block} for block in blocks if block["type"] != "text"]
+
+
+def planned(kind: ToolKind, args: dict[str, Any], *, over: bool = True) -> Diff | None:
+    """The change that a call makes, as far as its arguments say; ``over`` what is on the disk."""
+    path = args.get("file_path")
+    if kind != "edit" or not isinstance(path, str):
+        return None
+    match args:
+        case {"old_string": str(old), "new_string": str(new)}:
+            return Diff(path, old, new)
+        case {"content": str(new)}:
+            return Diff(path, _on_disk(path) if over else None, new)
+        case _:
+            return None
+
+
+def _on_disk(path: str) -> str | None:
+    """A file's text where it is there and not too long to be shown."""
+    file = Path(path)
+    try:
+        return file.read_text("utf-8") if file.stat().st_size <= PREVIEWED else None
+    except (OSError, ValueError):
+        return None
+
+
+def replayed(call: Call, tool: Any, cwd: str) -> Card:
+    """The card of a call of an earlier day."""
+    title: Any = getattr(tool, "title", None)
+    find: Any = getattr(tool, "locations", None)
+    kind: ToolKind = getattr(tool, "kind", "other")
+    name = call.name
+    places: tuple[Location, ...] = ()
+    with suppress(KeyError, TypeError, ValueError):
+        name = str(title(call.args)) if callable(title) else name
+        places = tuple(find(call.args, cwd)) if callable(find) else places
+    return Card(call.id, call.name, name, kind, call.args, places)

@@ -1,0 +1,126 @@
+"""Content blocks of the protocol, and what they are in a conversation; both ways."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from crow.acp.handshake import Offer
+from crow.acp.jsonrpc import Message
+from crow.core.messages import Content, Part
+
+AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
+
+
+def from_blocks(blocks: Iterable[Message], offer: Offer) -> Content:
+    """A prompt's blocks as the content of a message; one text where there is nothing but text.
+
+    What the model cannot take is left out, and a line in the text says so.
+    """
+    parts: list[Part] = []
+    for block in blocks:
+        part = _part(block, offer)
+        last = parts[-1] if parts else None
+        if last is not None and last["type"] == "text" and part["type"] == "text":
+            parts[-1] = {"type": "text", "text": last["text"] + part["text"]}
+        else:
+            parts.append(part)
+    if len(parts) == 1 and parts[0]["type"] == "text":
+        return parts[0]["text"]
+    return parts
+
+
+def _part(block: Message, offer: Offer) -> Part:
+    match block["type"]:
+        case "text":
+            return _text(block["text"])
+        case "image" | "audio":
+            return _media(block["data"], block["mimeType"], offer)
+        case "resource_link":
+            return _text(_link(block["uri"], block.get("name") or ""))
+        case "resource":
+            return _resource(block["resource"], offer)
+        case other:
+            return _text(f"\n(a part of the kind {other!r} was left out: it is not known here)\n")
+
+
+def _text(text: str) -> Part:
+    return {"type": "text", "text": text.encode("utf-8", "replace").decode()}
+
+
+def _media(data: str, mime: str, offer: Offer) -> Part:
+    """An image or sound; a line about it where the model takes none or it is broken."""
+    kind, _, subtype = mime.lower().partition("/")
+    if kind not in ("image", "audio") or not getattr(offer, kind):
+        return _text(f"\n(a part of the type {mime} was left out: this agent takes none)\n")
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return _text(f"\n(a part of the type {mime} was left out: it is not valid base64)\n")
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
+    name = AUDIO_FORMATS.get(subtype, subtype)
+    return {"type": "input_audio", "input_audio": {"data": data, "format": name}}
+
+
+def _link(uri: str, name: str) -> str:
+    """A link as a model can use it: a file by its path."""
+    path = path_of(uri)
+    if path is None:
+        return f"[{name or uri}]({uri})"
+    lines = urlsplit(uri).fragment
+    where = f"{path}:{lines.removeprefix('L')}" if lines else path
+    try:
+        is_there = Path(path).exists()
+    except OSError:
+        is_there = False
+    return f"@{where}" if is_there else f"@{where} (there is no such file)"
+
+
+def path_of(uri: str) -> str | None:
+    """The path of a ``file:`` address; None for every other."""
+    split = urlsplit(uri)
+    return unquote(split.path) if split.scheme == "file" and split.path else None
+
+
+def _resource(resource: Message, offer: Offer) -> Part:
+    """What the client embedded: text with its source, or a blob."""
+    uri = str(resource.get("uri", ""))
+    source = path_of(uri) or uri
+    if "text" in resource:
+        return _text(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
+    mime = str(resource.get("mimeType") or "application/octet-stream")
+    if mime.startswith(("image/", "audio/")):
+        return _media(str(resource.get("blob", "")), mime, offer)
+    return _text(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
+
+
+def to_blocks(content: Content | None) -> list[Message]:
+    """The content of a message as blocks of the protocol."""
+    if content is None or isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [_block(part) for part in content]
+
+
+def _block(part: Any) -> Message:
+    match part:
+        case {"type": "image_url", "image_url": {"url": url}}:
+            mime, data = _data_url(url)
+            if data is None:
+                return {"type": "resource_link", "uri": url, "name": "image"}
+            return {"type": "image", "mimeType": mime, "data": data}
+        case {"type": "input_audio", "input_audio": {"data": data, "format": name}}:
+            return {"type": "audio", "mimeType": f"audio/{name}", "data": data}
+        case _:
+            return {"type": "text", "text": str(part.get("text", ""))}
+
+
+def _data_url(url: str) -> tuple[str, str | None]:
+    head, comma, data = url.partition(",")
+    if not comma or not head.startswith("data:"):
+        return "", None
+    return head.removeprefix("data:").removesuffix(";base64"), data

@@ -1,0 +1,202 @@
+"""An editor, as one session sees it: shows events, asks the user, lends files and terminals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crow.acp.files import EditorFiles
+from crow.acp.jsonrpc import Message
+from crow.acp.peer import Peer
+from crow.acp.questions import (
+    Cancelled,
+    cannot_ask,
+    choose,
+    fill_in,
+    option,
+    options_of,
+    permission_params,
+    value_of,
+)
+from crow.acp.terminals import EditorTerminals
+from crow.acp.updates import Translation
+from crow.core.agent import Agent
+from crow.core.events import (
+    Event,
+    Notice,
+    PlanChanged,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+)
+from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.session import Session
+
+OF_SUBAGENTS = (ToolPending, ToolStarted, ToolProgress, ToolEnded, Notice)
+MUTE = "this client cannot ask for permission: calls that need it are denied"
+
+
+class Editor:
+    """The client of one session on one connection; a `crow.core.ports.Client`.
+
+    Holds events back until the client knows of the session (`release`), and between the end of
+    a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named.
+    """
+
+    def __init__(self, agent: Agent, peer: Peer, mcp_servers: list[Message]) -> None:
+        self.files: Files | None = None
+        self.terminals: Terminals | None = None
+        self.mcp_servers = mcp_servers
+        self._agent = agent
+        self._peer = peer
+        self._translation: Translation | None = None
+        self._held: list[tuple[str, Event]] | None = []
+        self._late: list[Notice] = []
+        self._turns = 0
+        self._is_known = False
+        self._is_mute = False
+        self._questions = 0
+
+    def attach(self, session: Session) -> None:
+        """Speak for this session."""
+        self._translation = Translation(self._agent, session, self._peer.abilities)
+        if self._peer.abilities.files:
+            self.files = EditorFiles(self._peer, session.id)
+        if self._peer.abilities.terminals:
+            self.terminals = EditorTerminals(self._peer, session.id)
+
+    # what the user sees
+
+    def begin_turn(self) -> None:
+        """A prompt of the client's has arrived."""
+        self._turns += 1
+        self.introduce()
+        late, self._late = self._late, []
+        for event in late:
+            self.show(event)
+
+    def end_turn(self) -> None:
+        """A prompt is about to be answered; call `release` when it is."""
+        self._turns -= 1
+        if self._held is None:
+            self._held = []
+
+    def introduce(self) -> None:
+        """The client knows of the session: let through what was held back until then."""
+        if not self._is_known:
+            self.release()
+
+    def release(self) -> None:
+        """Let events through, first those that were held back."""
+        self._is_known = True
+        held, self._held = self._held or [], None
+        for session_id, event in held:
+            for update in self._updates(session_id, event):
+                self.post(update)
+
+    def show(self, event: Event) -> None:
+        """Queue an event without waiting, held back or not."""
+        for update in self._updates(self._session.id, event):
+            self.post(update)
+
+    def post(self, update: Message) -> None:
+        """Queue an update without waiting."""
+        self._peer.post(self._session.id, update)
+
+    async def send(self, update: Message) -> None:
+        """Queue an update, and wait while the client cannot take more."""
+        await self._peer.send(self._session.id, update)
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Show an event."""
+        if self._held is not None:
+            self._held.append((session_id, event))
+            return
+        for update in self._updates(session_id, event):
+            await self.send(update)
+
+    def _updates(self, session_id: str, event: Event) -> list[Message]:
+        """An event as updates; of a sub-agent's only what it does, not what it says."""
+        if session_id != self._session.id and not isinstance(event, OF_SUBAGENTS):
+            return []
+        if isinstance(event, Notice) and self._is_untimely:
+            self._late.append(event)
+            return []
+        remember(self._session, event)
+        assert self._translation is not None
+        return self._translation.updates(event)
+
+    @property
+    def _is_untimely(self) -> bool:
+        """True where a notice would have to be text, and no prompt is being answered."""
+        return self._turns == 0 and not self._peer.abilities.notices
+
+    @property
+    def _session(self) -> Session:
+        assert self._translation is not None
+        return self._translation.session
+
+    # what the user is asked
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
+        if self._is_mute or self._translation is None:
+            return None
+        params = permission_params(self._session.id, request)
+        try:
+            return await choose(self._peer, params)
+        except Cancelled:
+            self._cancel()
+        except OSError as error:
+            if cannot_ask(error):
+                self._is_mute = True
+                await self.update(self._session.id, Notice(MUTE, "warning"))
+        return None
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """Ask something else: with a form, else by options; the default where neither is there."""
+        if self._translation is None or self._held is not None:
+            return question.default
+        try:
+            if self._peer.abilities.forms:
+                return await fill_in(self._peer, self._session.id, question)
+            return await self._ask_by_options(question)
+        except Cancelled:
+            self._cancel()
+        except OSError as error:
+            self._is_mute = self._is_mute or cannot_ask(error)
+        return question.default
+
+    async def _ask_by_options(self, question: Question) -> Any:
+        offered = options_of(question)
+        if not offered or self._is_mute:
+            return question.default
+        self._questions += 1
+        card = {"toolCallId": f"{self._session.id}.question.{self._questions}"}
+        shown = {**card, "title": question.text, "kind": "other", "status": "pending"}
+        await self.send({"sessionUpdate": "tool_call", **shown})
+        status = "failed"
+        try:
+            options = [option(each) for each in offered]
+            params = {"sessionId": self._session.id, "toolCall": shown, "options": options}
+            chosen = await choose(self._peer, params)
+            status = "completed"
+            return value_of(question, chosen)
+        finally:
+            self.post({"sessionUpdate": "tool_call_update", **card, "status": status})
+
+    def _cancel(self) -> None:
+        self._agent.cancel(self._session)
+
+
+def notes(session: Session) -> Message:
+    """What the editor's face keeps with a session, for the day it is loaded again."""
+    return session.state.setdefault("acp", {})
+
+
+def remember(session: Session, event: Event) -> None:
+    """Keep what the history does not say: the plan, and which calls did not succeed."""
+    if isinstance(event, PlanChanged):
+        notes(session)["plan"] = [[e.content, e.status, e.priority] for e in event.entries]
+    if isinstance(event, ToolEnded) and event.outcome not in ("ok", "answered"):
+        notes(session).setdefault("failed", []).append(event.call.id)

@@ -1,0 +1,34 @@
+"""The client's files: what its user sees, unsaved changes included."""
+
+from __future__ import annotations
+
+from crow.acp.peer import ClientError, Peer
+
+TIMEOUT = 30.0
+
+
+class EditorFiles:
+    """Reads and writes through the client, in the name of one session."""
+
+    def __init__(self, peer: Peer, session_id: str) -> None:
+        self._peer = peer
+        self._session_id = session_id
+
+    async def read(self, path: str) -> str:
+        """The text of a file. Raises ``FileNotFoundError`` or ``OSError``."""
+        params = {"sessionId": self._session_id, "path": path}
+        try:
+            result = await self._peer.request("fs/read_text_file", params, TIMEOUT)
+        except ClientError as error:
+            if error.is_not_found:
+                raise FileNotFoundError(f"there is no file {path}") from None
+            raise
+        content = result.get("content")
+        if not isinstance(content, str):
+            raise OSError(f"the client gave no text for {path}")
+        return content
+
+    async def write(self, path: str, text: str) -> None:
+        """Replace a file's text. Raises ``OSError``."""
+        params = {"sessionId": self._session_id, "path": path, "content": text}
+        await self._peer.request("fs/write_text_file", params, TIMEOUT)

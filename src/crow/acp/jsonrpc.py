@@ -1,0 +1,120 @@
+"""JSON-RPC 2.0 as ACP speaks it: one object a line. Knows a message from something that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from crow.acp.framing import Oversized
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
+
+Message = dict[str, Any]
+_MISSING = object()
+
+
+def as_object(value: object) -> Message:
+    """A value that should be an object; an empty one where it is none."""
+    return cast("Message", value) if isinstance(value, dict) else {}
+
+
+def failure(request_id: Any, code: int, text: str, details: str = "") -> Message:
+    """The answer to a request that failed."""
+    error: Message = {"code": code, "message": text}
+    if details:
+        error["data"] = {"details": details}
+    return {"jsonrpc": "2.0", "id": request_id, "error": error}
+
+
+def success(request_id: Any, result: Any) -> Message:
+    """The answer to a request."""
+    return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def encode(message: Message) -> bytes:
+    """A message as it stands on the wire. Half a surrogate pair becomes a question mark."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def decode(line: bytes | Oversized) -> tuple[Message | None, Message | None]:
+    """A line as a message to act on, or the failure to answer it with; neither for a blank one."""
+    if isinstance(line, Oversized):
+        return None, _too_long(line)
+    if not line.strip():
+        return None, None
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return None, failure(None, PARSE_ERROR, "Parse error", str(error))
+    return _judge(value)
+
+
+def _judge(value: Any) -> tuple[Message | None, Message | None]:
+    if not isinstance(value, dict):
+        return None, failure(None, INVALID_REQUEST, "Invalid request", "a message is an object")
+    message = cast("Message", value)
+    if "method" not in message and ("result" in message or "error" in message):
+        return _answer(message), None
+    request_id = message.get("id", _MISSING)
+    wrong = _wrong(message)
+    if wrong:
+        named = request_id if _is_id(request_id) else None
+        return None, failure(named, INVALID_REQUEST, "Invalid request", wrong)
+    if not isinstance(message.get("params", {}), dict | None):
+        if request_id is _MISSING:
+            return None, None
+        return None, failure(request_id, INVALID_PARAMS, "Invalid params", "params is an object")
+    return message, None
+
+
+def _wrong(message: Message) -> str:
+    if message.get("jsonrpc") != "2.0":
+        return 'jsonrpc must be "2.0"'
+    if not isinstance(message.get("method"), str):
+        return "there is no method"
+    if "id" in message and not _is_id(message["id"]):
+        return "an id is a string, an integer or null"
+    return ""
+
+
+def _is_id(value: Any) -> bool:
+    return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
+
+
+def _answer(message: Message) -> Message | None:
+    """An answer to a request of ours, its error put in shape; None where it is nobody's."""
+    if type(message.get("id")) is not int:
+        return None
+    if "result" in message:
+        return {"jsonrpc": "2.0", "id": message["id"], "result": message["result"]}
+    error = as_object(message["error"])
+    code = error.get("code")
+    return {
+        "jsonrpc": "2.0",
+        "id": message["id"],
+        "error": {
+            "code": code if type(code) is int else INTERNAL_ERROR,
+            "message": str(error.get("message") or "the client gave no reason"),
+            "data": error.get("data"),
+        },
+    }
+
+
+def _too_long(line: Oversized) -> Message:
+    """The failure for a line that was skipped, with its id where that can still be read."""
+    import re
+
+    value = rb'"id"\s*:\s*(-?\d+|"(?:[^"\\]|\\.)*")'
+    head = line.head.partition(b'"params"')[0]
+    found = re.search(value + rb"\s*,", head) or re.search(
+        rb",\s*" + value + rb"\s*}\s*$", line.tail
+    )
+    request_id = json.loads(found[1]) if found else None
+    return failure(request_id, INVALID_REQUEST, "Invalid request", "the line is too long")

@@ -1,0 +1,179 @@
+"""The two ends of a pipe to a client: a thread that reads lines, a thread that writes them.
+
+Works before any event loop runs, so that ``initialize`` is answered while the rest is still being
+imported, and notices the end of input even while the loop is busy.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from collections import deque
+from queue import SimpleQueue
+from threading import Event, Semaphore, Thread
+from typing import TYPE_CHECKING, Any
+
+from crow.acp.framing import Lines, Oversized
+from crow.acp.handshake import Offer, greet
+from crow.acp.jsonrpc import Message, decode, encode
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+CHUNK = 65536
+BACKLOG = 256
+
+
+class Link:
+    """A client at the other end of two file descriptors, which belong to the link from now on.
+
+    Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
+    last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
+    is ended that many seconds after its input, whatever it still does, unless `close` came first.
+    """
+
+    def __init__(
+        self, source: int, sink: int, offer: Offer, *, last_gasp: float | None = None
+    ) -> None:
+        self.offer = offer
+        self.hello: Message = {}
+        self._source = source
+        self._sink = sink
+        self._last_gasp = last_gasp
+        self._inbox: deque[Message | None] = deque()
+        self._space = Semaphore(BACKLOG)
+        self._outgoing: SimpleQueue[tuple[bytes, Callable[[], object] | None]] = SimpleQueue()
+        self._outgoing_space = Semaphore(BACKLOG)
+        self._closed = Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: Callable[[], object] | None = None
+        Thread(target=self._read, name="crow-acp-reader", daemon=True).start()
+        Thread(target=self._write, name="crow-acp-writer", daemon=True).start()
+
+    async def receive(self) -> Message | None:
+        """The next message; None at the end, and from then on."""
+        await self.ready()
+        if self._inbox[0] is None:
+            return None
+        self._space.release()
+        return self._inbox.popleft()
+
+    async def ready(self) -> bool:
+        """Wait until `receive` would not; False at the end."""
+        import asyncio
+
+        news = asyncio.Event()
+        self._loop, self._wake = asyncio.get_running_loop(), news.set
+        while not self._inbox:
+            await news.wait()
+            news.clear()
+        return self._inbox[0] is not None
+
+    def send(self, data: bytes, written: Callable[[], object] | None = None) -> None:
+        """Write when all before it is written; then ``written`` is called, from the event loop."""
+        self._outgoing.put((data, written))
+
+    def hang_up(self) -> None:
+        """Behave as if the client had gone."""
+        self._deliver(None)
+
+    def close(self) -> None:
+        """Let the process live on after the end of input."""
+        self._closed.set()
+
+    # the reader's thread
+
+    def _read(self) -> None:
+        lines = Lines()
+        while chunk := self._chunk():
+            for line in lines.feed(chunk):
+                self._take(line)
+        for line in lines.rest():
+            self._take(line)
+        self.hang_up()
+        if self._last_gasp is not None and not self._closed.wait(self._last_gasp):
+            os._exit(0)
+
+    def _chunk(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._source, CHUNK)
+            except BlockingIOError:
+                select.select([self._source], [], [])
+            except OSError:
+                return b""
+
+    def _take(self, line: bytes | Oversized) -> None:
+        message, reply = decode(line)
+        if message is not None and message.get("method") == "initialize" and "id" in message:
+            message, reply = None, self._greet(message)
+        if reply is not None:
+            self._outgoing_space.acquire()
+            self._outgoing.put((encode(reply), None))
+        if message is not None:
+            self._space.acquire()
+            self._deliver(message)
+
+    def _greet(self, request: Message) -> Message:
+        reply = greet(request, self.offer)
+        if "result" in reply:
+            self.hello = request["params"]
+        return reply
+
+    def _deliver(self, message: Message | None) -> None:
+        self._inbox.append(message)
+        if self._wake is not None:
+            self._call(self._wake)
+
+    def _call(self, callback: Callable[[], Any]) -> None:
+        """Have the event loop call something, if it still runs."""
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(callback)
+        except RuntimeError:
+            self._loop = None
+
+    # the writer's thread
+
+    def _write(self) -> None:
+        is_broken = False
+        while True:
+            data, written = self._outgoing.get()
+            if not is_broken and not self._write_all(data):
+                is_broken = True
+                self.hang_up()
+            if written is None:
+                self._outgoing_space.release()
+            else:
+                self._call(written)
+
+    def _write_all(self, data: bytes) -> bool:
+        """False where nobody reads any more."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._sink, rest) :]
+            except BlockingIOError:
+                select.select([], [self._sink], [])
+            except OSError:
+                return False
+        return True
+
+
+def claim_stdio() -> tuple[int, int]:
+    """Keep standard input and output for the protocol alone; their new file descriptors.
+
+    What prints from now on, child processes included, prints to standard error, and who reads
+    standard input finds it empty.
+    """
+    sink = os.dup(1)
+    source = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.dup2(nothing, 1)
+    os.close(nothing)
+    return source, sink

@@ -1,0 +1,127 @@
+"""Questions to the user: whether a call may run, and what hooks want to know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crow.acp.cards import Card, describe, diff, planned, text
+from crow.acp.jsonrpc import Message, as_object
+from crow.acp.peer import ClientError, Peer
+from crow.core.ports import Option, PermissionRequest, Question
+
+PERMISSION = "session/request_permission"
+ELICITATION = "elicitation/create"
+ANSWER = "answer"
+
+
+class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole turn to end
+    """The user ended the turn instead of answering."""
+
+
+def permission_params(session_id: str, request: PermissionRequest) -> Message:
+    """The parameters of ``session/request_permission`` for a tool call."""
+    args = dict(request.args)
+    call = request.call
+    card = Card(call.id, call.name, request.title, request.kind, args, request.locations)
+    content = [text(request.reason)] if request.reason else []
+    if preview := planned(request.kind, args):
+        content.append(diff(preview))
+    shown = {**describe(card), "status": "pending"}
+    if content:
+        shown["content"] = content
+    return {
+        "sessionId": session_id,
+        "toolCall": shown,
+        "options": [option(each) for each in request.options],
+    }
+
+
+def option(offered: Option) -> Message:
+    """One possible answer."""
+    return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
+
+
+async def choose(peer: Peer, params: Message) -> str | None:
+    """Ask for permission; the id of the chosen option, None where the answer makes no sense.
+
+    Raises `Cancelled`, and ``OSError`` where the client cannot ask.
+    """
+    result = await peer.request(PERMISSION, params)
+    match result.get("outcome"):
+        case {"outcome": "selected", "optionId": str(chosen)}:
+            return chosen
+        case {"outcome": "cancelled"}:
+            raise Cancelled
+        case _:
+            return None
+
+
+async def fill_in(peer: Peer, session_id: str, question: Question) -> Any:
+    """Ask with a form; the default where the user declines. Raises ``OSError``."""
+    params = {
+        "sessionId": session_id,
+        "mode": "form",
+        "message": question.text,
+        "requestedSchema": {
+            "type": "object",
+            "properties": {ANSWER: _field(question)},
+            "required": [ANSWER],
+        },
+    }
+    result = await peer.request(ELICITATION, params)
+    if result.get("action") != "accept":
+        return question.default
+    answer = as_object(result.get("content")).get(ANSWER)
+    return answer if _fits(question, answer) else question.default
+
+
+def _field(question: Question) -> Message:
+    match question.kind:
+        case "confirm":
+            field: Message = {"type": "boolean", "title": question.text}
+        case "select":
+            field = {"type": "string", "title": question.text, "enum": list(question.choices)}
+        case "text":
+            field = {"type": "string", "title": question.text}
+    if _fits(question, question.default):
+        field["default"] = question.default
+    return field
+
+
+def _fits(question: Question, answer: object) -> bool:
+    match question.kind:
+        case "confirm":
+            return isinstance(answer, bool)
+        case "select":
+            return answer in question.choices
+        case "text":
+            return isinstance(answer, str)
+
+
+def options_of(question: Question) -> list[Option]:
+    """A question's answers as options of a request for permission; none where it wants a text."""
+    match question.kind:
+        case "confirm":
+            return [Option("yes", "Yes", "allow_once"), Option("no", "No", "reject_once")]
+        case "select":
+            choices = enumerate(question.choices)
+            return [Option(f"choice-{index}", name, "allow_once") for index, name in choices]
+        case "text":
+            return []
+
+
+def value_of(question: Question, chosen: str | None) -> Any:
+    """What an option of `options_of` stands for."""
+    if question.kind == "confirm":
+        return {"yes": True, "no": False}.get(chosen or "", question.default)
+    for offered, choice in zip(options_of(question), question.choices, strict=False):
+        if offered.id == chosen:
+            return choice
+    return question.default
+
+
+def cannot_ask(error: OSError) -> bool:
+    """True where asking once more is of no use: the client does not know how, or never answers."""
+    return isinstance(error, TimeoutError) or (
+        isinstance(error, ClientError) and error.is_unknown_method
+    )

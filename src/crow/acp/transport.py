@@ -1,0 +1,45 @@
+"""The library's transport: messages of a `Link` come in, messages for an `Outbox` go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from crow.acp.jsonrpc import Message
+from crow.acp.link import Link
+from crow.acp.outbox import Outbox
+
+
+class Result(dict[str, Any]):
+    """The result of a request, with what is to be done as soon as it stands in the queue."""
+
+    def __init__(self, fields: Message, sent: Callable[[], object]) -> None:
+        super().__init__(fields)
+        self.sent = sent
+
+
+class LinkTransport:
+    """What `acp.connection.Connection` sends through and receives from."""
+
+    def __init__(self, link: Link, outbox: Outbox) -> None:
+        self._link = link
+        self._outbox = outbox
+
+    async def send(self, message: Message) -> None:
+        """Queue a message, then wait for room."""
+        error = message.get("error")
+        if error is not None and error.get("data", error) is None:
+            message = {**message, "error": {k: v for k, v in error.items() if k != "data"}}
+        self._outbox.post(message)
+        result = message.get("result")
+        if isinstance(result, Result):
+            result.sent()
+        await self._outbox.room()
+
+    async def receive(self) -> Message | None:
+        """The next message; None at the end of input."""
+        return await self._link.receive()
+
+    async def close(self) -> None:
+        """Nothing more is sent."""
+        self._outbox.close()

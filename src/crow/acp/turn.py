@@ -1,0 +1,63 @@
+"""How a prompt ended, in the words of the protocol."""
+
+from __future__ import annotations
+
+from crow.acp.editor import Editor
+from crow.acp.jsonrpc import Message
+from crow.core.context import Reply
+from crow.core.errors import ModelError
+from crow.core.events import Notice
+from crow.core.messages import Content, Usage, text_of
+
+STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
+TITLE = 60
+
+
+def answer(reply: Reply, editor: Editor) -> Message | None:
+    """The result of ``session/prompt``; None where there are no credentials to ask a model with.
+
+    Any other failure is shown to the user and ends the turn in the ordinary way: clients take an
+    error here for a broken agent.
+    """
+    error = reply.error
+    if isinstance(error, ModelError) and error.kind == "unconfigured":
+        return None
+    if reply.stop_reason == "error":
+        editor.show(Notice(reply.detail or "the run failed", "error"))
+    known = reply.stop_reason in STOP_REASONS
+    result: Message = {"stopReason": reply.stop_reason if known else "end_turn"}
+    if reply.usage:
+        result["usage"] = tokens(reply.usage)
+    if reply.detail or not known:
+        result["_meta"] = {"crow": details(reply)}
+    return result
+
+
+def details(reply: Reply) -> Message:
+    """What the protocol's stop reasons cannot say."""
+    said: Message = {"stopReason": reply.stop_reason, "detail": reply.detail}
+    if isinstance(reply.error, ModelError):
+        said["kind"] = reply.error.kind
+        if reply.error.retry_after is not None:
+            said["retryAfterMs"] = round(reply.error.retry_after * 1000)
+    return said
+
+
+def tokens(usage: Usage) -> Message:
+    """The tokens of a turn."""
+    counted: Message = {
+        "totalTokens": usage.get("total_tokens", 0),
+        "inputTokens": usage.get("input_tokens", 0),
+        "outputTokens": usage.get("output_tokens", 0),
+    }
+    if "cached_tokens" in usage:
+        counted["cachedReadTokens"] = usage["cached_tokens"]
+    if "reasoning_tokens" in usage:
+        counted["thoughtTokens"] = usage["reasoning_tokens"]
+    return counted
+
+
+def title_of(prompt: Content) -> str:
+    """A title for a session that has none: the beginning of its first prompt."""
+    words = " ".join(text_of(prompt).split())
+    return words if len(words) <= TITLE else words[: TITLE - 1].rstrip() + "…"

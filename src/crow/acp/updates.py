@@ -1,0 +1,178 @@
+"""Events of the loop as updates of the protocol: one ``match``."""
+
+from __future__ import annotations
+
+from crow.acp import options
+from crow.acp.abilities import Abilities
+from crow.acp.cards import Cards
+from crow.acp.content import to_blocks
+from crow.acp.jsonrpc import Message
+from crow.core.agent import Agent
+from crow.core.events import (
+    CallDelta,
+    CommandsChanged,
+    Compacted,
+    ConfigChanged,
+    Event,
+    Notice,
+    PlanChanged,
+    Retrying,
+    RunEnded,
+    TextDelta,
+    ThoughtDelta,
+    TitleChanged,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+    UsageReported,
+    UserMessage,
+)
+from crow.core.session import Session
+
+
+class Translation:
+    """One session's events in the words of one client."""
+
+    def __init__(self, agent: Agent, session: Session, abilities: Abilities) -> None:
+        self.agent = agent
+        self.session = session
+        self.abilities = abilities
+        own_terminals = abilities.terminal_output and not abilities.terminals
+        self.cards = Cards(own_terminals=own_terminals)
+        self._compactions = 0
+
+    def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
+        """What the client is told of an event; often one update, sometimes none."""
+        match event:
+            case TextDelta():
+                return [text("agent_message_chunk", event.text, event.message_id or self._next_id)]
+            case ThoughtDelta():
+                message_id = thought_id(event.message_id or self._next_id)
+                return [text("agent_thought_chunk", event.text, message_id)]
+            case UserMessage():
+                return chunks("user_message_chunk", to_blocks(event.content), event.message_id)
+            case ToolPending():
+                return [self.cards.pending(event, self.session.cwd)]
+            case ToolStarted():
+                return [self.cards.started(event)]
+            case ToolProgress():
+                update = self.cards.progress(event)
+                return [update] if update else []
+            case ToolEnded():
+                return self.cards.ended(event)
+            case UsageReported():
+                return usage(event)
+            case Notice():
+                return self._notice(event)
+            case Retrying():
+                return self._retrying(event)
+            case PlanChanged():
+                return [plan(event)]
+            case ConfigChanged():
+                return self._config(event)
+            case CommandsChanged():
+                return [commands(self.agent)]
+            case TitleChanged():
+                return [{"sessionUpdate": "session_info_update", "title": event.title}]
+            case Compacted():
+                return self._compacted(event)
+            case CallDelta() | RunEnded():
+                return []
+
+    @property
+    def _next_id(self) -> str:
+        return self.session.next_message_id
+
+    def _notice(self, event: Notice) -> list[Message]:
+        """A notice; as text where the client shows none, unless it is mere information."""
+        if self.abilities.notices:
+            return [notice(event)]
+        if event.severity == "info":
+            return []
+        said = f"\n\n*{event.severity.capitalize()}: {event.text}*\n\n"
+        return [text("agent_message_chunk", said, f"{self._next_id}.notice")]
+
+    def _retrying(self, event: Retrying) -> list[Message]:
+        said = f"{event.reason}; trying again in {event.delay:.0f} s (attempt {event.attempt})"
+        if self.abilities.notices:
+            return [notice(Notice(said, "warning"))]
+        return [text("agent_thought_chunk", f"\n{said}\n", f"{self._next_id}.retry")]
+
+    def _config(self, event: ConfigChanged) -> list[Message]:
+        listed = options.config_options(self.agent, self.session)
+        told: list[Message] = []
+        if listed:
+            told.append({"sessionUpdate": "config_option_update", "configOptions": listed})
+        if "mode" in event.changes:
+            mode = self.session.mode
+            told.append({"sessionUpdate": "current_mode_update", "currentModeId": mode})
+        return told
+
+    def _compacted(self, event: Compacted) -> list[Message]:
+        if not self.abilities.compaction:
+            return self._notice(Notice("The conversation was summarised to make room."))
+        self._compactions += 1
+        return [
+            {
+                "sessionUpdate": "compaction_update",
+                "compactionId": f"{self.session.id}.{self.session.segment}.{self._compactions}",
+                "status": "completed",
+                "summary": to_blocks(event.summary),
+            }
+        ]
+
+
+def text(kind: str, said: str, message_id: str) -> Message:
+    """A piece of text."""
+    content = {"type": "text", "text": said}
+    return {"sessionUpdate": kind, "content": content, "messageId": message_id}
+
+
+def chunks(kind: str, blocks: list[Message], message_id: str) -> list[Message]:
+    """The blocks of a message."""
+    return [{"sessionUpdate": kind, "content": block, "messageId": message_id} for block in blocks]
+
+
+def thought_id(message_id: str) -> str:
+    """The id of what the model thought before it wrote a message."""
+    return f"{message_id}.thought"
+
+
+def notice(event: Notice) -> Message:
+    """A notice; its first line is the title."""
+    title, _, rest = event.text.strip().partition("\n")
+    update = {"sessionUpdate": "notice", "severity": event.severity, "title": title}
+    return {**update, "description": rest.strip()} if rest.strip() else update
+
+
+def plan(event: PlanChanged) -> Message:
+    """The whole plan."""
+    entries = [
+        {"content": entry.content, "priority": entry.priority, "status": entry.status}
+        for entry in event.entries
+    ]
+    return {"sessionUpdate": "plan", "entries": entries}
+
+
+def usage(event: UsageReported) -> list[Message]:
+    """How full the window is; nothing where its size is not known."""
+    if event.context_window is None:
+        return []
+    update: Message = {
+        "sessionUpdate": "usage_update",
+        "used": event.context_tokens,
+        "size": event.context_window,
+    }
+    if "cost" in event.total:
+        update["cost"] = {"amount": event.total["cost"], "currency": "USD"}
+    return [update]
+
+
+def commands(agent: Agent) -> Message:
+    """The slash commands on offer."""
+    listed: list[Message] = []
+    for command in agent.commands.values():
+        fields: Message = {"name": command.name, "description": command.description}
+        listed.append({**fields, "input": {"hint": command.hint}} if command.hint else fields)
+    return {"sessionUpdate": "available_commands_update", "availableCommands": listed}

@@ -1,24 +1,70 @@
-"""Fixtures for pytest: ``pytest_plugins = ["crow.testing.plugin"]`` in a conftest.py."""
+"""The pytest plugin: fixtures for tests of agents and extensions.
+
+Loaded in every pytest run where Crow is installed, so it imports nothing of Crow's before a
+fixture is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from crow.testing.model import ScriptedModel
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.ports import Tool
+    from crow.testing.model import Line, ScriptedModel
+
+
+class Scripted(Protocol):
+    """Makes a `ScriptedModel`; the options are the model's."""
+
+    def __call__(self, *script: Line, **options: Any) -> ScriptedModel: ...
+
+
+class AgentOf(Protocol):
+    """Makes an agent that plays a script; its ``llm`` is the `ScriptedModel`.
+
+    Without ``tools`` it has the built-in ones.
+    """
+
+    def __call__(
+        self, *script: Line, hooks: Iterable[Any] = (), tools: Iterable[Tool] | None = None
+    ) -> Agent: ...
 
 
 @pytest.fixture
-def scripted() -> Iterator[Callable[..., ScriptedModel]]:
-    """Makes scripted models, and verifies at the end of the test that each played its script."""
+def scripted() -> Iterator[Scripted]:
+    """``scripted("text", call("Read", file_path="a.txt"), ...)`` makes a model that plays that.
+
+    The test fails at its end if a model was asked past its script, or lines of it were left over
+    (unless it was made with ``leftover="allow"``).
+    """
+    from crow.testing.model import ScriptedModel
+
     models: list[ScriptedModel] = []
 
-    def make(*script: Any, **options: Any) -> ScriptedModel:
+    def make(*script: Line, **options: Any) -> ScriptedModel:
         models.append(ScriptedModel(*script, **options))
         return models[-1]
 
     yield make
     for model in models:
         model.verify()
+
+
+@pytest.fixture
+def agent_of(scripted: Scripted) -> AgentOf:
+    """``agent_of("text", hooks=[MyExtension()])`` makes an agent with a `scripted` model.
+
+    ``async with agent_of(...) as agent:`` closes its sessions where extensions hold resources.
+    """
+    from crow import Agent
+
+    def make(
+        *script: Line, hooks: Iterable[Any] = (), tools: Iterable[Tool] | None = None
+    ) -> Agent:
+        return Agent(llm=scripted(*script), hooks=hooks, tools=tools)
+
+    return make

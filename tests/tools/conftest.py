@@ -157,7 +157,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Workbench]:
     folder.mkdir()
     made = Workbench(str(folder), (str(folder),))
     yield made
-    await Shells.of(made).close()
+    await Shells.of(made).aclose()
 
 
 @pytest.fixture

@@ -142,7 +142,7 @@ async def test_t03_a_background_child_that_holds_the_pipe_does_not_hold_the_resu
     pid, note = result.text.split("\n")
     assert note == "(it left processes running in the background)"
     assert is_alive(int(pid))
-    await Shells.of(bench).close()
+    await Shells.of(bench).aclose()
     await demand_gone(int(pid))
 
 

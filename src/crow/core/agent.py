@@ -327,6 +327,9 @@ class Agent:
         for task in list(session.tasks):
             task.cancel()
         await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
+        for held in list(session.cache.values()):  # such as the commands in the background
+            if hasattr(held, "aclose"):
+                await held.aclose()
         self._sessions.pop(session.id, None)
 
     async def close(self) -> None:

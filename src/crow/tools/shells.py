@@ -18,7 +18,7 @@ _SECRETS = ("CROW_API_KEY",)
 
 
 class Shells:
-    """Lives in the session's cache; `close` ends everything that still runs."""
+    """Lives in the session's cache; `aclose` ends everything that still runs."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -75,7 +75,7 @@ class Shells:
         for process in [each for each in self._running if each.exited.is_set()]:
             self.release(process)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End every command within a second."""
         running = list(self._running)
         await asyncio.gather(*(process.stop(0.3) for process in running))

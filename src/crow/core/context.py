@@ -103,6 +103,7 @@ class RunContext(Context):
         "count",
         "count_in_row",
         "holds_lock",
+        "hung",
         "open",
         "partial",
         "prompt",
@@ -127,6 +128,7 @@ class RunContext(Context):
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[Any] | None = None
         self.open: list[ToolContext] = []
+        self.hung: set[object] = set()
         self.partial: list[str] = []
         self.shown = True
         self.count = 0

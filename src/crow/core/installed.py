@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crow.core.errors import ExtensionError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "crow.extensions"
 T = TypeVar("T")
@@ -25,19 +27,21 @@ class Found:
     disabled: bool = False
 
 
-def entry_points() -> list[importlib.metadata.EntryPoint]:
+def entry_points() -> list[EntryPoint]:
     """Every entry point of the group ``crow.extensions``, by name."""
-    return sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
+    from importlib.metadata import entry_points as installed  # 17 ms, only where it is wanted
+
+    return sorted(installed(group=GROUP), key=lambda point: point.name)
 
 
-def source_of(point: importlib.metadata.EntryPoint) -> str:
+def source_of(point: EntryPoint) -> str:
     """The distribution that an entry point comes from."""
     return point.dist.name if point.dist else point.value
 
 
 def attempt(
     use: Callable[..., Any],
-    point: importlib.metadata.EntryPoint,
+    point: EntryPoint,
     trusted: bool,
     options: Mapping[str, Any],
 ) -> str | None:

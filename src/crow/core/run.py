@@ -11,7 +11,7 @@ from crow.core.loop import react
 from crow.core.messages import text_of
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
 
-GRACE = 0.8
+GRACE = 0.5
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.context import Context, ToolContext
+from crow.core.context import Context, RunContext, ToolContext
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("crow.hooks")
 
-CANCELLED_TIMEOUT = 0.5
+CANCELLED_TIMEOUT = 0.25
 
 Next = Callable[[], Awaitable[Any]]
 
@@ -113,18 +113,29 @@ async def run_hook(hook: Hook, ctx: Context, call_next: Next | None = None) -> R
 
 
 async def _in_time(hook: Hook, ctx: Context, answer: Awaitable[Any]) -> Any:
-    limit = hook.timeout
     if ctx.run is not None and ctx.run.cancelled:
-        limit = min(limit, CANCELLED_TIMEOUT)
-    timeout = asyncio.timeout(limit)
+        return await _in_no_time(hook, ctx.run, answer)
+    timeout = asyncio.timeout(hook.timeout)
     try:
         async with timeout:
             ctx.clock = OwnTime(timeout)
             return await answer
     except TimeoutError:
         if timeout.expired():
-            raise TimeoutError(f"took longer than {limit:g} s") from None
+            raise TimeoutError(f"took longer than {hook.timeout:g} s") from None
         raise
+
+
+async def _in_no_time(hook: Hook, run: RunContext, answer: Awaitable[Any]) -> Any:
+    """Wait as long as a cancelled run can, once a hook, even for one that ignores the end."""
+    task = asyncio.ensure_future(answer)
+    limit = 0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
+    await asyncio.wait({task}, timeout=limit)
+    if not task.done():
+        run.hung.add(hook)
+        task.cancel()
+        raise TimeoutError(f"took longer than {limit:g} s in a cancelled run")
+    return task.result()
 
 
 def _is_cancelled(ctx: Context) -> bool:

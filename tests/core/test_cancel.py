@@ -1,0 +1,240 @@
+"""Cancelling: from anywhere, within a second, with nothing left unanswered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.context import ToolContext
+from crow.core.events import TextDelta, ToolEnded
+from crow.core.verdicts import Ask
+from crow.testing import ScriptedModel, call, delay
+
+
+class Slow:
+    """A model that says something and then nothing more."""
+
+    model = "slow"
+    context_window = None
+
+    def __init__(self) -> None:
+        self.said = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    async def stream(self, request: Any) -> Any:
+        try:
+            yield TextDelta("half a sen")
+            self.said.set()
+            await asyncio.Event().wait()
+        finally:
+            self.closed.set()
+
+
+async def test_cancel_in_the_middle_of_a_text_keeps_what_was_said(whole):
+    model = Slow()
+    agent = Agent(model, tools=())
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await model.said.wait()
+    agent.cancel(session)
+    agent.cancel(session)
+    reply = await running
+
+    assert (reply.stop_reason, reply.text) == ("cancelled", "half a sen")
+    assert model.closed.is_set()
+    assert [m["content"] for m in session.messages] == ["go", "half a sen"]
+    whole(session.messages)
+
+
+async def test_cancel_while_tools_run_answers_every_call_in_order(echo, make_echo, watcher, whole):
+    slow = make_echo("slow", wait=asyncio.Event())
+    script = [call("echo", text="a"), call("slow", text="b"), call("nope"), call("slow", text="c")]
+    agent = Agent(ScriptedModel(script, "next"), tools=[echo, slow])
+    ended: list[tuple[str, str]] = []
+    agent.hooks.register("after_tool", lambda call, outcome: ended.append((call.id, outcome)))
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await slow.started.wait()
+    agent.cancel(session)
+    reply = await running
+
+    assert reply.stop_reason == "cancelled"
+    whole(session.messages)
+    outcomes = dict(ended)
+    assert len(ended) == len(outcomes) == 4
+    ids = [c["id"] for c in session.messages[1]["tool_calls"]]
+    assert [outcomes[i] for i in ids] == ["ok", "cancelled", "error", "cancelled"]
+    assert [m["tool_call_id"] for m in session.messages[2:]] == ids
+    assert len([e for e in watcher.events if isinstance(e, ToolEnded)]) == 4
+    assert (await agent.prompt(session, "again")).text == "next"
+
+
+async def test_cancel_while_the_user_is_asked(echo, watcher, whole):
+    asked = asyncio.Event()
+
+    async def never(session_id: str, request: Any) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    watcher.permission = never
+    agent = Agent(
+        ScriptedModel([call("echo", text="a"), call("echo", text="b")], "next"), tools=[echo]
+    )
+    agent.hooks.register("before_tool", lambda ctx: Ask("sure?"))
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await asked.wait()
+    agent.cancel(session)
+    reply = await running
+
+    assert reply.stop_reason == "cancelled"
+    assert not echo.ran
+    whole(session.messages)
+
+
+async def swallow(ctx: Any) -> None:
+    """Wait for ever, and take no notice of the first cancellation."""
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before_run",
+        "before_llm_request",
+        "around_llm_request",
+        "after_llm_response",
+        "before_tool",
+        "around_tool",
+        "after_tool",
+        "after_turn",
+        "on_stop",
+        "around_run",
+        "on_message",
+        "on_update",
+    ],
+)
+async def test_cancel_passes_through_any_hook_within_a_second(echo, point, whole):
+    reached = asyncio.Event()
+    agent = Agent(
+        ScriptedModel(call("echo", text="a"), "done", "next", leftover="allow"), tools=[echo]
+    )
+
+    async def hook(ctx: Any) -> None:
+        reached.set()
+        await swallow(ctx)
+
+    async def wrap(ctx: Any, call_next: Any) -> None:
+        reached.set()
+        await swallow(ctx)
+
+    dispose = agent.hooks.register(point, wrap if point.startswith("around") else hook)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await reached.wait()
+    started = time.perf_counter()
+    agent.cancel(session)
+    reply = await running
+
+    assert time.perf_counter() - started < 1.5
+    assert reply.stop_reason == "cancelled"
+    whole(session.messages)
+    dispose()
+    async with asyncio.timeout(2):
+        assert (await agent.prompt(session, "again")).stop_reason == "end_turn"
+    whole(session.messages)
+
+
+async def test_a_hook_that_swallows_the_cancellation_and_returns_cannot_go_on(echo):
+    agent = Agent(ScriptedModel(call("echo", text="a"), leftover="allow"), tools=[echo])
+
+    async def hook(ctx: ToolContext) -> None:
+        agent.cancel(ctx.session)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return
+
+    agent.hooks.register("before_tool", hook)
+    reply = await agent.run("go")
+
+    assert reply.stop_reason == "cancelled"
+    assert not echo.ran
+
+
+async def test_a_prompt_that_waits_for_its_turn_can_be_cancelled(make_echo):
+    slow = make_echo(wait=asyncio.Event())
+    agent = Agent(ScriptedModel(call("echo", text="a"), "next"), tools=[slow])
+    session = await agent.new_session()
+    first = asyncio.create_task(agent.prompt(session, "one"))
+    second = asyncio.create_task(agent.prompt(session, "two"))
+    await slow.started.wait()
+    agent.cancel(session)
+
+    assert [(await first).stop_reason, (await second).stop_reason] == ["cancelled", "cancelled"]
+    assert session.latest_prompt() == "one"
+    assert (await agent.prompt(session, "three")).text == "next"
+
+
+async def test_cancel_right_after_the_prompt_is_not_lost():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await asyncio.sleep(0)
+    agent.cancel(session)
+
+    assert (await running).stop_reason == "cancelled"
+
+
+async def test_cancelling_the_caller_ends_the_run_and_fires_after_run(make_echo, whole):
+    slow = make_echo(wait=asyncio.Event())
+    ended: list[str] = []
+    agent = Agent(ScriptedModel(call("echo", text="a")), tools=[slow])
+    agent.hooks.register("after_run", ended.append)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await slow.started.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.sleep(0.01)
+
+    assert ended == ["cancelled"]
+    whole(session.messages)
+
+
+async def test_cancelling_an_idle_session_does_nothing():
+    agent = Agent(ScriptedModel("one"), tools=())
+    session = await agent.new_session()
+    agent.cancel(session)
+    assert (await agent.prompt(session, "go")).text == "one"
+    agent.cancel(session)
+
+
+async def test_a_tool_that_raises_a_cancellation_of_its_own_only_fails(make_echo):
+    odd = make_echo(fail=asyncio.CancelledError())
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[odd])
+    reply = await agent.run("go")
+
+    assert reply.text == "done"
+    assert reply.session.messages[2]["content"] == (
+        "RuntimeError: the tool was cancelled by its own code"
+    )
+
+
+async def test_closing_a_session_ends_what_runs_in_it():
+    agent = Agent(ScriptedModel(delay(10), leftover="allow"), tools=())
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await asyncio.sleep(0.01)
+    await agent.close()
+
+    assert (await running).stop_reason == "cancelled"
+    assert not agent.sessions

@@ -1,0 +1,207 @@
+"""A model behind somebody else's client: any object with ``.chat.completions.create``."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from crow.core.errors import ModelError
+from crow.core.messages import Message
+from crow.core.ports import Completion, Delta, Request
+from crow.llm.chat import Retries, Timeouts, faults
+from crow.llm.chat.assembly import Reply
+from crow.llm.chat.retry import Batch, repeat
+from crow.llm.chat.shapes import is_object
+from crow.llm.chat.splice import Shown
+from crow.llm.chat.text import clean_value
+from crow.llm.chat.timing import Clock
+from crow.llm.objects import as_event, chunks_of, hang_up
+
+MAX_OUTPUT = 8 * 1024 * 1024
+NETWORK = frozenset({"APIConnectionError", "NetworkError", "ProtocolError", "TransportError"})
+
+
+class ClientModel:
+    """An LLM. ``client`` is for instance an ``openai.AsyncOpenAI``; a sync one runs in threads.
+
+    It gets ``create(model=..., messages=..., tools=..., stream=True, **params)`` and may answer
+    with chunks as objects or dicts, or with one whole completion. Clients of the ``openai``
+    library get messages, tools and parameters in ``extra_body``: the same JSON on the wire,
+    without the library's walk over every message. ``retries`` come on top of the client's own.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        model: str,
+        params: Mapping[str, Any] | None = None,
+        context_window: int | None = None,
+        *,
+        timeouts: Timeouts | None = None,
+        retries: Retries | None = None,
+        max_output: int = MAX_OUTPUT,
+        echo_reasoning: bool = False,
+    ) -> None:
+        self.model = model
+        self.context_window = context_window
+        self._client = client
+        self._params = dict(params or {})
+        self._timeouts = timeouts or Timeouts()
+        self._retries = retries or Retries(limit=2)
+        self._max_output = max_output
+        self._echo_reasoning = echo_reasoning
+        self._asks_usage = True
+        self._is_openai = type(client).__module__.partition(".")[0] == "openai"
+
+    def __repr__(self) -> str:
+        return f"ClientModel({type(self._client).__name__}, {self.model!r})"
+
+    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+        """Ask the model; see `crow.core.ports.LLM`."""
+        clock = Clock(self._timeouts)
+        where = getattr(self._client, "base_url", None) or type(self._client).__name__
+        who = f"{request.model or self.model} at {str(where).rstrip('/')}"
+        redact = faults.Redactor([str(getattr(self._client, "api_key", None) or "")])
+
+        def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
+            return self._attempt(request, shown, clock)
+
+        def named(error: ModelError) -> ModelError:
+            return faults.named(error, who, redact)
+
+        batches = repeat(attempt, self._retries, clock, named)
+        try:
+            async for batch in batches:
+                for item in batch:
+                    yield item
+        finally:
+            await batches.aclose()
+
+    async def _attempt(
+        self, request: Request, shown: Shown, clock: Clock
+    ) -> AsyncGenerator[Batch, None]:
+        answer = await self._respond(request, clock)
+        chunks = chunks_of(answer)
+        reply = Reply(request.messages, request.message_id, self._max_output, shown)
+        try:
+            while not reply.overflowed:
+                deltas: list[Delta] = []
+                if not await _read(chunks, reply, clock, deltas):
+                    break
+                if deltas:
+                    clock.progress()
+                    yield shown.filter(deltas)
+            yield [*shown.filter(_ending(reply)), *shown.ending(request.message_id)]
+        except ModelError:
+            reply.remember(shown)
+            raise
+        finally:
+            await hang_up(chunks, answer)
+        yield [reply.completion()]
+
+    async def _respond(self, request: Request, clock: Clock) -> Any:
+        """What the client answers. Raises `ModelError`."""
+        asks_usage = self._asks_usage
+        try:
+            return await clock.headers(self._create(request))
+        except ModelError:
+            raise
+        except Exception as error:  # whatever somebody else's library raises
+            if asks_usage and "stream_options" in str(error):
+                self._asks_usage = False
+                return await self._respond(request, clock)
+            raise fault_of(error) from error
+
+    async def _create(self, request: Request) -> Any:
+        create = self._client.chat.completions.create
+        try:
+            return await _called(create, self._arguments(request, request.messages))
+        except UnicodeEncodeError:
+            return await _called(create, self._arguments(request, clean_value(request.messages)))
+
+    def _arguments(self, request: Request, messages: list[Message]) -> dict[str, Any]:
+        arguments: dict[str, Any] = {"model": request.model or self.model, "stream": True}
+        if self._asks_usage:
+            arguments["stream_options"] = {"include_usage": True}
+        body = {**self._params, **request.params, "messages": self._sent(messages)}
+        if request.tools:
+            body["tools"] = request.tools
+        if self._is_openai:
+            return {**arguments, "messages": [], "extra_body": body}
+        return {**arguments, **body}
+
+    def _sent(self, messages: list[Message]) -> list[Any]:
+        if self._echo_reasoning:
+            return list(messages)
+        return [
+            {key: message[key] for key in message if key != "reasoning_content"}
+            if "reasoning_content" in message
+            else message
+            for message in messages
+        ]
+
+
+async def _called(create: Any, arguments: dict[str, Any]) -> Any:
+    """What ``create`` gives; in a thread unless it is known to be asynchronous."""
+    if inspect.iscoroutinefunction(inspect.unwrap(create)):
+        return await create(**arguments)
+    answer = await asyncio.to_thread(create, **arguments)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+async def _read(
+    chunks: AsyncGenerator[Any, None], reply: Reply, clock: Clock, deltas: list[Delta]
+) -> bool:
+    """Add the next chunk to the reply; False at the end. Raises `ModelError`."""
+    finished = reply.finished
+    try:
+        chunk = await clock.event(anext(chunks, None), closing=finished)
+    except ModelError:
+        if finished:
+            return False
+        raise
+    except Exception as error:  # whatever somebody else's library raises
+        if finished:
+            return False
+        raise fault_of(error) from error
+    if chunk is None:
+        return False
+    reply.take(as_event(chunk), deltas)
+    return True
+
+
+def _ending(reply: Reply) -> list[Delta]:
+    """What was held back. Raises `ModelError` where the answer is none."""
+    if reply.said_nothing:
+        raise ModelError("sent an empty answer", kind="protocol")
+    if not (reply.finished or reply.overflowed):
+        raise ModelError("broke off in the middle of its answer", kind="network")
+    deltas: list[Delta] = []
+    reply.end(deltas)
+    return deltas
+
+
+def fault_of(error: Exception) -> ModelError:
+    """Somebody else's exception in the words of the core, judged by status, body and name."""
+    status = getattr(error, "status_code", None)
+    body = getattr(error, "body", None)
+    said = str(error) or type(error).__name__
+    if isinstance(status, int):
+        response = getattr(error, "response", None)
+        headers = getattr(response, "headers", None)
+        told = json.dumps({"error": body}, default=str) if is_object(body) else said
+        return faults.of_response(status, headers or {}, told.encode())
+    names = {each.__name__ for each in type(error).__mro__}
+    if any("Timeout" in name for name in names):
+        return ModelError(f"took too long: {said}", kind="timeout")
+    if names & NETWORK or isinstance(error, OSError):
+        return ModelError(f"broke the connection: {said}", kind="network")
+    if "APIError" in names:
+        event = {"error": {**body, "message": said} if is_object(body) else said}
+        return faults.of_event(event) or ModelError(said, kind="server")
+    if isinstance(error, ValueError):
+        return ModelError(f"sent something that is no chat completion: {said}", kind="protocol")
+    return ModelError(f"cannot be asked: {type(error).__name__}: {said}", kind="unknown")

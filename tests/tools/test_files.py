@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,13 @@ async def test_read_of_an_empty_file_says_so(bench: Any) -> None:
 @pytest.mark.parametrize(
     "name,error",
     [
-        ("README.txt", "README.txt does not exist. There is: {cwd}/README.md."),
+        ("README.txt", "README.txt does not exist. There is: {cwd}/README.md"),
         ("no/where.txt", "does not exist, nor does its folder. The session's directory is {cwd}."),
         ("folder", "folder is a directory. LS lists it."),
+        ("odd.txt", "odd.txt is binary, not text (5 bytes)."),
+        ("wide.txt", "wide.txt is binary, not text (3 bytes)."),
+        ("big.png", "images up to 5242880 can be looked at."),
+        ("~nobody-at-all/x", "does not exist"),
         ("binary.bin", "binary.bin is binary, not text (4 bytes)."),
         ("pipe", "pipe is no regular file (a device, a pipe or a socket)."),
         ("a\0b", "cannot be read: "),
@@ -83,6 +88,9 @@ async def test_read_says_what_is_wrong(bench: Any, name: str, error: str) -> Non
     bench.put("README.md", "hi")
     bench.put("folder/x", "")
     bench.put("binary.bin", b"a\0b\1")
+    bench.put("odd.txt", b"\xff\x01abc")
+    bench.put("wide.txt", b"\xff\xfea")
+    bench.put("big.png", PNG + b"\0" * 6_000_000)
     os.mkfifo(bench.path("pipe"))
     result = await bench.use("Read", file_path=name)
     assert result.error
@@ -194,6 +202,25 @@ async def test_edits_of_one_turn_do_not_lose_each_other(bench: Any) -> None:
     results = await asyncio.gather(*edits)
     assert not any(result.error for result in results)
     assert bench.path("a.txt").read_text() == "".join(f"[{n}]\n" for n in range(8))
+
+
+async def test_a_write_that_cannot_be_done_leaves_nothing_behind(bench: Any) -> None:
+    bench.put("file", "x")
+    for name in ("file/below.txt", "y" * 300):
+        result = await bench.use("Write", file_path=name, content="x")
+        assert result.error
+        assert "cannot be written" in result.text
+    assert [entry.name for entry in bench.path("").iterdir()] == ["file"]
+
+
+async def test_a_long_change_is_one_hunk(bench: Any) -> None:
+    bench.put("a.txt", "".join(f"{n}\n" for n in range(3000)))
+    await bench.use("Read", file_path="a.txt")
+    new = "".join(f"{n * 7}\n" for n in range(3000))
+    result = await bench.use("Write", file_path="a.txt", content=new)
+    assert len(result.data["structuredPatch"]) == 1
+    same = await bench.use("Write", file_path="a.txt", content=new)
+    assert same.data["structuredPatch"] == []
 
 
 async def test_edit_tells_hooks_and_people_what_changed(bench: Any) -> None:
@@ -385,6 +412,38 @@ async def test_t09_a_file_swapped_between_reading_and_renaming_is_left_alone(
     with pytest.raises(ToolError, match="was changed meanwhile"):
         disk.replace(str(path), b"x", found[1])
     assert not (tmp_path / "outside.txt").exists()
+
+
+FLIP = """
+import ctypes, sys
+one, other = (name.encode() for name in sys.argv[1:])
+libc, here, exchange = ctypes.CDLL(None), -100, 2
+assert libc.renameat2(here, one, here, other, exchange) == 0
+print("ready", flush=True)
+while True:
+    libc.renameat2(here, one, here, other, exchange)
+"""
+
+
+async def test_t09_no_write_escapes_while_a_folder_flips_to_a_link(
+    bench: Any, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(outside)
+    bench.put("folder/a.txt", "")
+    argv = [sys.executable, "-c", FLIP, str(bench.path("folder")), str(link)]
+    flipping = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
+    assert flipping.stdout is not None
+    await flipping.stdout.readline()
+    results = [
+        await bench.use("Write", file_path=f"folder/{n}.txt", content="x") for n in range(150)
+    ]
+    flipping.kill()
+    await flipping.wait()
+    assert list(outside.iterdir()) == []
+    assert any(result.error for result in results)
 
 
 lines = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), max_size=6)

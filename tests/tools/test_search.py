@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-import crow
-
 
 @pytest.fixture
 def tree(bench: Any) -> Any:
@@ -74,6 +72,14 @@ async def test_glob_looks_in_a_folder_or_where_an_absolute_pattern_says(tree: An
     result = await tree.use("Glob", pattern=f"{tree.cwd}/src/**/*.py")
     assert result.text == "src/deep/tool.py"
     assert "does not exist" in (await tree.use("Glob", pattern="*", path="nope")).text
+
+
+async def test_a_name_that_is_no_utf8_can_be_stored_and_sent(bench: Any) -> None:
+    Path(os.fsdecode(os.fsencode(bench.cwd) + b"/caf\xe9.txt")).write_text("x")
+    result = await bench.use("Glob", pattern="*.txt")
+    assert json.dumps(result.data).encode()
+    assert result.text == "caf\ufffd.txt"
+    assert (await bench.use("LS")).text.endswith("caf\ufffd.txt")
 
 
 async def test_glob_shows_a_hundred_files_at_most(bench: Any) -> None:
@@ -225,23 +231,32 @@ SEARCHES: list[tuple[str, dict[str, Any]]] = [
     ("Grep", {"pattern": "TODO", "output_mode": "content", "path": "main.py"}),
     ("Grep", {"pattern": "TODO", "output_mode": "count", "glob": "*.{py,tsx}"}),
     ("Grep", {"pattern": "nothing at all"}),
+    ("Grep", {"pattern": "TODO", "glob": "src/**/*.py", "output_mode": "count"}),
+    ("Grep", {"pattern": "b$.^TODO", "output_mode": "content", "multiline": True}),
 ]
 
 
-async def test_without_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
-    python = tmp_path / "bin" / "python"
-    python.parent.mkdir()
+def environment_without_ripgrep(folder: Path) -> Path:
+    """The interpreter of a virtual environment with the same packages and no programs."""
+    packages = Path(sysconfig.get_path("purelib"))
+    python = folder / "bin" / "python"
+    python.parent.mkdir(parents=True)
     python.symlink_to(Path(sys.executable).resolve())
-    packages = os.pathsep.join(
-        [str(Path(crow.__file__).parent.parent), sysconfig.get_path("purelib")]
-    )
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    (folder / "lib" / packages.parent.name).mkdir(parents=True)
+    (folder / "lib" / packages.parent.name / "site-packages").symlink_to(packages)
+    return python
+
+
+async def test_without_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
+    python = environment_without_ripgrep(tmp_path / "env")
     bad = [("Grep", {"pattern": "("}), ("Grep", {"pattern": "x", "type": "klingon"})]
     run = await asyncio.to_thread(
         subprocess.run,
         [python, "-c", WITHOUT, tree.cwd, json.dumps(SEARCHES + bad)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PATH": "", "PYTHONPATH": packages},
+        env={**os.environ, "PATH": ""},
     )
     assert run.stderr == ""
     answers = [json.loads(line) for line in run.stdout.splitlines()]

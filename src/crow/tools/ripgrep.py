@@ -44,7 +44,7 @@ async def ask(argv: Sequence[str], cwd: str) -> Answer:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    errors = asyncio.create_task(process.stderr.read(_PIECE))
+    errors = asyncio.create_task(process.stderr.read())
     try:
         output, is_cut = await _collect(process.stdout)
         if not is_cut:
@@ -111,4 +111,13 @@ def _ignore_file(glob: str) -> Generator[str]:
 
 def common() -> list[str]:
     """Options of every search: no configuration of the user's, hidden files, never ``.git``."""
-    return ["--no-config", "--hidden", "--glob", "!.git", "--no-require-git", "--color", "never"]
+    return [
+        "--no-config",
+        "--no-messages",
+        "--hidden",
+        "--glob",
+        "!.git",
+        "--no-require-git",
+        "--color",
+        "never",
+    ]

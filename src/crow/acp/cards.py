@@ -230,6 +230,6 @@ def replayed(call: Call, tool: Any, cwd: str) -> Card:
     name = call.name
     places: tuple[Location, ...] = ()
     with suppress(KeyError, TypeError, ValueError):
-        name = str(title(call.args)) if callable(title) else name
-        places = tuple(find(call.args, cwd)) if callable(find) else places
+        name = name if title is None else str(title(call.args))
+        places = places if find is None else tuple(find(call.args, cwd))
     return Card(call.id, call.name, name, kind, call.args, places)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acp.exceptions import RequestError
+from acp.schema import PromptRequest
 
 from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.content import from_blocks
 from crow.acp.editor import Editor
 from crow.acp.handshake import AUTH_METHOD
-from crow.acp.jsonrpc import INTERNAL_ERROR, NOT_FOUND, Message
+from crow.acp.jsonrpc import INTERNAL_ERROR, NOT_FOUND, Message, as_object
 from crow.acp.link import Link
 from crow.acp.peer import Peer
 from crow.acp.replay import replay
@@ -27,6 +29,7 @@ from crow.acp.updates import commands
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError, SessionError
 from crow.core.events import TitleChanged
+from crow.core.messages import Content
 from crow.core.session import Session, Store
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 SETTLE = 0.02
 CLOSING = 1.0
+STEERING = "session/steering"
 
 
 class Face:
@@ -152,10 +156,7 @@ class Face:
         right behind it finds it.
         """
         session, editor = self._open_session(session_id)
-        blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in prompt]
-        if not blocks:
-            raise RequestError.invalid_params({"details": "the prompt is empty"})
-        content = from_blocks(blocks, self._link.offer)
+        content = self._content(prompt)
         turn = asyncio.current_task()
         assert turn is not None
         running = self.turns.setdefault(session_id, set())
@@ -180,6 +181,21 @@ class Face:
         session = self._agent.sessions.get(session_id)
         if session is not None:
             self._agent.cancel(session)
+
+    async def ext_method(self, method: str, params: Message) -> Message:
+        """What the protocol does not know: ``_session/steering``, said to a run that is on."""
+        if method != STEERING:
+            raise RequestError.method_not_found(f"_{method}")
+        request = PromptRequest.model_validate(params)
+        session, _editor = self._open_session(request.session_id)
+        if session.busy:
+            self._agent.steer(session, self._content(request.prompt))
+            return {"outcome": "injected"}
+        wish = as_object(as_object(params.get("_meta")).get("steering")).get("idleBehavior")
+        if wish == "promptRequired":
+            return {"outcome": "promptRequired", "reason": "noRunningTurn"}
+        self._agent.queue(session, self._content(request.prompt))
+        return {"outcome": "startedNewTurn"}
 
     # choices
 
@@ -206,6 +222,13 @@ class Face:
         return {}
 
     # helpers
+
+    def _content(self, prompt: Sequence[BaseModel]) -> Content:
+        """A prompt's blocks as the content of a message."""
+        blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in prompt]
+        if not blocks:
+            raise RequestError.invalid_params({"details": "the prompt is empty"})
+        return from_blocks(blocks, self._link.offer)
 
     @property
     def _store(self) -> Store:

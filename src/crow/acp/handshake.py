@@ -10,6 +10,7 @@ from crow.acp.jsonrpc import INVALID_PARAMS, Message, failure, success
 PROTOCOL_VERSION = 1
 
 AUTH_METHOD: Message = {
+    "type": "agent",
     "id": "environment",
     "name": "API key from the environment",
     "description": "Set CROW_API_KEY (or OPENAI_API_KEY) where the agent is started.",
@@ -64,5 +65,6 @@ def greet(request: Message, offer: Offer) -> Message:
         "agentCapabilities": offer.capabilities(),
         "agentInfo": {"name": "crow", "title": "Crow", "version": __version__},
         "authMethods": [AUTH_METHOD],
+        "_meta": {"steering": {"supported": True}},
     }
     return success(request["id"], result)

@@ -43,7 +43,9 @@ class Link:
         self._last_gasp = last_gasp
         self._inbox: deque[Message | None] = deque()
         self._space = Semaphore(BACKLOG)
-        self._outgoing: SimpleQueue[tuple[bytes, Callable[[], object] | None]] = SimpleQueue()
+        self._outgoing: SimpleQueue[tuple[bytes, Callable[[], object] | None] | None] = (
+            SimpleQueue()
+        )
         self._outgoing_space = Semaphore(BACKLOG)
         self._closed = Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -79,8 +81,9 @@ class Link:
         self._deliver(None)
 
     def close(self) -> None:
-        """Let the process live on after the end of input."""
+        """Write nothing more, and let the process live on after the end of input."""
         self._closed.set()
+        self._outgoing.put(None)
 
     # the reader's thread
 
@@ -138,8 +141,8 @@ class Link:
 
     def _write(self) -> None:
         is_broken = False
-        while True:
-            data, written = self._outgoing.get()
+        while (item := self._outgoing.get()) is not None:
+            data, written = item
             if not is_broken and not self._write_all(data):
                 is_broken = True
                 self.hang_up()

@@ -120,7 +120,10 @@ def connect(agent: Agent, link: Link, outbox: Outbox) -> tuple[Face, Connection]
 
 def accepted(method: str, params: Any) -> Message:
     """Parameters as the router is to see them: it would take ``_meta`` for more of them."""
-    taken: Message = {key: value for key, value in as_object(params).items() if key != "_meta"}
+    given = as_object(params)
+    if method.startswith("_"):
+        return given
+    taken: Message = {key: value for key, value in given.items() if key != "_meta"}
     if method in OPENS_SESSION:
         taken.setdefault("mcpServers", [])
     return taken

@@ -1,4 +1,4 @@
-"""What tests of agents and extensions need: a scripted model, a scripted endpoint.
+"""What tests of agents and extensions need: a scripted model, a scripted endpoint, an editor.
 
 Names are imported when they are first used.
 """
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
     from crow.testing.model import ScriptedModel as ScriptedModel
     from crow.testing.model import call as call
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 HOMES = {
     "Endpoint": "endpoint",
+    "FakeEditor": "editor",
     "ScriptedModel": "model",
     "call": "model",
     "delay": "model",
     "text": "model",
 }
 
-__all__ = ["Endpoint", "ScriptedModel", "call", "delay", "text"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["Endpoint", "FakeEditor", "ScriptedModel", "call", "delay", "text"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

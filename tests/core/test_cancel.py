@@ -197,7 +197,7 @@ async def test_cancelling_the_caller_ends_the_run_and_fires_after_run(make_echo,
     slow = make_echo(wait=asyncio.Event())
     ended: list[str] = []
     agent = Agent(ScriptedModel(call("echo", text="a")), tools=[slow])
-    agent.hooks.register("after_run", ended.append)
+    agent.hooks.register("after_run", lambda stop_reason: ended.append(stop_reason))
     session = await agent.new_session()
     running = asyncio.create_task(agent.prompt(session, "go"))
     await slow.started.wait()

@@ -91,7 +91,7 @@ async def test_an_answer_stands_in_for_the_tool(echo):
     outcomes: list[str] = []
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
     agent.hooks.register("before_tool", lambda ctx: Answer("cached"))
-    agent.hooks.register("after_tool", outcomes.append)
+    agent.hooks.register("after_tool", lambda outcome: outcomes.append(outcome))
 
     reply = await agent.run("go")
 
@@ -199,7 +199,7 @@ async def test_other_kinds_never_change_anything_when_they_fail(echo, way):
         "after_run",
     ):
         agent.hooks.register(point, getattr(Broken(), way), timeout=0.02)
-    agent.hooks.register("on_error", errors.append)
+    agent.hooks.register("on_error", lambda where: errors.append(where))
     reply = await agent.run("go")
 
     assert reply.text == "done"

@@ -295,9 +295,17 @@ class Agent:
         return await self._open(session, source or ("subagent" if parent else "new"))
 
     async def load_session(
-        self, session_id: str, *, client: Client | None = None, source: str = "load"
+        self,
+        session_id: str,
+        *,
+        client: Client | None = None,
+        source: str = "load",
+        **fields: Any,
     ) -> Session:
-        """Open a stored conversation. Raises `SessionError` where that cannot be had."""
+        """Open a stored conversation; ``fields`` replace those of the stored `Session`.
+
+        Raises `SessionError` where that cannot be had.
+        """
         if session_id in self._sessions:
             session = self._sessions[session_id]
             session.client = client or session.client
@@ -307,6 +315,8 @@ class Agent:
         session = await self.store.load(session_id)
         session.store = self.store
         session.client = client or Nobody()
+        for name, value in fields.items():
+            setattr(session, name, value)
         return await self._open(session, source)
 
     async def _open(self, session: Session, source: str) -> Session:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
-from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
+from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.messages import text_of
 
@@ -38,10 +37,12 @@ class Cards:
     """The calls of one session that are open.
 
     ``own_terminals``: the client shows commands that it does not run itself as terminals.
+    ``live``: they happen now, and what they are about to change can be read.
     """
 
-    def __init__(self, *, own_terminals: bool = False) -> None:
+    def __init__(self, *, own_terminals: bool = False, live: bool = True) -> None:
         self._own_terminals = own_terminals
+        self._live = live
         self._open: dict[str, Card] = {}
 
     def fields(self, call_id: str) -> Message:
@@ -58,7 +59,7 @@ class Cards:
         if self._shows_terminal(card):
             update["content"] = [terminal(call.id)]
             update["_meta"] = {"terminal_info": {"terminal_id": call.id, "cwd": cwd}}
-        elif preview := planned(card.kind, card.args):
+        elif self._live and (preview := planned(card.kind, card.args)):
             update["content"] = [diff(preview)]
         return update
 
@@ -199,8 +200,8 @@ def pictures(blocks: Iterable[Message]) -> list[Message]:
     return [{"type": "content", "content": block} for block in blocks if block["type"] != "text"]
 
 
-def planned(kind: ToolKind, args: dict[str, Any], *, over: bool = True) -> Diff | None:
-    """The change that a call makes, as far as its arguments say; ``over`` what is on the disk."""
+def planned(kind: ToolKind, args: dict[str, Any]) -> Diff | None:
+    """The change that a call is about to make, as far as its arguments say."""
     path = args.get("file_path")
     if kind != "edit" or not isinstance(path, str):
         return None
@@ -208,7 +209,7 @@ def planned(kind: ToolKind, args: dict[str, Any], *, over: bool = True) -> Diff 
         case {"old_string": str(old), "new_string": str(new)}:
             return Diff(path, old, new)
         case {"content": str(new)}:
-            return Diff(path, _on_disk(path) if over else None, new)
+            return Diff(path, _on_disk(path), new)
         case _:
             return None
 
@@ -220,16 +221,3 @@ def _on_disk(path: str) -> str | None:
         return file.read_text("utf-8") if file.stat().st_size <= PREVIEWED else None
     except (OSError, ValueError):
         return None
-
-
-def replayed(call: Call, tool: Any, cwd: str) -> Card:
-    """The card of a call of an earlier day."""
-    title: Any = getattr(tool, "title", None)
-    find: Any = getattr(tool, "locations", None)
-    kind: ToolKind = getattr(tool, "kind", "other")
-    name = call.name
-    places: tuple[Location, ...] = ()
-    with suppress(KeyError, TypeError, ValueError):
-        name = name if title is None else str(title(call.args))
-        places = places if find is None else tuple(find(call.args, cwd))
-    return Card(call.id, call.name, name, kind, call.args, places)

@@ -17,13 +17,13 @@ from crow.acp.questions import (
     permission_params,
     value_of,
 )
+from crow.acp.replay import replay
 from crow.acp.terminals import EditorTerminals
 from crow.acp.updates import Translation
 from crow.core.agent import Agent
 from crow.core.events import (
     Event,
     Notice,
-    PlanChanged,
     ToolEnded,
     ToolPending,
     ToolProgress,
@@ -107,6 +107,14 @@ class Editor:
         """Queue an update, and wait while the client cannot take more."""
         await self._peer.send(self._session.id, update)
 
+    async def tell_again(self) -> None:
+        """Show the whole conversation so far, even if the rest is held back."""
+        session = self._session
+        translation = Translation(self._agent, session, self._peer.abilities, live=False)
+        async for event in replay(self._agent, session):
+            for update in translation.updates(event):
+                await self.send(update)
+
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event."""
         if self._held is not None:
@@ -122,7 +130,6 @@ class Editor:
         if isinstance(event, Notice) and self._is_untimely:
             self._late.append(event)
             return []
-        remember(self._session, event)
         assert self._translation is not None
         return self._translation.updates(event)
 
@@ -187,16 +194,3 @@ class Editor:
 
     def _cancel(self) -> None:
         self._agent.cancel(self._session)
-
-
-def notes(session: Session) -> Message:
-    """What the editor's face keeps with a session, for the day it is loaded again."""
-    return session.state.setdefault("acp", {})
-
-
-def remember(session: Session, event: Event) -> None:
-    """Keep what the history does not say: the plan, and which calls did not succeed."""
-    if isinstance(event, PlanChanged):
-        notes(session)["plan"] = [[e.content, e.status, e.priority] for e in event.entries]
-    if isinstance(event, ToolEnded) and event.outcome not in ("ok", "answered"):
-        notes(session).setdefault("failed", []).append(event.call.id)

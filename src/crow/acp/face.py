@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from acp.exceptions import RequestError
 from acp.schema import PromptRequest
@@ -22,12 +22,11 @@ from crow.acp.handshake import AUTH_METHOD
 from crow.acp.jsonrpc import INTERNAL_ERROR, NOT_FOUND, Message, as_object
 from crow.acp.link import Link
 from crow.acp.peer import Peer
-from crow.acp.replay import replay
 from crow.acp.transport import Result
 from crow.acp.turn import answer, title_of
 from crow.acp.updates import commands
 from crow.core.agent import Agent
-from crow.core.errors import CrowError, ModelError, SessionError
+from crow.core.errors import ModelError, SessionError
 from crow.core.events import TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
@@ -35,6 +34,7 @@ from crow.core.session import Session, Store
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+T = TypeVar("T")
 SETTLE = 0.02
 CLOSING = 1.0
 STEERING = "session/steering"
@@ -77,8 +77,7 @@ class Face:
         """Open a stored session and show all of it."""
         where = absolute(cwd), directories(additional_directories)
         session, editor = await self._stored(session_id, where, mcp_servers, "load")
-        for update in replay(self._agent, session):
-            await editor.send(update)
+        await editor.tell_again()
         return self._opened(session, editor, {})
 
     async def resume_session(
@@ -104,13 +103,16 @@ class Face:
     ) -> Message:
         """Open a session that begins with another one's history."""
         where = absolute(cwd), directories(additional_directories)
-        origin = self._agent.sessions.get(session_id)
-        if origin is None:
-            origin, _editor = await self._stored(session_id, where, None, "load")
-        editor = self._editor(mcp_servers)
-        session = await self._agent.new_session(
-            where[0], client=editor, directories=where[1], source="fork", **inherited(origin)
-        )
+        copying: Any = getattr(self._agent.store, "fork", None)
+        if copying is not None:
+            copied = await found(copying(session_id))
+            session, editor = await self._stored(copied, where, mcp_servers, "fork")
+        else:
+            origin, _editor = self._open_session(session_id)
+            editor = self._editor(mcp_servers)
+            session = await self._agent.new_session(
+                where[0], client=editor, directories=where[1], source="fork", **inherited(origin)
+            )
         return self._opened(session, editor, {"sessionId": session.id})
 
     async def list_sessions(
@@ -260,11 +262,10 @@ class Face:
         """A session from the store, or an open one, with the client at its other end."""
         _store = self._store
         editor = self._editor(mcp_servers)
-        try:
-            session = await self._agent.load_session(session_id, client=editor, source=source)
-        except CrowError as error:
-            raise not_found(str(error)) from error
-        session.cwd, session.directories = where
+        loading = self._agent.load_session(
+            session_id, client=editor, source=source, cwd=where[0], directories=where[1]
+        )
+        session = await found(loading)
         editor.attach(session)
         return session, editor
 
@@ -326,6 +327,14 @@ def inherited(origin: Session) -> dict[str, Any]:
         "model": origin.model,
         "mode": origin.mode,
     }
+
+
+async def found(looking: Awaitable[T]) -> T:
+    """What is looked for, or the error that it cannot be had."""
+    try:
+        return await looking
+    except SessionError as error:
+        raise not_found(str(error)) from error
 
 
 def not_found(details: str) -> RequestError:

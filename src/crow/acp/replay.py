@@ -1,89 +1,88 @@
-"""A stored conversation as updates, so that a client can show it again."""
+"""A stored conversation as events, so that a client can be shown it again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
-from crow.acp.cards import contents, describe, diff, planned, replayed
-from crow.acp.content import to_blocks
-from crow.acp.editor import notes
-from crow.acp.jsonrpc import Message, as_object
-from crow.acp.updates import chunks, plan, text, thought_id, usage
+from crow.acp.jsonrpc import as_object
 from crow.core.agent import Agent
 from crow.core.calls import Call, ToolResult
 from crow.core.errors import ModelError
-from crow.core.events import PlanChanged, PlanEntry, UsageReported
-from crow.core.messages import Content, is_prompt
-from crow.core.messages import Message as Spoken
+from crow.core.events import (
+    Event,
+    TextDelta,
+    ThoughtDelta,
+    TitleChanged,
+    ToolEnded,
+    ToolPending,
+    UsageReported,
+    UserMessage,
+)
+from crow.core.messages import Message, is_prompt, text_of
 from crow.core.session import Session
 
 
-def replay(agent: Agent, session: Session) -> Iterator[Message]:
-    """What was said, thought and done, in order; then the plan, the title and the usage.
+async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
+    """What was said, thought and done, in order; then the title and the usage.
 
-    Injected context is not shown, and neither are terminals: the client does not know them.
+    A store that has a ``replay(session_id)`` is asked; otherwise the history is told, which knows
+    less. No terminals: the client would not know them.
     """
-    answers = {
-        str(message.get("tool_call_id")): message.get("content")
-        for message in session.messages
-        if message["role"] == "tool"
-    }
-    for index, message in enumerate(session.messages):
-        message_id = f"{session.id}.{session.segment}.{index}"
-        if message["role"] == "assistant":
-            yield from _spoken(message, message_id)
-            for part in message.get("tool_calls", ()):
-                yield from _called(agent, session, part, answers)
-        elif is_prompt(message):
-            blocks = to_blocks(message.get("content"))
-            yield from chunks("user_message_chunk", blocks, message_id)
-    yield from _state(agent, session)
-
-
-def _spoken(message: Spoken, message_id: str) -> Iterator[Message]:
-    if thought := message.get("reasoning_content"):
-        yield text("agent_thought_chunk", thought, thought_id(message_id))
-    yield from chunks("agent_message_chunk", to_blocks(message.get("content")), message_id)
-
-
-def _called(
-    agent: Agent, session: Session, part: Any, answers: dict[str, Content | None]
-) -> Iterator[Message]:
-    """A call, and its result where it has one."""
-    function = part["function"]
-    call = Call(part["id"], function["name"], _arguments(function["arguments"]))
-    card = replayed(call, agent.tool(call.name, session), session.cwd)
-    yield {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
-    is_failed = call.id in notes(session).get("failed", ()) or call.id not in answers
-    result = ToolResult(answers.get(call.id) or "", error=is_failed)
-    shown = contents(card.kind, "error" if is_failed else "ok", result)
-    preview = None if is_failed else planned(card.kind, card.args, over=False)
-    yield {
-        "sessionUpdate": "tool_call_update",
-        "toolCallId": call.id,
-        "status": "failed" if is_failed else "completed",
-        "content": [diff(preview)] if preview else shown,
-        "rawOutput": result.text,
-    }
-
-
-def _arguments(written: str) -> dict[str, Any]:
-    try:
-        return as_object(json.loads(written))
-    except ValueError:
-        return {}
-
-
-def _state(agent: Agent, session: Session) -> Iterator[Message]:
-    if kept := notes(session).get("plan"):
-        yield plan(PlanChanged(tuple(PlanEntry(*entry) for entry in kept)))
+    stored: Any = getattr(agent.store, "replay", None)
+    events = await stored(session.id) if stored is not None else told(agent, session)
+    for event in events:
+        if isinstance(event, ToolEnded) and event.result.terminal is not None:
+            yield replace(event, result=replace(event.result, terminal=None))
+        else:
+            yield event
     if session.title:
-        yield {"sessionUpdate": "session_info_update", "title": session.title}
+        yield TitleChanged(session.title)
     try:
         window = agent.llm.context_window
     except ModelError:
         return
-    tokens = session.tokens(window)["total_tokens"]
-    yield from usage(UsageReported({}, session.usage, tokens, window))
+    yield UsageReported({}, session.usage, session.tokens(window)["total_tokens"], window)
+
+
+def told(agent: Agent, session: Session) -> Iterator[Event]:
+    """The history as events; injected context is not shown."""
+    answers = {m.get("tool_call_id"): m.get("content") for m in session.messages}
+    for index, message in enumerate(session.messages):
+        message_id = f"{session.id}.{session.segment}.{index}"
+        if is_prompt(message):
+            yield UserMessage(message.get("content") or "", message_id)
+        elif message["role"] == "assistant":
+            yield from _said(message, message_id)
+            for part in message.get("tool_calls", ()):
+                call = _call(part)
+                yield _pending(agent, session, call)
+                yield ToolEnded(call, "ok", ToolResult(answers.get(call.id) or ""), 0.0)
+
+
+def _said(message: Message, message_id: str) -> Iterator[Event]:
+    if thought := message.get("reasoning_content"):
+        yield ThoughtDelta(thought, message_id)
+    if said := text_of(message.get("content")):
+        yield TextDelta(said, message_id)
+
+
+def _call(part: Any) -> Call:
+    function = part["function"]
+    try:
+        args = as_object(json.loads(function["arguments"]))
+    except ValueError:
+        args = {}
+    return Call(part["id"], function["name"], args)
+
+
+def _pending(agent: Agent, session: Session, call: Call) -> ToolPending:
+    """The call as its tool would describe it, where that is still there and takes the arguments."""
+    tool: Any = agent.tool(call.name, session)
+    try:
+        title = tool.title(call.args)
+        return ToolPending(call, title, tool.kind, tuple(tool.locations(call.args, session.cwd)))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return ToolPending(call, call.name, getattr(tool, "kind", "other"))

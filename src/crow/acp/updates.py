@@ -32,14 +32,16 @@ from crow.core.session import Session
 
 
 class Translation:
-    """One session's events in the words of one client."""
+    """One session's events in the words of one client; ``live``, or those of an earlier day."""
 
-    def __init__(self, agent: Agent, session: Session, abilities: Abilities) -> None:
+    def __init__(
+        self, agent: Agent, session: Session, abilities: Abilities, *, live: bool = True
+    ) -> None:
         self.agent = agent
         self.session = session
         self.abilities = abilities
-        own_terminals = abilities.terminal_output and not abilities.terminals
-        self.cards = Cards(own_terminals=own_terminals)
+        own_terminals = live and abilities.terminal_output and not abilities.terminals
+        self.cards = Cards(own_terminals=own_terminals, live=live)
         self._compactions = 0
 
     def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event

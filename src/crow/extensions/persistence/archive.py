@@ -1,0 +1,237 @@
+"""The stored sessions of one database file: written by ledgers, opened again, looked through."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeVar
+from weakref import WeakValueDictionary
+
+from crow.core.errors import SessionError
+from crow.core.session import SessionInfo
+from crow.extensions.persistence import shelf
+from crow.extensions.persistence.database import Database, explain
+from crow.extensions.persistence.lease import Lease, file_name
+from crow.extensions.persistence.ledger import Batch, Ledger, write
+from crow.extensions.persistence.record import Entry
+from crow.extensions.persistence.restoring import restore
+from crow.extensions.persistence.shelf import Stored
+from crow.extensions.persistence.writer import Work, Writer
+
+T = TypeVar("T")
+
+
+class Archive:
+    """All sessions of a database. Nothing is opened before the first question or write."""
+
+    def __init__(self, path: Path, synchronous: Literal["normal", "full"]) -> None:
+        self.database = Database(path, synchronous=synchronous)
+        self.writer = Writer(self.database)
+        self.ledgers: WeakValueDictionary[str, Ledger] = WeakValueDictionary()
+
+    @property
+    def path(self) -> Path:
+        """The database file."""
+        return self.database.path
+
+    async def do(self, work: Work[T]) -> T:
+        """Do something in a transaction of the writer's. Raises `SessionError`."""
+        return await asyncio.wrap_future(self.writer.submit(work))
+
+    async def ask(self, question: Work[T]) -> T:
+        """Ask the database something, of all that was written before. Raises `SessionError`."""
+        try:
+            await self.do(lambda _: None)
+        except SessionError:
+            if not self.path.exists():
+                raise
+        return await asyncio.to_thread(self._ask, question)
+
+    def _ask(self, question: Work[T]) -> T:
+        import apsw
+
+        try:
+            connection = self.database.read()
+            try:
+                return question(connection)
+            finally:
+                connection.close()
+        except apsw.Error as error:
+            raise explain(error, self.path) from error
+
+    def missing(self, session_id: str) -> SessionError:
+        """The error for a session that is not there."""
+        seen = "".join(f" ({notice})" for notice in self.database.notices)
+        return SessionError(f"there is no session {session_id!r} in {self.path}{seen}")
+
+    # one open session
+
+    async def begin(self, ledger: Ledger) -> None:
+        """Give a new session its row, and its lock. Raises `SessionError`."""
+        await self.do(lambda _: None)
+        ledger.lease = self._lease(ledger.session.id)
+        ledger.catch_up()
+        await self.flush(ledger)
+        self.ledgers[ledger.session.id] = ledger
+
+    def _lease(self, session_id: str) -> Lease:
+        try:
+            return Lease.take(self.database.locks, session_id)
+        except OSError as error:
+            raise explain(error, self.path) from error
+
+    async def flush(self, ledger: Ledger, *, everything: bool = True, used: bool = False) -> None:
+        """Write what waits; only rows, unless everything is looked at. Raises `SessionError`."""
+        if not await asyncio.wrap_future(self._submit(ledger, everything, used)):
+            ledger.begin_again()
+            ledger.catch_up()
+            await asyncio.wrap_future(self._submit(ledger, True, used))
+
+    async def retry(self, ledger: Ledger) -> None:
+        """Write what waits, from the beginning where not even that was possible."""
+        ledger.catch_up()
+        if ledger.lease is None:
+            await self.begin(ledger)
+        else:
+            await self.flush(ledger)
+
+    def save(self, ledger: Ledger) -> None:
+        """Write what is new without waiting for it."""
+        ledger.catch_up()
+        self._submit(ledger, True, False)
+
+    def _submit(self, ledger: Ledger, everything: bool, used: bool) -> Future[bool]:
+        batch = ledger.batch(everything=everything, used=used)
+        if ledger.gone or batch.nothing:
+            return _done(True)
+        future = self.writer.submit(partial(write, batch=batch))
+        future.add_done_callback(partial(_settle, ledger, batch))
+        return future
+
+    async def end(self, ledger: Ledger) -> None:
+        """Write what waits and let others have the session. Raises `SessionError`."""
+        try:
+            ledger.catch_up()
+            await self.flush(ledger)
+            if ledger.lease is not None:
+                ledger.lease.clear()
+        finally:
+            if ledger.lease is not None:
+                ledger.lease.release()
+            self.ledgers.pop(ledger.session.id, None)
+            self.writer.rest()
+
+    async def load(self, session_id: str) -> Ledger:
+        """Open a stored session, mended. Raises `SessionError`."""
+        if not self.path.exists() or not await self.ask(
+            partial(shelf.is_there, session_id=session_id)
+        ):
+            raise self.missing(session_id)
+        lease, trouble = self._try_lease(session_id)
+        try:
+            tail = self.database.locks / file_name(session_id)
+            ledger = await self.ask(partial(restore, session_id=session_id, tail=tail))
+            if ledger is None:
+                raise self.missing(session_id)
+            ledger.lease, ledger.trouble = lease, trouble
+            await self._mend(ledger)
+        except BaseException:
+            if lease is not None:
+                lease.release()
+            raise
+        self.ledgers[session_id] = ledger
+        return ledger
+
+    def _try_lease(self, session_id: str) -> tuple[Lease | None, str]:
+        """The lock, or why there is none. Raises `SessionError` where another holds it."""
+        try:
+            return Lease.take(self.database.locks, session_id), ""
+        except OSError as error:
+            return None, str(explain(error, self.path))
+
+    async def _mend(self, ledger: Ledger) -> None:
+        """Store what was mended; what cannot be written now waits."""
+        try:
+            if ledger.damaged:
+                seqs = ledger.damaged
+                await self.do(partial(shelf.mark_damaged, session_id=ledger.session.id, seqs=seqs))
+            await self.flush(ledger)
+            if ledger.lease is not None:
+                ledger.lease.clear()
+        except SessionError as error:
+            ledger.trouble = str(error)
+
+    # all of them
+
+    async def page(
+        self, cwd: str | None, cursor: str | None, limit: int
+    ) -> tuple[list[SessionInfo], str | None]:
+        """One page of the list; empty where nothing was ever stored."""
+        if not self.path.exists():
+            return [], None
+        return await self.ask(partial(shelf.page, cwd=cwd, cursor=cursor, limit=limit))
+
+    async def stored(self, session_id: str) -> tuple[Stored, list[Entry]]:
+        """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
+        if self.path.exists():
+            found = await self.ask(partial(shelf.everything, session_id=session_id))
+            if found is not None:
+                return found
+        raise self.missing(session_id)
+
+    async def lines(self, session_id: str) -> str:
+        """A session as JSON Lines. Raises `SessionError`."""
+        if self.path.exists():
+            text = await self.ask(partial(shelf.export, session_id=session_id))
+            if text is not None:
+                return text
+        raise self.missing(session_id)
+
+    async def fork(self, session_id: str) -> str:
+        """Copy a session, in use or not; the copy's id. Raises `SessionError`."""
+        new_id = uuid.uuid4().hex
+        if self.path.exists():
+            copy = partial(shelf.copy, session_id=session_id, new_id=new_id)
+            if await self.do(copy):
+                return new_id
+        raise self.missing(session_id)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raises `SessionError`."""
+        change = partial(shelf.rename, session_id=session_id, title=title)
+        if not self.path.exists() or not await self.do(change):
+            raise self.missing(session_id)
+        ledger = self.ledgers.get(session_id)
+        if ledger is not None:
+            ledger.session.title = ledger.fields["title"] = title
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session; False where there is none. Raises `SessionError` where it is in use."""
+        if not self.path.exists():
+            return False
+        ledger = self.ledgers.get(session_id)
+        if ledger is None and not await self.ask(partial(shelf.is_there, session_id=session_id)):
+            return False
+        lease = (ledger.lease if ledger else None) or self._lease(session_id)
+        try:
+            removed = await self.do(partial(shelf.delete, session_id=session_id))
+            lease.clear()
+        finally:
+            lease.release()
+        if ledger is not None:
+            ledger.gone = True
+        return removed
+
+
+def _done(value: bool) -> Future[bool]:
+    future: Future[bool] = Future()
+    future.set_result(value)
+    return future
+
+
+def _settle(ledger: Ledger, batch: Batch, future: Future[bool]) -> None:
+    if future.exception() is None and future.result():
+        ledger.written(batch)

@@ -1,0 +1,271 @@
+"""The database file: created, checked, brought to this version, and opened.
+
+A damaged file is moved aside, never overwritten. WAL with ``synchronous=NORMAL``: what is
+committed survives any death of the process; a power cut can take the last seconds, which the
+files that the agent wrote meanwhile would not survive either, and never harms the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Literal
+
+from crow.core.errors import SessionError
+from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
+from crow.extensions.persistence.sql import Connection, connect
+
+BUSY_TIMEOUT = 5000
+CHECK_SECONDS = 0.05
+LOCK_SECONDS = 10.0
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"})
+
+
+class Database:
+    """One database file. ``notices`` is what a person should know of its opening."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synchronous: Literal["normal", "full"] = "normal",
+        migrations: tuple[str, ...] = MIGRATIONS,
+    ) -> None:
+        self.path = path
+        self.locks = path.with_name(path.name + ".locks")
+        self.notices: list[str] = []
+        self._synchronous = synchronous
+        self._migrations = migrations
+        self._lock: int | None = None
+
+    def open(self) -> Connection:
+        """The connection to write with. Raises `SessionError` in one line that says what to do."""
+        import apsw
+
+        try:
+            self._create()
+            alone = self._enter()
+            try:
+                return self._current(self._sound(alone), alone)
+            finally:
+                self._share()
+        except (OSError, apsw.Error) as error:
+            raise explain(error, self.path) from error
+
+    def read(self) -> Connection:
+        """A connection that cannot write, for one question. The file must exist."""
+        import apsw
+
+        try:
+            return self._readable(str(self.path), apsw.SQLITE_OPEN_READONLY)
+        except apsw.CantOpenError:
+            uri = f"{self.path.absolute().as_uri()}?immutable=1"
+            return self._readable(uri, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+    def _readable(self, name: str, flags: int) -> Connection:
+
+        connection = connect(name, flags)
+        connection.set_busy_timeout(BUSY_TIMEOUT)
+        version = _number(connection, "user_version")
+        if version != len(self._migrations):
+            connection.close()
+            raise self._of_another_version(version)
+        return connection
+
+    def close(self) -> None:
+        """Let others move or change the file."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _create(self) -> None:
+        """Make folder, file and lock, for nobody's eyes but the owner's."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.locks.mkdir(exist_ok=True, mode=0o700)
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        if self._lock is None:
+            self._lock = os.open(self.locks / ".database", os.O_RDWR | os.O_CREAT, 0o600)
+
+    def _enter(self) -> bool:
+        """True where no other process has the file open, and none can open it until `_share`."""
+        assert self._lock is not None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._share()
+            return False
+        return True
+
+    def _share(self) -> None:
+        assert self._lock is not None
+        deadline = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                return fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+    def _sound(self, alone: bool) -> Connection:
+        """A connection to a file that is whole, or to a new one in its place."""
+        import apsw
+
+        try:
+            connection = self._connect()
+            if is_sound(connection):
+                return connection
+            connection.close()
+        except (apsw.CorruptError, apsw.NotADBError):
+            pass
+        if not alone:
+            raise SessionError(f"{self.path} is damaged, and open in another process: close that")
+        aside = move_aside(self.path)
+        self.notices.append(f"{self.path} was damaged: it is kept as {aside}, and a new one begun")
+        self._create()
+        return self._connect()
+
+    def _connect(self) -> Connection:
+
+        connection = connect(str(self.path))
+        connection.set_busy_timeout(BUSY_TIMEOUT)
+        remote = file_system(self.path) in NETWORK
+        mode = connection.pragma("journal_mode", "truncate" if remote else "wal")
+        safe = mode != "wal" or self._synchronous == "full"
+        connection.pragma("synchronous", "full" if safe else "normal")
+        connection.pragma("foreign_keys", True)
+        connection.pragma("wal_autocheckpoint", 4000)
+        return connection
+
+    def _current(self, connection: Connection, alone: bool) -> Connection:
+        """The same connection, its file brought to this version."""
+        version = _number(connection, "user_version")
+        if version == len(self._migrations):
+            return connection
+        try:
+            if version > len(self._migrations) or not alone:
+                raise self._of_another_version(version)
+            self._check_owner(connection)
+            if version:
+                self._back_up(connection, version)
+            self._migrate(connection, version)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _check_owner(self, connection: Connection) -> None:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        if tables and _number(connection, "application_id") != APPLICATION_ID:
+            raise SessionError(f"{self.path} is a database of another program: use another db_path")
+
+    def _of_another_version(self, version: int) -> SessionError:
+        if version > len(self._migrations):
+            return SessionError(
+                f"{self.path} was written by a newer Crow (version {version} of the tables, this "
+                f"one knows {len(self._migrations)}): update crow-acp, or use another db_path"
+            )
+        return SessionError(f"{self.path} is in use by an older Crow: close that first")
+
+    def _back_up(self, connection: Connection, version: int) -> None:
+        copy = free_name(self.path, f"version-{version}")
+        os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+        target = connect(str(copy))
+        with target.backup("main", connection, "main") as backup:
+            backup.step()
+        target.close()
+
+    def _migrate(self, connection: Connection, version: int) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            for script in self._migrations[version:]:
+                connection.execute(script).fetchall()
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", len(self._migrations))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def is_sound(connection: Connection) -> bool:
+    """False for a damaged file. Looks for a twentieth of a second, however big the file is."""
+    import apsw
+
+    deadline = time.monotonic() + CHECK_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, 1000)
+    try:
+        return connection.execute("PRAGMA quick_check(1)").get == "ok"
+    except apsw.InterruptError:
+        return True
+    finally:
+        connection.set_progress_handler(None)
+
+
+def move_aside(path: Path) -> Path:
+    """Give a database another name, with its log; the new name."""
+    aside = free_name(path, "damaged")
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def free_name(path: Path, word: str) -> Path:
+    """A name beside a file that nothing has: ``crow.db.damaged``, ``crow.db.damaged-2``."""
+    number, name = 1, path.with_name(f"{path.name}.{word}")
+    while name.exists():
+        number += 1
+        name = path.with_name(f"{path.name}.{word}-{number}")
+    return name
+
+
+def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:
+    """The type of the file system that a path is on; empty where nobody knows."""
+    try:
+        lines = mounts.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for line in lines:
+        _, point, sort, *_ = line.split(" ")
+        point = point.replace("\\040", " ")
+        if path.resolve().is_relative_to(point) and len(point) >= len(best):
+            best, kind = point, sort
+    return kind
+
+
+def explain(error: Exception, path: Path) -> SessionError:
+    """What went wrong with the file, in one line that says what to do."""
+    import apsw
+
+    match error:
+        case SessionError():
+            return error
+        case apsw.FullError():
+            why = "the disk is full: free some space"
+        case apsw.BusyError() | apsw.LockedError() | BlockingIOError():
+            why = "another program keeps it locked: close that"
+        case apsw.CorruptError() | apsw.NotADBError():
+            why = "it is damaged: start again, and it is moved aside"
+        case (
+            apsw.ReadOnlyError()
+            | apsw.CantOpenError()
+            | apsw.PermissionsError()
+            | PermissionError()
+        ):
+            why = "it cannot be written: look at its permissions, or use another db_path"
+        case OSError():
+            why = f"{error.strerror or error}: free some space, or use another db_path"
+        case _:
+            why = str(error) or type(error).__name__
+    return SessionError(f"{path}: {why}")
+
+
+def _number(connection: Connection, pragma: str) -> int:
+    return int(connection.pragma(pragma))

@@ -1,0 +1,230 @@
+"""From the log back to the conversation: as messages for a model, as events for a client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from crow.core.calls import Call, Outcome, ToolResult
+from crow.core.events import (
+    Compacted,
+    Event,
+    TextDelta,
+    ThoughtDelta,
+    ToolEnded,
+    ToolPending,
+    ToolStarted,
+    UserMessage,
+)
+from crow.core.messages import Content, Message, is_prompt, text_of, tool_answer
+from crow.core.session import INTERRUPTED
+from crow.extensions.persistence.record import Entry, call_of, locations, plan_of, result_of
+
+NOT_STARTED = "not executed: interrupted before it was started"
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+
+
+@dataclass(slots=True)
+class History:
+    """The messages of a segment, whole: every call has its answer.
+
+    ``closing`` are the answers that were added at the end, for calls that nobody answered.
+    ``damaged`` are the seqs of rows that could not be read.
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    closing: list[Message] = field(default_factory=list[Message])
+    damaged: list[int] = field(default_factory=list[int])
+    _open: list[str] = field(default_factory=list[str])
+    _started: set[str] = field(default_factory=set[str])
+    _results: dict[str, Content] = field(default_factory=dict[str, Content])
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], shown: dict[str, str] | None = None) -> History:
+        """The history that these rows of one segment tell.
+
+        ``shown`` is what running tools had printed when the process died, by call id.
+        """
+        history = cls()
+        for entry in entries:
+            try:
+                history._take(entry)
+            except (KeyError, TypeError):
+                history.damaged.append(entry.seq)
+        history.closing = history._close(shown or {})
+        return history
+
+    def _take(self, entry: Entry) -> None:
+        data = entry.data
+        if data is None:
+            raise TypeError
+        match entry.kind:
+            case "message" | "carried":
+                self._add(cast(Message, data))
+            case "answer":
+                call_id = data["call_id"]
+                self._answer(tool_answer(call_id, self._results.get(call_id, INTERRUPTED)))
+            case "started":
+                self._started.add(data["call_id"])
+            case "result":
+                self._results[data["call_id"]] = data["content"]
+            case _:
+                pass
+
+    def _add(self, message: Message) -> None:
+        role = message["role"]
+        if role not in ROLES:
+            raise KeyError(role)
+        if role == "tool":
+            return self._answer(message)
+        calls = [call["id"] for call in message.get("tool_calls", ())]
+        self._close({})
+        self.messages.append(message)
+        self._open = calls
+        return None
+
+    def _answer(self, message: Message) -> None:
+        """Take the answer to an open call; any other answers nothing and is left out."""
+        call_id = message.get("tool_call_id", "")
+        if call_id in self._open:
+            self._open.remove(call_id)
+            self.messages.append(message)
+
+    def _close(self, shown: dict[str, str]) -> list[Message]:
+        """Answer what is open: by the result that was recorded, or by saying that none was."""
+        closing = [tool_answer(call_id, self._outcome(call_id, shown)) for call_id in self._open]
+        self.messages += closing
+        self._open = []
+        self._started.clear()
+        self._results.clear()
+        return closing
+
+    def _outcome(self, call_id: str, shown: dict[str, str]) -> Content:
+        if call_id in self._results:
+            return self._results[call_id]
+        if call_id not in self._started:
+            return NOT_STARTED
+        output = shown.get(call_id)
+        return f"{INTERRUPTED}; its output until then:\n{output}" if output else INTERRUPTED
+
+
+@dataclass(slots=True)
+class Replay:
+    """Tells a conversation again, from its first segment on, as events."""
+
+    session_id: str
+    _segment: int = 0
+    _index: int = 0
+    _open: dict[str, Call] = field(default_factory=dict[str, Call])
+    _told: set[str] = field(default_factory=set[str])
+
+    def events(self, entries: Iterable[Entry]) -> Iterator[Event]:
+        """The events of rows in order; a damaged row is passed over."""
+        for entry in entries:
+            try:
+                yield from list(self._tell(entry))
+            except (KeyError, TypeError, ValueError):
+                continue
+        yield from self._interrupted()
+
+    def _tell(self, entry: Entry) -> Iterator[Event]:
+        if entry.segment != self._segment:
+            self._segment, self._index = entry.segment, 0
+        data = entry.data
+        if data is None:
+            return
+        match entry.kind:
+            case "message":
+                yield from self._message(cast(Message, data))
+                self._index += 1
+            case "answer" | "carried":
+                self._index += 1
+            case _:
+                yield from self._beside(entry.kind, data)
+
+    def _beside(self, kind: str, data: dict[str, Any]) -> Iterator[Event]:
+        """What stands in the log beside the messages."""
+        match kind:
+            case "segment" if data.get("summary"):
+                yield Compacted(data["summary"], data["trigger"])
+            case "started":
+                yield from self._started(data)
+            case "result":
+                yield from self._result(data)
+            case "plan":
+                yield plan_of(data)
+            case "said":
+                yield from self._said(data, self._id)
+            case _:
+                return
+
+    @property
+    def _id(self) -> str:
+        return f"{self.session_id}.{self._segment}.{self._index}"
+
+    def _message(self, message: Message) -> Iterator[Event]:
+        if message["role"] == "tool":
+            yield from self._answer(message)
+            return
+        yield from self._interrupted()
+        if is_prompt(message):
+            yield UserMessage(message.get("content") or "", self._id)
+        if message["role"] == "assistant":
+            text = text_of(message.get("content"))
+            yield from self._said(
+                {"thought": message.get("reasoning_content"), "text": text}, self._id
+            )
+            self._open = {call.id: call for call in map(_call, message.get("tool_calls", ()))}
+
+    def _said(self, data: dict[str, Any], message_id: str) -> Iterator[Event]:
+        if data.get("thought"):
+            yield ThoughtDelta(data["thought"], message_id)
+        if data.get("text"):
+            yield TextDelta(data["text"], message_id)
+
+    def _started(self, data: dict[str, Any]) -> Iterator[Event]:
+        call = self._open.get(data["call_id"])
+        if call is not None:
+            yield from self._pending(call, data)
+            yield ToolStarted(call, data["args"], data["title"])
+
+    def _result(self, data: dict[str, Any]) -> Iterator[Event]:
+        call = self._open.pop(data["call_id"], None) or call_of(data)
+        yield from self._pending(call, data)
+        yield ToolEnded(call, data["outcome"], result_of(data), data["duration"])
+
+    def _answer(self, message: Message) -> Iterator[Event]:
+        """An answer that no result was recorded for."""
+        call = self._open.pop(message.get("tool_call_id", ""), None)
+        if call is not None:
+            yield from self._ended(call, message.get("content") or "")
+
+    def _interrupted(self) -> Iterator[Event]:
+        for call in self._open.values():
+            yield from self._ended(call, INTERRUPTED)
+        self._open = {}
+        self._told.clear()
+
+    def _ended(self, call: Call, content: Content) -> Iterator[Event]:
+        text = text_of(content)
+        lost = text.startswith((INTERRUPTED, NOT_STARTED))
+        outcome: Outcome = "cancelled" if lost else "ok"
+        yield from self._pending(call, {"title": call.name, "kind": "other"})
+        yield ToolEnded(call, outcome, ToolResult(content, error=lost), 0.0)
+
+    def _pending(self, call: Call, data: dict[str, Any]) -> Iterator[Event]:
+        if call.id not in self._told:
+            self._told.add(call.id)
+            places = locations(data.get("locations", ()))
+            yield ToolPending(call, data["title"], data["kind"], places)
+
+
+def _call(part: Any) -> Call:
+    raw: str = part["function"]["arguments"]
+    try:
+        args = json.loads(raw or "{}")
+    except ValueError:
+        args = {}
+    return Call(part["id"], part["function"]["name"], args if isinstance(args, dict) else {}, raw)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,344 @@
+"""The extension: it writes what happens before the client hears of it, and is the agent's store.
+
+It hangs on the loop like any other: where it is not used, nothing is stored and nothing is slower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from crow.core.agent import Agent
+from crow.core.calls import ToolResult
+from crow.core.context import (
+    Context,
+    RunContext,
+    SessionContext,
+    ToolContext,
+    UpdateContext,
+)
+from crow.core.errors import SessionError
+from crow.core.events import (
+    ConfigChanged,
+    Event,
+    Notice,
+    PlanChanged,
+    TextDelta,
+    ThoughtDelta,
+    TitleChanged,
+    ToolProgress,
+    UsageReported,
+)
+from crow.core.hooks import FIRST, LAST, hook
+from crow.core.messages import Message
+from crow.core.session import Session, SessionInfo
+from crow.extensions.persistence.archive import Archive
+from crow.extensions.persistence.database import explain
+from crow.extensions.persistence.history import History, Replay
+from crow.extensions.persistence.lease import Piece, Sort
+from crow.extensions.persistence.ledger import Ledger
+from crow.extensions.persistence.record import finished, started
+
+logger = logging.getLogger("crow.persistence")
+
+OUTERMOST = FIRST - 1
+INNERMOST = LAST + 1
+PATIENCE = 1.0
+
+
+class PersistenceHook:
+    """Stores sessions in one SQLite file, made when the first session opens.
+
+    ``synchronous="full"`` also waits for the disk at every write, for machines whose power fails;
+    without it a power cut can take what happened since the last prompt ended, and never harms the
+    file. What cannot be stored stops the run with an error that says why; prompts after that are
+    answered all the same, with a warning, and everything is stored once that is possible again.
+    """
+
+    def __init__(
+        self,
+        db_path: str | os.PathLike[str] = "~/.crow/crow.db",
+        *,
+        synchronous: Literal["normal", "full"] = "normal",
+    ) -> None:
+        self._archive = Archive(Path(db_path).expanduser().absolute(), synchronous)
+        self._cached = f"persistence {self._archive.path}"
+        self._users = 0
+
+    def init_agent(self, agent: Agent) -> None:
+        """Become the agent's store."""
+        agent.store = self
+
+    async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
+        """Close the database when the last agent that uses it is closed."""
+        self._users += 1
+        yield
+        self._users -= 1
+        if not self._users:
+            await asyncio.to_thread(self._archive.writer.close)
+
+    @property
+    def path(self) -> Path:
+        """The database file, absolute."""
+        return self._archive.path
+
+    # the store
+
+    def save(self, session: Session) -> None:
+        """Write what is new, without waiting for it."""
+        ledger = self._known(session)
+        if ledger is not None:
+            self._archive.save(ledger)
+
+    async def load(self, session_id: str) -> Session:
+        """A stored session, opened and whole: calls that nobody answered have an answer.
+
+        Raises `SessionError` where there is none of that id, or another process has it open.
+        """
+        ledger = await self._archive.load(session_id)
+        ledger.session.cache[self._cached] = ledger
+        return ledger.session
+
+    async def sessions(
+        self, *, cwd: str | None = None, cursor: str | None = None, limit: int = 50
+    ) -> tuple[list[SessionInfo], str | None]:
+        """Stored sessions, the last used first, and the cursor of the next page."""
+        return await self._archive.page(cwd, cursor, limit)
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session for good; False where there is none. `SessionError` where it is used."""
+        return await self._archive.delete(session_id)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session another title. Raises `SessionError` where there is none of that id."""
+        await self._archive.rename(session_id, title)
+
+    async def fork(self, session_id: str) -> str:
+        """Copy a session, even one in use, with its old segments; the id of the copy.
+
+        Raises `SessionError` where there is none of that id.
+        """
+        return await self._archive.fork(session_id)
+
+    async def export(self, session_id: str) -> str:
+        """A session as JSON Lines: itself first, then every record in order.
+
+        Reads only, so another process may have it open. Raises `SessionError`.
+        """
+        return await self._archive.lines(session_id)
+
+    async def replay(self, session_id: str) -> list[Event]:
+        """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
+
+        All segments, each message once; text and calls in one piece. Message ids are those of the
+        first time. Reads only. Raises `SessionError`.
+        """
+        _, entries = await self._archive.stored(session_id)
+        return list(Replay(session_id).events(entries))
+
+    async def segments(self, session_id: str) -> list[list[Message]]:
+        """The histories of a session, oldest first: all but the last were compacted or left.
+
+        Reads only. Raises `SessionError`.
+        """
+        stored, entries = await self._archive.stored(session_id)
+        return [
+            History.of(entry for entry in entries if entry.segment == segment).messages
+            for segment in range(stored["segment"] + 1)
+        ]
+
+    # the hooks
+
+    @hook("on_session_start", order=OUTERMOST)
+    async def on_session_start(self, ctx: SessionContext) -> None:
+        """Store a session at its birth; its trouble is told with the first prompt."""
+        await self._page(ctx.session)
+
+    @hook("on_session_end", order=OUTERMOST)
+    async def on_session_end(self, ctx: SessionContext) -> None:
+        """Write what is left, and let others have the session."""
+        ledger = ctx.session.cache.pop(self._cached, None)
+        if isinstance(ledger, Ledger):
+            try:
+                await self._archive.end(ledger)
+            except SessionError as error:
+                lost = len(ledger.waiting)
+                logger.warning("%d records of %s are lost: %s", lost, ctx.session.id, error)
+
+    @hook("before_run", order=OUTERMOST)
+    async def before_run(self, ctx: RunContext) -> None:
+        """Say what is wrong with the storage, and try again where it failed before."""
+        ledger = await self._page(ctx.session)
+        ledger.failed = False
+        notices = [*self._archive.database.notices, *ledger.notices]
+        self._archive.database.notices.clear()
+        ledger.notices.clear()
+        for notice in notices:
+            await ctx.emit(Notice(notice, "warning", "persistence"))
+        if ledger.trouble:
+            await self._retry(ctx, ledger)
+        if ledger.trouble:
+            text = f"this session is not stored for now: {ledger.trouble}"
+            await ctx.emit(Notice(text, "warning", "persistence"))
+
+    @hook("on_message", order=OUTERMOST)
+    async def on_message(self, ctx: Context, message: Message) -> None:
+        """Store a message; an answer that repeats a stored result can wait for the next one."""
+        ledger = await self._page(ctx.session)
+        title = ctx.session.title
+        prompted = ledger.catch_up()
+        if message.get("tool_call_id") in ledger.results:
+            return
+        stored = await self._keep(ctx, ledger, used=prompted)
+        if message["role"] == "assistant":
+            ledger.said.clear()
+            if stored and ledger.lease is not None:
+                ledger.lease.clear()
+        if ctx.session.title != title:
+            await ctx.emit(TitleChanged(ctx.session.title))
+
+    @hook("around_tool", order=OUTERMOST)
+    async def around_tool(
+        self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
+    ) -> ToolResult:
+        """Store the intent before the side effect; without the one there is not the other."""
+        ledger = await self._page(ctx.session)
+        ledger.record("started", started(ctx))
+        if not await self._keep(ctx, ledger) and ledger.failed:
+            return ToolResult.failure(f"not run: {ledger.trouble}")
+        return await call_next()
+
+    @hook("after_tool", order=OUTERMOST)
+    async def after_tool(self, ctx: ToolContext) -> None:
+        """Store a result before the client hears of it, whatever else is still running."""
+        ledger = await self._page(ctx.session)
+        if ctx.result is not None:
+            ledger.results[ctx.call.id] = ctx.result.content
+            ledger.record("result", finished(ctx, ctx.result))
+            await self._keep(ctx, ledger)
+
+    @hook("after_turn", order=OUTERMOST)
+    async def after_turn(self, ctx: Context) -> None:
+        """Store usage and state, where they changed."""
+        await self._keep(ctx, await self._page(ctx.session), everything=True)
+
+    @hook("after_compact", order=OUTERMOST)
+    async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:
+        """Store a new segment, all of it at once."""
+        ledger = await self._page(ctx.session)
+        ledger.catch_up(summary, trigger)
+        await self._keep(ctx, ledger, everything=True)
+
+    @hook("after_loop", order=OUTERMOST)
+    async def after_loop(self, ctx: RunContext) -> None:
+        """Store what the run left; a run that could not be stored has failed."""
+        ledger = await self._page(ctx.session)
+        if ledger.said:
+            ledger.record("said", {"text": "".join(ledger.said)})
+            ledger.said.clear()
+        if ledger.trouble:
+            await self._retry(ctx, ledger)
+        elif await self._keep(ctx, ledger, everything=True) and ledger.lease is not None:
+            ledger.lease.clear()
+        if ledger.failed and ctx.reply.stop_reason == "error" and ctx.reply.error is None:
+            ctx.reply.error = SessionError(ledger.trouble or "the session could not be stored")
+            ctx.reply.detail = str(ctx.reply.error)
+
+    @hook("after_run", order=OUTERMOST)
+    def after_run(self) -> None:
+        """Let the disk catch up while nobody waits."""
+        self._archive.writer.rest()
+
+    @hook("on_update", order=INNERMOST)
+    def on_update(self, ctx: UpdateContext) -> Awaitable[None] | None:
+        """Keep what the client is about to see; most updates need no more than a look."""
+        ledger = self._known(ctx.session)
+        if ledger is None:
+            return None
+        match ctx.update:
+            case TextDelta(text):
+                ledger.said.append(text)
+                return self._stream(ctx, ledger, "text", ledger.count, text)
+            case ThoughtDelta(text):
+                return self._stream(ctx, ledger, "thought", ledger.count, text)
+            case ToolProgress(call_id, text):
+                return self._stream(ctx, ledger, "output", call_id, text)
+            case UsageReported(last):
+                ledger.usage, ledger.anchor = last, len(ctx.session.messages)
+            case PlanChanged():
+                ledger.record("plan", asdict(ctx.update))
+                return self._note(ctx, ledger)
+            case ConfigChanged() | TitleChanged():
+                return self._note(ctx, ledger)
+            case _:
+                pass
+        return None
+
+    # what they have in common
+
+    def _known(self, session: Session) -> Ledger | None:
+        return session.cache.get(self._cached)
+
+    async def _page(self, session: Session) -> Ledger:
+        """The session's ledger; a session that has none yet is stored."""
+        ledger = self._known(session)
+        if ledger is None:
+            ledger = session.cache[self._cached] = Ledger(session)
+            try:
+                await self._archive.begin(ledger)
+            except SessionError as error:
+                ledger.trouble = str(error)
+        return ledger
+
+    def _stream(
+        self, ctx: Context, ledger: Ledger, sort: Sort, where: int | str, text: str
+    ) -> Awaitable[None] | None:
+        if ledger.lease is None:
+            return None
+        try:
+            ledger.lease.add(Piece(ledger.segment, where, sort, text))
+        except OSError as error:
+            if not ledger.trouble:
+                return self._fail(ctx, ledger, str(explain(error, self.path)))
+        return None
+
+    async def _note(self, ctx: Context, ledger: Ledger) -> None:
+        await self._keep(ctx, ledger, everything=True)
+
+    async def _keep(
+        self, ctx: Context, ledger: Ledger, *, everything: bool = False, used: bool = False
+    ) -> bool:
+        """Write what waits; False where that is impossible, which ends the run at the first time.
+
+        While there is trouble nothing is tried: `_retry` does that once before and after a run.
+        """
+        if ledger.trouble:
+            return False
+        try:
+            await self._archive.flush(ledger, everything=everything, used=used)
+        except SessionError as error:
+            if not ledger.trouble:
+                await self._fail(ctx, ledger, str(error))
+            return False
+        return True
+
+    async def _fail(self, ctx: Context, ledger: Ledger, trouble: str) -> None:
+        ledger.trouble, ledger.failed = trouble, ctx.run is not None
+        ctx.stop(trouble, stop_reason="error")
+        text = f"the session cannot be stored: {trouble}"
+        await ctx.emit(Notice(text, "error", "persistence"))
+
+    async def _retry(self, ctx: Context, ledger: Ledger) -> None:
+        """Try once more to write all that waits, for a moment."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await self._archive.retry(ledger)
+        except (SessionError, TimeoutError):
+            return
+        ledger.trouble = ""
+        await ctx.emit(Notice("the session is stored again", "info", "persistence"))

@@ -1,0 +1,231 @@
+"""What of one open session is written, and what waits to be: the session's page in the books.
+
+Nothing that waits is lost while the process lives: it is written as soon as that is possible again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from crow.core.errors import SessionError
+from crow.core.messages import Content, Message, Usage, is_prompt, text_of
+from crow.core.session import Session
+from crow.extensions.persistence.lease import Lease
+from crow.extensions.persistence.record import Kind, Row, dump
+from crow.extensions.persistence.sql import Connection
+
+Fields = dict[str, "str | int | None"]
+TITLE_LENGTH = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What is written in one transaction: rows, and what changed of session and states."""
+
+    session_id: str
+    rows: Sequence[Row]
+    fields: Fields
+    states: dict[str, str]
+    used: bool
+    first: bool
+
+    @property
+    def nothing(self) -> bool:
+        """True where there is nothing to write."""
+        return not (self.rows or self.fields or self.states or self.used or self.first)
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Ledger:
+    """The page of one session.
+
+    ``count`` is how many messages of the current segment have a row, ``start`` the seq of the
+    segment's first row. ``trouble`` says why nothing can be written; it is empty where all is
+    well. ``said`` is text that was shown since the last message. ``gone`` is a deleted session.
+    """
+
+    session: Session
+    lease: Lease | None = None
+    seq: int = 0
+    segment: int = 0
+    start: int = 0
+    count: int = 0
+    messages: int = 0
+    stored: bool = False
+    gone: bool = False
+    trouble: str = ""
+    failed: bool = False
+    notices: list[str] = field(default_factory=list[str])
+    said: list[str] = field(default_factory=list[str])
+    waiting: dict[int, Row] = field(default_factory=dict[int, Row])
+    fields: Fields = field(default_factory=dict[str, "str | int | None"])
+    states: dict[str, str] = field(default_factory=dict[str, str])
+    results: dict[str, Content] = field(default_factory=dict[str, Content])
+    usage: Usage | None = None
+    anchor: int = 0
+    damaged: list[int] = field(default_factory=list[int])
+
+    def record(self, kind: Kind, data: object) -> None:
+        """Let a row wait."""
+        self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
+        self.seq += 1
+
+    def catch_up(self, summary: str = "", trigger: str = "") -> bool:
+        """Let every message wait that has no row yet; True where a person's prompt is one."""
+        session = self.session
+        if session.segment != self.segment:
+            self._turn_over(summary, trigger)
+        new = session.messages[self.count :]
+        for message in new:
+            self._take(message)
+        self.count = len(session.messages)
+        self.messages += len(new)
+        return any(map(is_prompt, new))
+
+    def _turn_over(self, summary: str, trigger: str) -> None:
+        """Begin a segment, with what it carries over from the one before."""
+        self.segment = self.session.segment
+        self.start = self.seq
+        self.record("segment", {"summary": summary, "trigger": trigger})
+        for message in self.session.messages:
+            self.record("carried", message)
+        self.count = len(self.session.messages)
+
+    def _take(self, message: Message) -> None:
+        call_id = message.get("tool_call_id")
+        if call_id in self.results and self.results[call_id] == message.get("content"):
+            return self.record("answer", {"call_id": call_id})
+        if message["role"] == "assistant":
+            self.results.clear()
+        if not self.session.title and is_prompt(message):
+            self.session.title = title_of(text_of(message.get("content")))
+        return self.record("message", message)
+
+    def batch(self, *, everything: bool = True, used: bool = False) -> Batch:
+        """What is to be written now; only rows, unless everything is looked at."""
+        now = self._all_fields() if everything or not self.stored else self._moving_fields()
+        fields = {name: value for name, value in now.items() if self.fields.get(name, ...) != value}
+        states = self._changed_states() if everything or not self.stored else {}
+        rows = list(self.waiting.values())
+        return Batch(self.session.id, rows, fields, states, used, not self.stored)
+
+    def written(self, batch: Batch) -> None:
+        """Let nothing of a batch wait any longer."""
+        for row in batch.rows:
+            self.waiting.pop(row.seq, None)
+        self.fields.update(batch.fields)
+        self.states.update(batch.states)
+        self.stored = True
+
+    def knows(self, states: dict[str, str]) -> None:
+        """Take the session as it is for what is stored."""
+        self.stored = True
+        self.fields = self._all_fields()
+        self.states = dict(states)
+
+    def begin_again(self) -> None:
+        """Write what is in memory once more: the database has been replaced meanwhile."""
+        self.seq = self.start = self.count = self.messages = 0
+        self.stored = False
+        self.waiting.clear()
+        self.fields.clear()
+        self.states.clear()
+
+    def _moving_fields(self) -> Fields:
+        return {
+            "segment": self.segment,
+            "start": self.start,
+            "messages": self.messages,
+            "title": storable(self.session.title),
+        }
+
+    def _all_fields(self) -> Fields:
+        session = self.session
+        return {
+            **self._moving_fields(),
+            "cwd": storable(session.cwd),
+            "directories": dump(session.directories),
+            "model": None if session.model is None else storable(session.model),
+            "mode": storable(session.mode),
+            "options": dump(session.options),
+            "usage": dump({"total": session.usage, "last": self.usage, "anchor": self.anchor}),
+            "parent": session.parent.id if session.parent else None,
+            "agent_type": session.agent_type,
+        }
+
+    def _changed_states(self) -> dict[str, str]:
+        now = {name: dump(state) for name, state in self.session.state.items()}
+        return {name: text for name, text in now.items() if self.states.get(name) != text}
+
+
+def write(connection: Connection, batch: Batch) -> bool:
+    """Write a batch; writing it again changes nothing. False where its session is not there.
+
+    Raises `SessionError` for a new session whose id another has.
+    """
+    key = connection.execute("SELECT key FROM sessions WHERE id = ?", (batch.session_id,)).get
+    if batch.first:
+        if key is not None:
+            raise SessionError(f"there is a session {batch.session_id} already: load it")
+        key = _insert(connection, batch)
+    elif key is None:
+        return False
+    elif batch.fields:
+        _update(connection, key, batch.fields)
+    connection.executemany(
+        "INSERT OR IGNORE INTO log (session, seq, segment, kind, at, data)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [(key, row.seq, row.segment, row.kind, row.at, row.data) for row in batch.rows],
+    )
+    if batch.states:
+        connection.executemany(
+            "INSERT OR REPLACE INTO states (session, name, data) VALUES (?, ?, ?)",
+            [(key, name, text) for name, text in batch.states.items()],
+        )
+    if batch.used:
+        touch(connection, key)
+    return True
+
+
+def _insert(connection: Connection, batch: Batch) -> Any:
+    fields = {"id": batch.session_id, "created": now(), "updated": now(), "touched": 0}
+    fields |= batch.fields
+    names, marks = ", ".join(fields), ", ".join("?" * len(fields))
+    connection.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", (*fields.values(),))  # noqa: S608
+    key = connection.last_insert_rowid()
+    touch(connection, key)
+    return key
+
+
+def _update(connection: Connection, key: Any, fields: Fields) -> None:
+    names = ", ".join(f"{name} = ?" for name in ("updated", *fields))
+    values = (now(), *fields.values(), key)
+    connection.execute(f"UPDATE sessions SET {names} WHERE key = ?", values)  # noqa: S608
+
+
+def touch(connection: Connection, key: Any) -> None:
+    """Make a session the last used one, whatever the clock says."""
+    connection.execute(
+        "UPDATE sessions SET touched = 1 + (SELECT max(touched) FROM sessions)"
+        " WHERE key = ? AND (touched = 0 OR touched < (SELECT max(touched) FROM sessions))",
+        (key,),
+    )
+
+
+def title_of(text: str) -> str:
+    """The first line that says something, at most sixty characters of it."""
+    line = next((line for line in map(str.strip, text.splitlines()) if line), "")
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def storable(text: str) -> str:
+    """The text; what is no Unicode in it, such as a byte of a file's name, spelled out."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
+def now() -> str:
+    """The time as ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,129 @@
+"""What a row of the log says, as JSON: messages, tool calls and their results, segments, plans.
+
+Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
+``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
+tool call; ``plan``; ``said`` (text that was shown and is in no message). Readers keep and pass over
+kinds that they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, cast
+
+from crow.core.calls import Call, Diff, Location, ToolResult
+from crow.core.context import ToolContext
+from crow.core.events import PlanChanged, PlanEntry
+
+Kind = Literal["message", "answer", "carried", "segment", "started", "result", "plan", "said"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that is to be written. ``at`` is for people: ``seq`` alone orders."""
+
+    seq: int
+    segment: int
+    kind: Kind
+    data: str
+    at: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row as it was read. ``data`` is None where the row is damaged."""
+
+    seq: int
+    segment: int
+    kind: str
+    data: dict[str, Any] | None
+
+
+def dump(value: object) -> str:
+    """JSON that SQLite can store: what is no JSON becomes text, lone surrogates are escaped."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=str)
+    return text
+
+
+def read_entries(rows: Iterable[tuple[int, int, str, str]]) -> list[Entry]:
+    """Rows (seq, segment, kind, data) with their JSON read, all of it in one go where possible."""
+    rows = list(rows)
+    try:
+        values: list[Any] = json.loads(f"[{','.join([row[3] for row in rows])}]")
+    except ValueError:
+        values = [_lenient(row[3]) for row in rows]
+    if len(values) != len(rows):
+        values = [_lenient(row[3]) for row in rows]
+    return [
+        Entry(seq, segment, kind, cast("dict[str, Any]", data) if isinstance(data, dict) else None)
+        for (seq, segment, kind, _), data in zip(rows, values, strict=True)
+    ]
+
+
+def _lenient(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def started(ctx: ToolContext) -> dict[str, Any]:
+    """The intent to run a tool, with the arguments that were permitted."""
+    return {"call_id": ctx.call.id, "args": ctx.args, **_shown(ctx)}
+
+
+def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
+    """What came of a call, and what is needed to show it again."""
+    return {
+        "call_id": ctx.call.id,
+        "name": ctx.call.name,
+        "args": ctx.call.args,
+        **_shown(ctx),
+        "outcome": ctx.outcome,
+        "duration": ctx.duration,
+        "content": result.content,
+        "error": result.error,
+        "data": result.data,
+        "diffs": [asdict(diff) for diff in result.diffs],
+        "places": [asdict(place) for place in result.locations],
+    }
+
+
+def _shown(ctx: ToolContext) -> dict[str, Any]:
+    places = [asdict(place) for place in ctx.locations]
+    return {"title": ctx.title, "kind": ctx.kind, "locations": places}
+
+
+def result_of(data: dict[str, Any]) -> ToolResult:
+    """The result that `finished` wrote; a client's terminal is gone with its client."""
+    return ToolResult(
+        data["content"],
+        bool(data.get("error")),
+        data.get("data"),
+        tuple(Diff(**diff) for diff in data.get("diffs", ())),
+        locations(data.get("places", ())),
+    )
+
+
+def call_of(data: dict[str, Any]) -> Call:
+    """The call that `finished` wrote."""
+    return Call(data["call_id"], data["name"], data.get("args", {}))
+
+
+def locations(places: Iterable[dict[str, Any]]) -> tuple[Location, ...]:
+    """Locations as they were written."""
+    return tuple(Location(**place) for place in places)
+
+
+def plan_of(data: dict[str, Any]) -> PlanChanged:
+    """A plan as it was written."""
+    return PlanChanged(tuple(PlanEntry(**entry) for entry in data["entries"]))

@@ -1,0 +1,96 @@
+"""A session as it was left, opened again: mended, and with the text that its user had seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from crow.core.messages import Message
+from crow.core.session import Session
+from crow.extensions.persistence import shelf
+from crow.extensions.persistence.history import History
+from crow.extensions.persistence.lease import Piece, read_pieces
+from crow.extensions.persistence.ledger import Ledger
+from crow.extensions.persistence.shelf import Stored
+from crow.extensions.persistence.sql import Connection
+
+
+def restore(connection: Connection, session_id: str, tail: Path) -> Ledger | None:
+    """A ledger that knows what is stored, and its session, mended; None where there is none.
+
+    ``tail`` is the file of the text that was streaming when the process ended.
+    """
+    stored = shelf.find(connection, session_id)
+    if stored is None:
+        return None
+    pieces = [piece for piece in read_pieces(tail) if piece.segment == stored["segment"]]
+    rows = shelf.entries(connection, stored["key"], stored["start"])
+    history = History.of(rows, _outputs(pieces))
+    ledger = Ledger(
+        _session(stored, history.messages),
+        seq=shelf.last_seq(connection, stored["key"]) + 1,
+        segment=stored["segment"],
+        start=stored["start"],
+        count=len(history.messages) - len(history.closing),
+        messages=stored["messages"],
+    )
+    _report(ledger, stored["usage"])
+    ledger.knows(stored["states"])
+    _speak(ledger, pieces)
+    if history.damaged:
+        ledger.damaged = history.damaged
+        number = len(history.damaged)
+        ledger.notices.append(f"{number} damaged records of this session were passed over")
+    ledger.catch_up()
+    return ledger
+
+
+def _session(stored: Stored, messages: list[Message]) -> Session:
+    return Session(
+        id=stored["id"],
+        cwd=stored["cwd"],
+        directories=tuple(stored["directories"]),
+        messages=messages,
+        state={name: shelf.lenient(text, {}) for name, text in stored["states"].items()},
+        agent_type=stored["agent_type"],
+        title=stored["title"],
+        model=stored["model"],
+        mode=stored["mode"],
+        options=stored["options"],
+        segment=stored["segment"],
+    )
+
+
+def _report(ledger: Ledger, usage: dict[str, Any]) -> None:
+    """Count the tokens anew from where a provider last reported them."""
+    session = ledger.session
+    ledger.usage, ledger.anchor = usage.get("last"), usage.get("anchor", 0)
+    if ledger.usage:
+        messages = session.messages
+        session.messages = messages[: ledger.anchor]
+        session.report(ledger.usage)
+        session.messages = messages
+    session.usage = usage.get("total", {})
+
+
+def _outputs(pieces: list[Piece]) -> dict[str, str]:
+    """What running tools had printed, by call id."""
+    shown: dict[str, str] = {}
+    for piece in pieces:
+        if piece.sort == "output":
+            shown[str(piece.where)] = shown.get(str(piece.where), "") + piece.text
+    return shown
+
+
+def _speak(ledger: Ledger, pieces: list[Piece]) -> None:
+    """Make a message of the text that was shown and never became one."""
+    lost = [p for p in pieces if isinstance(p.where, int) and p.where >= ledger.count]
+    text = "".join(piece.text for piece in lost if piece.sort == "text")
+    thought = "".join(piece.text for piece in lost if piece.sort == "thought")
+    if text:
+        message: Message = {"role": "assistant", "content": text}
+        if thought:
+            message["reasoning_content"] = thought
+        ledger.session.messages.append(message)
+    elif thought:
+        ledger.record("said", {"thought": thought})

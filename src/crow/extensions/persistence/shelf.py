@@ -1,0 +1,153 @@
+"""The stored sessions: found, listed, copied, renamed, taken away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from crow.core.session import SessionInfo
+from crow.extensions.persistence.ledger import now, touch
+from crow.extensions.persistence.record import Entry, dump, read_entries
+from crow.extensions.persistence.sql import Connection
+
+Stored: TypeAlias = dict[str, Any]
+
+
+def find(connection: Connection, session_id: str) -> Stored | None:
+    """A session's row with its JSON read, and its states; None where there is none."""
+    cursor = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,))
+    row = cursor.fetchone()
+    if row is None:
+        return None
+    stored: Stored = dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
+    stored["directories"] = lenient(stored["directories"], list[str]())
+    for name in ("options", "usage"):
+        stored[name] = lenient(stored[name], dict[str, Any]())
+    stored["states"] = dict(
+        connection.execute("SELECT name, data FROM states WHERE session = ?", (stored["key"],))
+    )
+    return stored
+
+
+def lenient(text: str, otherwise: Any) -> Any:
+    """Read JSON of a known type; something else in its place where it is damaged."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return otherwise
+    return value if isinstance(value, type(otherwise)) else otherwise
+
+
+def entries(connection: Connection, key: int, start: int = 0) -> list[Entry]:
+    """A session's rows from a seq on."""
+    return read_entries(
+        connection.execute(
+            "SELECT seq, segment, kind, data FROM log WHERE session = ? AND seq >= ? ORDER BY seq",
+            (key, start),
+        )
+    )
+
+
+def last_seq(connection: Connection, key: int) -> int:
+    """The highest seq of a session; -1 where it has no row."""
+    found = connection.execute("SELECT max(seq) FROM log WHERE session = ?", (key,)).get
+    return -1 if found is None else found
+
+
+def page(
+    connection: Connection, cwd: str | None, cursor: str | None, limit: int
+) -> tuple[list[SessionInfo], str | None]:
+    """Sessions that a person began, the last used first, and the cursor of the next page."""
+    before = int(cursor) if cursor and cursor.isdecimal() else None
+    rows = connection.execute(
+        "SELECT id, cwd, title, updated, messages, touched FROM sessions WHERE parent IS NULL"
+        " AND (?1 IS NULL OR cwd = ?1) AND (?2 IS NULL OR touched < ?2)"
+        " ORDER BY touched DESC LIMIT ?3",
+        (cwd, before, limit + 1),
+    ).fetchall()
+    infos = [SessionInfo(*row[:5]) for row in rows[:limit]]
+    return infos, str(rows[limit - 1][5]) if len(rows) > limit else None
+
+
+def copy(connection: Connection, session_id: str, new_id: str) -> bool:
+    """Copy a session with all its segments; False where there is none of that id."""
+    stored = find(connection, session_id)
+    if stored is None:
+        return False
+    columns = [name for name in stored if name not in ("key", "states")]
+    changed: Stored = {"id": new_id, "created": now(), "updated": now(), "touched": 0}
+    changed |= {"forked_from": session_id, "parent": None}
+    names = ", ".join(columns)
+    values = ", ".join("?" if name in changed else name for name in columns)
+    connection.execute(
+        f"INSERT INTO sessions ({names}) SELECT {values} FROM sessions WHERE key = ?",  # noqa: S608
+        (*(changed[name] for name in columns if name in changed), stored["key"]),
+    )
+    key = connection.last_insert_rowid()
+    touch(connection, key)
+    connection.execute(
+        "INSERT INTO log (session, seq, segment, kind, at, data)"
+        " SELECT ?, seq, segment, kind, at, data FROM log WHERE session = ? ORDER BY seq",
+        (key, stored["key"]),
+    )
+    connection.execute(
+        "INSERT INTO states (session, name, data) SELECT ?, name, data FROM states"
+        " WHERE session = ?",
+        (key, stored["key"]),
+    )
+    return True
+
+
+def rename(connection: Connection, session_id: str, title: str) -> bool:
+    """Give a session a title; False where there is none of that id."""
+    connection.execute(
+        "UPDATE sessions SET title = ?, updated = ? WHERE id = ?", (title, now(), session_id)
+    )
+    return connection.changes() > 0
+
+
+def is_there(connection: Connection, session_id: str) -> bool:
+    """True where there is a session of that id."""
+    found = connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).get
+    return found is not None
+
+
+def everything(connection: Connection, session_id: str) -> tuple[Stored, list[Entry]] | None:
+    """A session's row and all rows of its log; None where there is none of that id."""
+    stored = find(connection, session_id)
+    return None if stored is None else (stored, entries(connection, stored["key"]))
+
+
+def delete(connection: Connection, session_id: str) -> bool:
+    """Take a session away with all that belongs to it; False where there is none of that id."""
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+    return connection.changes() > 0
+
+
+def mark_damaged(connection: Connection, session_id: str, seqs: list[int]) -> None:
+    """Mark rows that could not be read, so that they are passed over and still there to look at."""
+    connection.executemany(
+        "UPDATE log SET kind = 'damaged ' || kind"
+        " WHERE session = (SELECT key FROM sessions WHERE id = ?) AND seq = ?",
+        [(session_id, seq) for seq in seqs],
+    )
+
+
+def export(connection: Connection, session_id: str) -> str | None:
+    """A session as JSON Lines: itself first, then its rows in order; None where there is none."""
+    stored = find(connection, session_id)
+    return None if stored is None else "".join(f"{line}\n" for line in _lines(connection, stored))
+
+
+def _lines(connection: Connection, stored: Stored) -> Iterator[str]:
+    head = {name: value for name, value in stored.items() if name not in ("key", "touched")}
+    states = {name: lenient(text, {}) for name, text in head.pop("states").items()}
+    yield dump({"kind": "session", **head, "state": states})
+    rows = connection.execute(
+        "SELECT seq, segment, kind, at, data FROM log WHERE session = ? ORDER BY seq",
+        (stored["key"],),
+    )
+    for seq, segment, kind, at, data in rows:
+        value = lenient(str(data), {}) or data
+        yield dump({"seq": seq, "segment": segment, "kind": kind, "at": at, "data": value})

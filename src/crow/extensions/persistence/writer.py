@@ -1,0 +1,146 @@
+"""The one thread that writes: it takes work in order and commits what waits together.
+
+Nobody's event loop ever waits for a lock or a disk; it waits for a future.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias, TypeVar
+
+from crow.extensions.persistence.database import Database, explain
+from crow.extensions.persistence.sql import Connection
+
+logger = logging.getLogger("crow.persistence")
+
+T = TypeVar("T")
+Work: TypeAlias = "Callable[[Connection], T]"
+Job: TypeAlias = "tuple[Work[Any], Future[Any]]"
+ATTEMPTS = 3
+
+
+class Writer:
+    """Writes to one database, from any number of event loops. The thread lives while it is used."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._jobs: SimpleQueue[Job | None] | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._rest = threading.Event()
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Do something in a transaction, after all that was submitted before.
+
+        The future raises `SessionError`, and nothing of the work is stored then. Waiting for it
+        may be given up; the work is done all the same.
+        """
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            if self._jobs is None:
+                self._jobs = SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._live, args=(self._jobs,), name="crow-writer", daemon=True
+                )
+                self._thread.start()
+            self._jobs.put((work, future))
+        return future
+
+    def rest(self) -> None:
+        """Put what is written where a power cut cannot reach it, as soon as nothing waits."""
+        self._rest.set()
+        self.submit(lambda _: None)
+
+    def close(self) -> None:
+        """Finish what was submitted and close the file; the next submission opens it again."""
+        with self._lock:
+            jobs, thread = self._jobs, self._thread
+            self._jobs = self._thread = None
+        if jobs is not None and thread is not None:
+            jobs.put(None)
+            thread.join()
+
+    def _live(self, jobs: SimpleQueue[Job | None]) -> None:
+        connection: Connection | None = None
+        ending = False
+        while not ending:
+            batch, ending = _waiting(jobs)
+            if batch:
+                connection = self._perform(connection, batch)
+            if connection is not None and self._rest.is_set() and jobs.empty():
+                self._rest.clear()
+                _checkpoint(connection)
+        if connection is not None:
+            connection.close()
+        self.database.close()
+
+    def _perform(self, connection: Connection | None, batch: list[Job]) -> Connection | None:
+        """Do a batch in one transaction, or each job in its own where one of them fails."""
+        try:
+            connection = connection or self.database.open()
+            results = _transact(connection, [work for work, _ in batch])
+        except Exception as error:  # noqa: BLE001 - it is the submitter's, whatever it is
+            if connection is not None and len(batch) > 1:
+                for job in batch:
+                    connection = self._perform(connection, [job])
+                return connection
+            told = explain(error, self.database.path)
+            for _, future in batch:
+                future.set_exception(told)
+            return connection
+        for (_, future), result in zip(batch, results, strict=True):
+            future.set_result(result)
+        return connection
+
+
+def _waiting(jobs: SimpleQueue[Job | None]) -> tuple[list[Job], bool]:
+    """Wait for work, and take all that is there; True where nothing will follow."""
+    batch: list[Job] = []
+    job = jobs.get()
+    try:
+        while job is not None:
+            batch.append(job)
+            job = jobs.get_nowait()
+    except Empty:
+        return batch, False
+    return batch, True
+
+
+def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
+    _begin(connection)
+    try:
+        results = [work(connection) for work in works]
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return results
+
+
+def _begin(connection: Connection) -> None:
+    """Begin, and be patient with whoever holds the lock: each attempt waits its time-out."""
+    import apsw
+
+    for attempt in range(ATTEMPTS):
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+def _checkpoint(connection: Connection) -> None:
+    import apsw
+
+    try:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    except apsw.Error as error:
+        logger.info("no checkpoint: %s", error)

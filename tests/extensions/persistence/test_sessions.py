@@ -1,0 +1,266 @@
+"""What is stored comes back: sessions, their list, copies, names and records."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.errors import SessionError
+from crow.core.events import (
+    Event,
+    PlanChanged,
+    PlanEntry,
+    TextDelta,
+    ThoughtDelta,
+    ToolEnded,
+    ToolPending,
+    ToolStarted,
+    UserMessage,
+)
+from crow.core.ports import Nobody
+from crow.core.session import Session
+from crow.extensions import PersistenceHook
+from crow.testing import ScriptedModel, call, text
+from crow.tools import tool
+
+
+class Witness(Nobody):
+    """A client that keeps what it is shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[Event] = []
+
+    async def update(self, session_id: str, event: Event) -> None:
+        self.seen.append(event)
+
+
+@tool
+async def shout(word: str) -> str:
+    """Say a word loudly."""
+    return word.upper()
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "crow.db"
+
+
+async def talk(db: Path, *script: object, prompt: str = "hello", cwd: str = ".") -> Session:
+    """One prompt in a session of its own, which is closed again."""
+    model = ScriptedModel(*script)  # type: ignore[arg-type]
+    async with Agent(model, hooks=[PersistenceHook(db)], tools=[shout]) as agent:
+        return (await agent.run(prompt, cwd=cwd)).session
+
+
+async def test_a_session_comes_back_as_it_was(db: Path) -> None:
+    usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
+    old = await talk(db, call("shout", word="hi"), text("done", usage=usage))  # type: ignore[arg-type]
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[shout]) as agent:
+        new = await agent.load_session(old.id)
+        assert new.messages == old.messages
+        assert (new.title, new.cwd, new.segment) == (old.title, old.cwd, old.segment)
+        assert new.usage == old.usage == usage
+        assert new.tokens() == old.tokens()
+        assert new.next_message_id == old.next_message_id
+
+
+async def test_an_empty_session_is_stored_at_its_birth(db: Path) -> None:
+    agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
+    session = await agent.new_session("/", mode="plan", model="small")
+    assert (await PersistenceHook(db).sessions())[0][0].id == session.id
+    await agent.close()
+    again = await PersistenceHook(db).load(session.id)
+    assert (again.cwd, again.mode, again.model) == ("/", "plan", "small")
+
+
+async def test_nothing_is_opened_before_the_first_session(db: Path) -> None:
+    store = PersistenceHook(db)
+    Agent(ScriptedModel(), hooks=[store], tools=[])
+    assert await store.sessions() == ([], None)
+    assert not await store.delete("x")
+    with pytest.raises(SessionError, match=r"there is no session 'x' in .*crow\.db"):
+        await store.load("x")
+    assert not db.parent.exists()
+
+
+async def test_only_the_owner_can_read_what_is_stored(db: Path) -> None:
+    agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
+    await agent.new_session()
+    for path in [db.parent, *db.parent.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+    await agent.close()
+
+
+async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path) -> None:
+    client = Witness()
+    async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "\n  Mend " + "the pipe " * 20 + "\nnow")
+        await agent.prompt(session, "another")
+    assert session.title == "Mend the pipe the pipe the pipe the pipe the pipe the pipe…"
+    assert len(session.title) <= 60
+    assert [e.title for e in client.seen if hasattr(e, "title")] == [session.title]  # type: ignore[union-attr]
+
+
+async def test_the_list_has_pages_and_knows_directories(db: Path, tmp_path: Path) -> None:
+    ids = [(await talk(db, "x", cwd=str(tmp_path))).id for _ in range(5)]
+    other = await talk(db, "x", cwd="/")
+    store = PersistenceHook(db)
+    first, cursor = await store.sessions(limit=4)
+    rest, end = await store.sessions(limit=4, cursor=cursor)
+    assert [info.id for info in first + rest] == [other.id, *reversed(ids)]
+    assert end is None
+    here, _ = await store.sessions(cwd="/")
+    assert [(info.id, info.title, info.messages) for info in here] == [(other.id, "hello", 2)]
+
+
+async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path) -> None:
+    one, two = await talk(db, "x"), await talk(db, "x")
+    async with Agent(ScriptedModel("y"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        await agent.prompt(await agent.load_session(one.id), "again")
+    infos, _ = await PersistenceHook(db).sessions()
+    assert [info.id for info in infos] == [one.id, two.id]
+
+
+async def test_a_copy_goes_its_own_way(db: Path) -> None:
+    old = await talk(db, "first")
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("second"), hooks=[store], tools=[]) as agent:
+        copy = await agent.load_session(await store.fork(old.id), source="fork")
+        await agent.prompt(copy, "more")
+        assert copy.messages[:2] == old.messages
+    assert (await store.segments(old.id))[-1] == old.messages
+    assert len((await store.segments(copy.id))[-1]) == 4
+    with pytest.raises(SessionError, match="there is no session"):
+        await store.fork("nothing")
+
+
+async def test_a_session_in_use_can_be_copied(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("x"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("hello")).session
+        copy = await PersistenceHook(db).fork(session.id)
+        assert (await agent.load_session(copy)).messages == session.messages
+
+
+async def test_a_session_can_be_renamed_while_it_is_open(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("hello")).session
+        await store.rename(session.id, "Greetings")
+        await agent.prompt(session, "again")
+        assert session.title == "Greetings"
+    assert (await store.sessions())[0][0].title == "Greetings"
+    with pytest.raises(SessionError, match="there is no session"):
+        await store.rename("nothing", "x")
+
+
+async def test_a_deleted_session_is_gone_for_good(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("hello")).session
+        with pytest.raises(SessionError, match="in use"):
+            await PersistenceHook(db).delete(session.id)
+        assert await store.delete(session.id)
+        assert not await store.delete(session.id)
+        await agent.prompt(session, "still there?")
+    assert await store.sessions() == ([], None)
+    with pytest.raises(SessionError, match="there is no session"):
+        await store.load(session.id)
+
+
+async def test_an_export_is_json_lines(db: Path) -> None:
+    session = await talk(db, call("shout", word="hi"), "done")
+    head, *rows = map(json.loads, (await PersistenceHook(db).export(session.id)).splitlines())
+    assert (head["kind"], head["id"], head["title"]) == ("session", session.id, "hello")
+    kinds = ["message", "message", "started", "result", "answer", "message"]
+    assert [row["kind"] for row in rows] == kinds
+    assert [row["seq"] for row in rows] == list(range(len(rows)))
+
+
+async def test_a_replay_tells_what_the_client_saw(db: Path) -> None:
+    client = Witness()
+
+    @tool
+    async def plan(ctx: object) -> str:
+        """Make a plan."""
+        await ctx.emit(PlanChanged((PlanEntry("dig"),)))  # type: ignore[attr-defined]
+        return "planned"
+
+    script = (text("", reasoning="hm"), call("plan"), text("done", reasoning="so"))
+    async with Agent(
+        ScriptedModel(*script[1:]), hooks=[PersistenceHook(db)], tools=[plan]
+    ) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "go")
+    kinds = (TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolEnded, PlanChanged)
+    events = await PersistenceHook(db).replay(session.id)
+    assert events[0] == UserMessage("go", f"{session.id}.0.0")
+    assert events[1:] == [event for event in client.seen if isinstance(event, kinds)]
+
+
+async def test_state_options_and_model_are_stored(db: Path) -> None:
+    class Counter:
+        async def after_turn(self, state: dict[str, int]) -> None:
+            state["turns"] = state.get("turns", 0) + 1
+
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("x", "y"), hooks=[store, Counter()], tools=[]) as agent:
+        session = (await agent.run("hello")).session
+        await agent.configure(session, model="large", mode="plan", depth=3)
+    again = await store.load(session.id)
+    assert again.state == {"counter": {"turns": 1}}
+    assert (again.model, again.mode, again.options) == ("large", "plan", {"depth": 3})
+
+
+async def test_a_new_segment_leaves_the_old_one_readable(db: Path) -> None:
+    class Compact:
+        async def after_turn(self, ctx: object, session: Session) -> None:
+            if len(session.messages) == 4:
+                await ctx.compact(session.messages[2:], "they greeted")  # type: ignore[attr-defined]
+
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b", "c"), hooks=[store, Compact()], tools=[]) as agent:
+        session = await agent.new_session()
+        for prompt in ("one", "two", "three"):
+            await agent.prompt(session, prompt)
+    again = await store.load(session.id)
+    assert again.segment == 1
+    assert again.messages == session.messages
+    old, new = await store.segments(session.id)
+    assert [message.get("content") for message in old] == ["one", "a", "two", "b"]
+    assert new == session.messages
+    told = [e for e in await store.replay(session.id) if isinstance(e, UserMessage | TextDelta)]
+    assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
+        "one", "a", "two", "b", "three", "c",
+    ]  # fmt: skip
+
+
+async def test_two_sessions_cannot_have_one_id(db: Path) -> None:
+    await talk(db, "x")
+    client = Witness()
+    async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        first = await agent.new_session(id="same")
+        await agent.prompt(first, "hello")
+        await agent.close_session(first)
+        second = await agent.new_session(id="same", client=client)
+        await agent.prompt(second, "hello")
+    assert "already: load it" in str(client.seen[0])
+    assert (await PersistenceHook(db).segments("same"))[-1] == first.messages
+
+
+async def test_words_that_no_database_can_hold_are_stored_all_the_same(db: Path) -> None:
+    session = await talk(db, "\ud83d \x00 ü", prompt="lone \udc80 surrogate")
+    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+
+
+async def test_an_agent_without_the_extension_says_what_is_missing() -> None:
+    with pytest.raises(SessionError, match="use the persistence extension"):
+        await Agent(ScriptedModel(), tools=[]).load_session("x")
+    agent = Agent(ScriptedModel(), hooks=[PersistenceHook()], tools=[])
+    agent.remove("persistence")
+    assert agent.store is None

@@ -200,6 +200,11 @@ async def test_null_counts_as_absent_where_an_argument_is_optional(bench: Bench)
     assert weather.check({"city": None}) == 'city: null is not of type "string"'
 
 
+async def test_a_whole_number_with_a_point_is_an_integer(bench: Bench) -> None:
+    assert weather.check({"city": "x", "days": 2.0}) is None
+    assert ToolResult.of(await weather.run({"city": "x", "days": 2.0}, bench)).text == "x 2 c"
+
+
 def test_calling_a_tool_calls_the_function() -> None:
     assert weather("Paris", days=2) == "Paris 2 c"
     assert weather.__doc__ is not None

@@ -193,7 +193,8 @@ def _parameter(
     required = parameter.default is parameter.empty
     if not required and isinstance(parameter.default, str | int | float):
         schema["default"] = parameter.default
-    return _Parameter(parameter.name, found.name or parameter.name, schema, found.read, required)
+    read = found.read or (int if schema.get("type") == "integer" else None)  # 2.0 is one in JSON
+    return _Parameter(parameter.name, found.name or parameter.name, schema, read, required)
 
 
 def _hints(function: Callable[..., Any], scope: dict[str, Any]) -> dict[str, Any]:

@@ -41,11 +41,11 @@ class Shells:
         )
         process = Process(command, spool, limit, pending=limit if is_background else 65536)
         try:
+            self._warden = self._warden or Warden()
             await process.start(["bash", "-c", command], cwd, _environment())
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
-        self._warden = self._warden or Warden()
         self._warden.add(process.pid)
         return process
 

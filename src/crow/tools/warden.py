@@ -61,7 +61,8 @@ class Warden:
         """End the warden; waits for it, a millisecond where its list is empty."""
         if self._close.alive:
             self._close()
-            os.waitpid(self._pid, 0)
+            with contextlib.suppress(ChildProcessError):  # somebody else reaped it
+                os.waitpid(self._pid, 0)
 
     def _tell(self, change: str, group: int) -> None:
         if self._close.alive:

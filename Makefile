@@ -48,4 +48,4 @@ build: install  ## Build the wheel and the source archive into dist/
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
 
 clean:  ## Remove what was installed, built or cached here
-	@rm -rf .venv .uv dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .uv dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -64,9 +64,8 @@ def _error_fault(error: Any) -> str | None:
 
 def _mismatch(name: str | None, value: Any) -> str | None:
     """The model's complaint, or what it did not take over from the message."""
-    from pydantic import ValidationError
-
     from acp import schema
+    from pydantic import ValidationError
 
     if name is None:
         return None

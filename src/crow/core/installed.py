@@ -54,27 +54,26 @@ def attempt(
 
 
 def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
-    """An extension from its class and its options, which must fit the constructor."""
-    try:
-        parameters = inspect.signature(cls).parameters
-    except (TypeError, ValueError):
-        return cls()
-    named = [key for key, p in parameters.items() if key != "agent" and p.kind is not p.VAR_KEYWORD]
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    for option in options:
-        if option not in named and not open_ended:
-            near = get_close_matches(option, named, n=1)
-            hint = (
-                f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(named) or 'none'}"
-            )
-            raise ExtensionError(f"the extension {name} has no option {option!r}{hint}")
-    missing = [
-        key
-        for key, p in parameters.items()
-        if p.default is p.empty
-        and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        and key not in options
-    ]
-    if missing:
-        raise ExtensionError(f"the extension {name} needs the option {missing[0]!r}")
+    """An extension from its class and its options, which must fit the constructor.
+
+    Raises `ExtensionError` for an option that does not exist or is missing.
+    """
+    parameters = inspect.signature(cls).parameters.values()
+    open_ended = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    named = [p for p in parameters if p.name != "agent" and p.kind not in open_ended]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        refuse_unknown(name, options, [p.name for p in named])
+    for parameter in named:
+        if parameter.default is parameter.empty and parameter.name not in options:
+            raise ExtensionError(f"the extension {name} needs the option {parameter.name!r}")
     return cls(**options)
+
+
+def refuse_unknown(name: str, options: Mapping[str, Any], known: list[str]) -> None:
+    """Raise for the first option that is none, with the nearest one."""
+    for option in options:
+        if option not in known:
+            near = get_close_matches(option, known, n=1)
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            hint = f"did you mean {near[0]!r}?" if near else there
+            raise ExtensionError(f"the extension {name} has no option {option!r}; {hint}")

@@ -23,8 +23,18 @@ LEAVE_TIMEOUT = 5.0
 class Lifespan:
     """One extension's ``async def lifespan(self, agent): ... yield ...``."""
 
-    def __init__(self, name: str, make: Callable[..., Any], agent: object) -> None:
+    def __init__(
+        self,
+        name: str,
+        make: Callable[..., Any],
+        agent: object,
+        *,
+        enter_timeout: float = ENTER_TIMEOUT,
+        leave_timeout: float = LEAVE_TIMEOUT,
+    ) -> None:
         self.name = name
+        self.enter_timeout = enter_timeout
+        self.leave_timeout = leave_timeout
         self._make = make
         self._agent = agent
         self._leave = asyncio.Event()
@@ -40,12 +50,12 @@ class Lifespan:
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(ready), name=f"lifespan of {self.name}")
         try:
-            async with asyncio.timeout(ENTER_TIMEOUT):
+            async with asyncio.timeout(self.enter_timeout):
                 await ready
         except TimeoutError:
             self._task.cancel()
             raise ExtensionError(
-                f"the extension {self.name} did not start within {ENTER_TIMEOUT:g} s"
+                f"the extension {self.name} did not start within {self.enter_timeout:g} s"
             ) from None
 
     async def leave(self) -> None:
@@ -53,9 +63,11 @@ class Lifespan:
         if self._task is None:
             return
         self._leave.set()
-        _, late = await asyncio.wait({self._task}, timeout=LEAVE_TIMEOUT)
+        _, late = await asyncio.wait({self._task}, timeout=self.leave_timeout)
         if late:
-            logger.warning("the extension %s did not stop within %g s", self.name, LEAVE_TIMEOUT)
+            logger.warning(
+                "the extension %s did not stop within %g s", self.name, self.leave_timeout
+            )
             self._task.cancel()
 
     async def _live(self, ready: asyncio.Future[None]) -> None:

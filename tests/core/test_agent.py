@@ -1,0 +1,497 @@
+"""The agent: using and removing extensions, lifespans, sessions, commands, children."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import types
+from typing import Any
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command, Mode, PromptSection
+from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
+from crow.core.events import ConfigChanged, Notice, TextDelta
+from crow.core.session import Session
+from crow.core.verdicts import Answer, Ask, Deny
+from crow.testing import ScriptedModel, call
+
+
+def bare(*steps: Any, **options: Any) -> Agent:
+    return Agent(ScriptedModel(*steps, leftover="allow"), **{"tools": (), **options})
+
+
+def registries(agent: Agent) -> Any:
+    return (
+        [(h.event, h.owner.name) for h in agent.hooks],
+        agent.hooks.waiting,
+        [dict(catalog) for catalog in agent.catalogs],
+        dict(agent.extensions),
+        agent.store,
+    )
+
+
+class Everything:
+    """Adds one of each."""
+
+    name = "everything"
+
+    def __init__(self, tool: Any, level: int = 1) -> None:
+        self.tool = tool
+        self.level = level
+
+    def init_agent(self, agent: Agent) -> None:
+        async def say(ctx: Any) -> Answer:
+            return Answer(f"said {ctx.args}")
+
+        agent.extensions["all_of_it"] = self
+        agent.hooks.register("Stop", self.stop)
+        agent.hooks.register("TaskCreated", self.stop)
+        agent.add_tool(self.tool)
+        agent.add_command(Command("say", "Say it.", say, "WHAT"))
+        agent.add_mode(Mode("plan", "Plan"))
+        agent.add_section(PromptSection("more", "Be brief."))
+        agent.store = self  # type: ignore[assignment]
+
+    def stop(self, ctx: Any) -> None: ...
+
+    def before_run(self, ctx: Any) -> None: ...
+
+
+def test_use_then_remove_leaves_every_registry_as_before(echo):
+    agent = bare(hooks=[type("Other", (), {"after_run": lambda self, ctx: None})()])
+    before = registries(agent)
+    extension = agent.use(Everything(echo))
+    assert registries(agent) != before
+    assert agent.extensions["all_of_it"] is extension
+    assert [h.owner.name for h in agent.hooks if h.event == "on_stop"] == ["all_of_it"]
+    agent.remove("all_of_it")
+    assert registries(agent) == before
+
+
+def test_removing_what_is_not_there_suggests_the_nearest(echo):
+    agent = bare(hooks=[Everything(echo)])
+    with pytest.raises(
+        ExtensionError, match="there is no extension 'all_of_them'; did you mean 'all_of_it'"
+    ):
+        agent.remove("all_of_them")
+    with pytest.raises(ExtensionError, match=r"there is no extension 'x'$"):
+        agent.remove("x")
+
+
+def test_an_extension_that_hangs_itself_on_can_be_removed():
+    class WeatherSkill:
+        def __init__(self, agent: Agent) -> None:
+            agent.hooks.register("pre_request", self.pre_request)
+            agent.extensions["weather_skill"] = self
+
+        def pre_request(self, ctx: Any) -> None: ...
+
+    agent = bare()
+    before = registries(agent)
+    WeatherSkill(agent)
+    assert [h.owner.name for h in agent.hooks] == ["weather_skill"]
+    agent.remove("weather_skill")
+    assert registries(agent) == before
+
+
+def test_what_fails_half_way_leaves_nothing_behind(echo):
+    class Half(Everything):
+        def init_agent(self, agent: Agent) -> None:
+            super().init_agent(agent)
+            raise ValueError("half-way")
+
+    class Wrong:
+        def init_agent(self, agent: Agent) -> None:
+            agent.add_mode(Mode("plan", "Plan"))
+
+        def after_turn(self, ctx: Any, nonsense: Any) -> None: ...
+
+    agent = bare()
+    before = registries(agent)
+    with pytest.raises(ExtensionError, match="the extension everything failed: ValueError"):
+        agent.use(Half(echo))
+    with pytest.raises(HookError, match="nonsense"):
+        agent.use(Wrong())
+    assert registries(agent) == before
+
+
+def test_a_class_is_made_with_its_options_which_are_checked(echo):
+    agent = bare()
+    made = agent.use(Everything, tool=echo, level=3)
+    assert (made.level, agent.extensions["all_of_it"]) == (3, made)
+    for options, wrong in (
+        ({"tool": echo, "levle": 3}, "has no option 'levle'; did you mean 'level'?"),
+        ({"tool": echo, "x": 3}, "has no option 'x'; it has tool, level"),
+        ({"level": 3}, "needs the option 'tool'"),
+    ):
+        with pytest.raises(ExtensionError) as error:
+            agent.use(Everything, **options)
+        assert wrong in str(error.value)
+
+
+def test_a_class_may_take_any_options():
+    class Loose(dict):  # type: ignore[type-arg]
+        def __init__(self, **options: int) -> None:
+            super().__init__(options)
+
+    agent = bare()
+    assert agent.use(Loose, anything=1) == {"anything": 1}
+
+
+def test_two_extensions_of_one_name_are_kept_apart():
+    class Same:
+        def before_run(self, ctx: Any) -> None: ...
+
+    agent = bare(hooks=[Same(), Same(), Same])
+    assert list(agent.extensions) == ["same", "same_2", "same_3"]
+    agent.remove("same_2")
+    assert [h.owner.name for h in agent.hooks] == ["same", "same_3"]
+
+
+def test_modules_and_functions_are_extensions():
+    module = types.ModuleType("package.weather")
+    module.after_turn = lambda session: None  # type: ignore[attr-defined]
+    module.init_agent = lambda agent: agent.add_mode(Mode("rain", "Rain"))  # type: ignore[attr-defined]
+
+    def init_agent(agent: Agent) -> None:
+        agent.add_mode(Mode("sun", "Sun"))
+
+    def before_run(prompt: str) -> None: ...
+
+    agent = bare(hooks=[module, init_agent, before_run])
+    assert list(agent.modes) == ["rain", "sun"]
+    assert [h.owner.name for h in agent.hooks] == ["before_run", "weather"]
+
+
+def test_a_name_can_be_taken_once_unless_it_is_replaced(echo, make_echo):
+    other = make_echo()
+    agent = bare(tools=[echo])
+    with pytest.raises(ExtensionError, match="there is a tool 'echo' already"):
+        agent.add_tool(other)
+    dispose = agent.add_tool(other, replace=True)
+    assert agent.tools["echo"] is other
+    dispose()
+    assert agent.tools["echo"] is echo
+    assert (agent.tools.owner("echo"), len(agent.tools)) == (None, 1)
+    with pytest.raises(ExtensionError, match="is no tool: decorate the function with @tool"):
+        agent.add_tool(lambda: None)  # type: ignore[arg-type]
+
+
+# lifespans
+
+
+class Lived:
+    def __init__(self, name: str, log: list[str], *, enter: Any = None, leave: Any = None) -> None:
+        self.name, self.log, self.enter, self.leave = name, log, enter, leave
+
+    async def lifespan(self, agent: Agent):
+        if self.enter:
+            raise self.enter
+        self.log.append(f"enter {self.name}")
+        yield
+        self.log.append(f"leave {self.name}")
+        if self.leave:
+            raise self.leave
+
+
+async def test_lifespans_are_entered_in_order_and_left_in_reverse():
+    log: list[str] = []
+    agent = bare("hi", hooks=[Lived("a", log), Lived("b", log, leave=ValueError("late"))])
+    assert log == []
+    await agent.run("go")
+    agent.use(Lived("c", log))
+    await agent.start()
+    await agent.stop("a")
+    await agent.stop("a")
+    await agent.close()
+    assert log == ["enter a", "enter b", "enter c", "leave a", "leave c", "leave b"]
+
+
+async def test_a_lifespan_that_cannot_start_fails_the_prompt_and_says_who():
+    agent = bare("hi", hooks=[Lived("a", [], enter=OSError("no database"))])
+    with pytest.raises(ExtensionError, match="the extension a failed to start: OSError"):
+        async with agent:
+            pass
+
+
+async def test_a_lifespan_may_be_an_async_context_manager_and_is_bounded_in_time():
+    from contextlib import asynccontextmanager
+
+    from crow.core import lifespan
+
+    class Slow:
+        name = "slow"
+
+        @asynccontextmanager
+        async def lifespan(self, agent: Agent):
+            await asyncio.Event().wait()
+            yield
+
+    class Stays:
+        name = "stays"
+
+        async def lifespan(self, agent: Agent):
+            yield
+            await asyncio.Event().wait()
+
+    made = lifespan.Lifespan("slow", Slow().lifespan, None, enter_timeout=0.02)
+    with pytest.raises(ExtensionError, match="the extension slow did not start within 0.02 s"):
+        await made.enter()
+    made = lifespan.Lifespan("stays", Stays().lifespan, None, leave_timeout=0.02)
+    await made.leave()
+    await made.enter()
+    await made.leave()
+
+
+# sessions
+
+
+async def test_a_session_opens_in_a_directory_made_absolute(tmp_path, home):
+    sources: list[str] = []
+    agent = bare()
+    agent.hooks.register("on_session_start", lambda source: sources.append(source))
+    session = await agent.new_session(os.path.relpath(tmp_path), directories=("/opt",))
+    assert (session.cwd, session.roots) == (str(tmp_path), (str(tmp_path), "/opt"))
+    assert (await agent.new_session("~")).cwd == str(home)
+    assert agent._sessions[session.id] is session
+    assert agent.sessions[session.id] is session
+    assert sources == ["new", "new"]
+    await agent.close_session(session)
+    await agent.close_session(session)
+    with pytest.raises(SessionError, match="is closed"):
+        await agent.prompt(session, "go")
+
+
+async def test_text_of_a_session_start_hook_stands_behind_the_first_prompt():
+    model = ScriptedModel("hi")
+    agent = Agent(model, tools=())
+    agent.hooks.register("SessionStart", lambda ctx: "it is Monday")
+    await agent.run("go")
+    assert [m["role"] for m in model.asked[0]["messages"]] == ["user", "user"]
+    assert "it is Monday" in model.asked[0]["messages"][1]["content"]
+
+
+class Shelf:
+    """A store in memory."""
+
+    def __init__(self) -> None:
+        self.saved: list[str] = []
+
+    def init_agent(self, agent: Agent) -> None:
+        agent.store = self  # type: ignore[assignment]
+
+    def save(self, session: Session) -> None:
+        self.saved.append(session.id)
+
+    async def load(self, session_id: str) -> Session:
+        if session_id == "none":
+            raise SessionError("there is no session 'none'")
+        return Session(session_id, messages=[{"role": "user", "content": "before"}])
+
+
+async def test_a_stored_session_is_loaded_through_the_store():
+    agent = bare("hi")
+    with pytest.raises(SessionError, match="use the persistence extension"):
+        await agent.load_session("a")
+    shelf = agent.use(Shelf())
+    sources: list[str] = []
+    agent.hooks.register("on_session_start", lambda source: sources.append(source))
+    session = await agent.load_session("a", source="resume")
+    assert await agent.load_session("a") is session
+    assert (await agent.run("go", session=session)).text == "hi"
+    assert session.save()
+    assert not Session().save()
+    assert (shelf.saved, sources) == (["a"], ["resume"])
+    with pytest.raises(SessionError, match="no session 'none'"):
+        await agent.load_session("none")
+    agent.remove("shelf")
+    assert agent.store is None
+
+
+# models
+
+
+async def test_an_agent_without_a_model_says_so():
+    agent = Agent(tools=())
+    agent.defaults = type(agent.defaults).__mro__[-2]()
+    reply = await agent.prompt(await agent.new_session(), "go")
+    assert reply.detail == "the agent has no model: Agent(llm=...)"
+    agent.llm = ScriptedModel("hi")
+    assert (await agent.run("go")).text == "hi"
+
+
+# commands
+
+
+async def test_a_command_expands_answers_or_says_nothing(watcher):
+    async def expand(ctx: Any) -> str:
+        return f"please {ctx.args}"
+
+    async def answer(ctx: Any) -> Answer:
+        return Answer("there is no help")
+
+    async def silent(ctx: Any) -> None: ...
+
+    model = ScriptedModel("done")
+    agent = Agent(model, tools=())
+    for name, run in (("do", expand), ("help", answer), ("quiet", silent)):
+        agent.add_command(Command(name, "", run))
+    session = await agent.new_session(client=watcher)
+    assert (await agent.prompt(session, "/help me")).text == "there is no help"
+    assert TextDelta("there is no help", session.next_message_id) in watcher.events
+    assert (await agent.prompt(session, "/quiet")).text == ""
+    assert session.messages == []
+    await agent.prompt(session, "/do it now")
+    assert model.asked[0]["messages"] == [{"role": "user", "content": "please it now"}]
+    agent.hooks.register("before_command", lambda command, args: Deny(f"no /{command} {args}"))
+    assert (await agent.prompt(session, "/do it")).detail == "no /do it"
+
+
+async def test_what_is_no_command_is_a_prompt():
+    model = ScriptedModel("a", "b")
+    agent = Agent(model, tools=())
+    await agent.run("/unknown thing")
+    await agent.run("help")
+    assert model.asked[0]["messages"][0]["content"] == "/unknown thing"
+
+
+@pytest.mark.parametrize("said, refused", [(True, False), (False, True)])
+async def test_an_ask_at_another_gate_is_put_to_the_user(watcher, said, refused):
+    agent = bare("done")
+    agent.hooks.register("before_run", lambda ctx: Ask("really?"))
+    watcher.replies = [said]
+    reply = await agent.run("go", client=watcher)
+    assert [q.text for q in watcher.questions] == ["really?"]
+    assert (reply.stop_reason == "refusal") is refused
+
+
+# permission
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        ("allow_once", "echo a"),
+        ("reject_once", "the user rejected this call"),
+        (None, "this needs the user's permission, and nobody can be asked: sure?"),
+        ("other", "this needs the user's permission, and nobody can be asked: sure?"),
+    ],
+)
+async def test_the_user_decides_what_a_hook_asks(echo, watcher, answer, said):
+    heard: list[str] = []
+
+    async def answered(option: str) -> None:
+        heard.append(option)
+
+    watcher.answer = answer
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask("sure?", answered=answered))
+    reply = await agent.run("go", client=watcher)
+    assert reply.session.messages[2]["content"] == said
+    assert [request.reason for request in watcher.asked] == ["sure?"]
+    assert heard == ([answer] if answer in ("allow_once", "reject_once") else [])
+
+
+async def test_permission_hooks_answer_for_the_user_but_not_against_a_rule(echo, watcher):
+    from crow.core.verdicts import Allow
+
+    for rule, asked in ((None, 0), ("Bash(rm *)", 1)):
+        agent = bare(call("echo", text="a"), "done", tools=[echo])
+        agent.hooks.register("before_tool", lambda ctx, rule=rule: Ask("sure?", rule=rule))
+        agent.hooks.register("PermissionRequest", lambda call, options, reason: Allow())
+        watcher.asked.clear()
+        await agent.run("go", client=watcher)
+        assert len(watcher.asked) == asked
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask())
+    agent.hooks.register("PermissionRequest", lambda call: "never")
+    reply = await agent.run("go", client=watcher)
+    assert reply.session.messages[2]["content"] == "never"
+
+
+# children
+
+
+async def test_sub_agents_run_the_gates_of_their_parent(echo):
+    order: list[str] = []
+    parent = bare("x", tools=[echo])
+    parent.hooks.register("before_tool", lambda ctx: order.append("parent") or Deny("not here"))
+    parent.hooks.register("after_tool", lambda ctx: order.append("never"))
+    child = parent.child(ScriptedModel(call("echo", text="a"), "done"))
+    child.hooks.register("before_tool", lambda ctx: order.append("child") or None)
+    grandchild = child.child(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    session = await parent.new_session()
+    for agent in (child, grandchild):
+        order.clear()
+        reply = await agent.prompt(await agent.new_session(parent=session), "go")
+        assert reply.session.messages[2]["content"] == "not here"
+        assert order == ["parent", "child"]
+    assert not echo.ran
+
+
+async def test_sub_agents_fire_the_sub_names():
+    heard: list[str] = []
+    parent = bare("a")
+    session = await parent.new_session()
+    child = parent.child(ScriptedModel("done"))
+    for name in ("SessionStart", "SubagentStart", "Stop", "SubagentStop"):
+        child.hooks.register(name, lambda ctx, name=name: heard.append(name) or None)
+    await child.prompt(await child.new_session(parent=session), "go")
+    assert heard == ["SubagentStart", "SubagentStop"]
+
+
+# entry points
+
+
+async def test_configuration_is_told_to_the_client(watcher):
+    agent = bare()
+    session = await agent.new_session(client=watcher)
+    await agent.configure(session, mode="plan")
+    assert ConfigChanged({"mode": "plan"}) in watcher.events
+
+
+async def test_ui_questions_fall_back_to_their_default(watcher):
+    agent = bare("done")
+    got: list[Any] = []
+
+    async def ask(ctx: Any) -> None:
+        got.append(await ctx.ui.confirm("sure?", default=True))
+        got.append(await ctx.ui.select("which?", ["a", "b"], default="b"))
+        got.append(await ctx.ui.ask("name?", default="me"))
+        await ctx.ui.notify("done asking")
+
+    agent.hooks.register("before_run", ask)
+    await agent.run("go", client=watcher)
+    assert got == [True, "b", "me"]
+    assert Notice("done asking", "info", "ask") in watcher.events
+
+
+async def test_tools_of_a_session_are_its_own(echo, make_echo):
+    model = ScriptedModel(call("own", text="a"), "done", "other")
+    agent = Agent(model, tools=[echo])
+    session = await agent.new_session(tools={"own": make_echo("own")})
+    await agent.prompt(session, "go")
+    await agent.run("go")
+    assert [[t["function"]["name"] for t in asked["tools"]] for asked in model.asked] == [
+        ["echo", "own"],
+        ["echo", "own"],
+        ["echo"],
+    ]
+
+
+async def test_the_request_prefix_is_stable_from_turn_to_turn(echo):
+    model = ScriptedModel(*[call("echo", text=str(i)) for i in range(4)], "done")
+    agent = Agent(model, tools=[echo])
+    await agent.run("go")
+    for before, after in zip(model.asked, model.asked[1:], strict=False):
+        assert after["messages"][: len(before["messages"])] == before["messages"]
+        assert after["tools"] == before["tools"]
+
+
+async def test_model_errors_are_raised_by_run():
+    agent = bare(ModelError("the key is wrong", kind="authentication", status=401))
+    with pytest.raises(ModelError, match="the key is wrong") as error:
+        await agent.run("go")
+    assert (error.value.kind, error.value.status) == ("authentication", 401)

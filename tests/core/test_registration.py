@@ -1,0 +1,327 @@
+"""Hanging hooks: names, aliases, arguments by name, options, disposers, typed attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.agent_hook import AgentHook
+from crow.core.context import Context, RunContext, ToolContext
+from crow.core.errors import HookError
+from crow.core.hooks import FIRST, LAST, hook, name_of
+from crow.core.points import ELSEWHERE, POINTS, Point
+from crow.core.verdicts import Deny
+from crow.testing import ScriptedModel, call
+
+CLAUDE_NAMES = [
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SessionStart",
+    "SessionEnd",
+    "Stop",
+    "StopFailure",
+    "Setup",
+    "UserPromptSubmit",
+    "Notification",
+    "PermissionRequest",
+    "PermissionDenied",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+    "PostCompact",
+    "TeammateIdle",
+    "TaskCreated",
+    "TaskCompleted",
+    "Elicitation",
+    "ElicitationResult",
+    "ConfigChange",
+    "WorktreeCreate",
+    "WorktreeRemove",
+    "InstructionsLoaded",
+    "CwdChanged",
+    "FileChanged",
+    "PostToolBatch",
+    "UserPromptExpansion",
+    "PreModelSwitch",
+    "PostModelSwitch",
+    "DirectoryAdded",
+    "MessageDisplay",
+]
+
+
+def agent_with(*steps: Any, **options: Any) -> Agent:
+    return Agent(ScriptedModel(*steps, leftover="allow"), **{"tools": (), **options})
+
+
+@pytest.mark.parametrize("name", CLAUDE_NAMES)
+def test_every_name_of_claude_codes_can_be_registered(name):
+    agent = agent_with()
+    dispose = agent.hooks.register(name, lambda ctx: None)
+    registered = [h.event for h in agent.hooks] + [event for event, _, _ in agent.hooks.waiting]
+    assert len(registered) == 1
+    dispose()
+    assert not [*agent.hooks, *agent.hooks.waiting]
+
+
+def test_there_are_33_names_of_claude_codes():
+    aliases = {alias.name for point in POINTS for alias in point.aliases}
+    assert len(CLAUDE_NAMES) == 33
+    assert set(CLAUDE_NAMES) <= aliases | set(ELSEWHERE)
+
+
+async def test_a_hook_for_an_extensions_event_waits_until_that_extension_defines_it():
+    agent = agent_with()
+    heard: list[str] = []
+    agent.hooks.register("TaskCreated", lambda task: heard.append(task))
+    assert agent.hooks.waiting == (("TaskCreated", "function", "plan"),) or (
+        agent.hooks.waiting[0][2] == "plan"
+    )
+
+    class TaskContext(Context):
+        task = "write tests"
+
+    dispose = agent.hooks.define(Point("TaskCreated", "watch", ("task",)))
+    assert not agent.hooks.waiting
+    session = await agent.new_session()
+    await agent.hooks["TaskCreated"].fire(TaskContext(agent, session))
+    assert heard == ["write tests"]
+    dispose()
+    with pytest.raises(HookError, match="there is no event 'TaskCreate'"):
+        agent.hooks.register("TaskCreate", lambda: None)
+
+
+@pytest.mark.parametrize(
+    "wrong, hint",
+    [
+        ("no_such_event", "there is no event 'no_such_event'"),
+        ("before_tols", "did you mean 'before_tool'?"),
+        ("PretoolUse", "did you mean 'PreToolUse'?"),
+        ("pretooluse", "there is no event"),
+    ],
+)
+def test_an_unknown_event_fails_at_once_and_suggests_the_nearest(wrong, hint):
+    with pytest.raises(HookError, match=hint.replace("?", r"\?")):
+        agent_with().hooks.register(wrong, lambda: None)
+
+
+async def test_arguments_come_by_name_and_an_unknown_first_one_gets_the_context(echo):
+    seen: dict[str, Any] = {}
+
+    class Everything:
+        async def after_turn(self, session, usage):
+            seen["after_turn"] = (session.id, usage)
+
+        async def mid_react(self, whatever):
+            seen["mid_react"] = type(whatever).__name__
+
+        def before_tool(self, block, ctx, state, agent):
+            state["calls"] = state.get("calls", 0) + 1
+            seen["before_tool"] = (block.input, ctx.name, agent)
+
+        def after_tool(self, block, output, duration, text="default"):
+            seen["after_tool"] = (block.id, output, duration >= 0, text)
+
+        def on_session_end(self):
+            seen["on_session_end"] = True
+
+        def before_run(self, session_id, cwd, query, ui, trace):
+            seen["before_run"] = (session_id, query)
+
+    agent = agent_with(call("echo", text="a"), "done", tools=[echo], hooks=[Everything()])
+    async with agent:
+        reply = await agent.run("go")
+
+    session = reply.session
+    assert seen == {
+        "before_run": (session.id, "go"),
+        "mid_react": "TurnContext",
+        "before_tool": ({"text": "a"}, "echo", agent),
+        "after_tool": ("call_1", "echo a", True, "default"),
+        "after_turn": (session.id, None),
+        "on_session_end": True,
+    }
+    assert session.state == {"everything": {"calls": 1}}
+
+
+def test_an_argument_that_nothing_fills_is_an_error_that_says_what_there_is():
+    with pytest.raises(HookError) as error:
+        agent_with().hooks.register("after_turn", lambda session, tokens: None)
+    assert "after_turn has no 'tokens'; it has" in str(error.value)
+    assert "usage" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "event, options, wrong",
+    [
+        ("before_tool", {"background": True}, "cannot run in the background"),
+        ("after_turn", {"judge": True}, "no gate"),
+        ("after_turn", {"tools": {"Bash"}}, "no tool call"),
+        ("before_tool", {"tools": "Bash"}, "several names"),
+    ],
+)
+def test_an_option_that_makes_no_sense_at_a_point_is_an_error(event, options, wrong):
+    with pytest.raises(HookError, match=wrong):
+        agent_with().hooks.register(event, lambda ctx: None, **options)
+
+
+def test_what_cannot_be_called_by_name_is_an_error():
+    def keyword_only(ctx: Any, *, call: Any) -> None: ...
+
+    with pytest.raises(HookError, match="must not be keyword-only"):
+        agent_with().hooks.register("before_tool", keyword_only)
+    with pytest.raises(HookError, match="cannot be a hook"):
+        agent_with().hooks.register("before_tool", 42)  # type: ignore[arg-type]
+
+
+async def test_a_typed_attribute_registers_with_and_without_options(echo):
+    agent = agent_with(call("echo", text="a"), "done", tools=[echo])
+    heard: list[str] = []
+
+    @agent.hooks.before_tool
+    async def guard(ctx: ToolContext) -> None:
+        heard.append("guard")
+
+    @agent.hooks.before_tool(tools={"Echo"}, order=FIRST)
+    def first(ctx: ToolContext) -> None:
+        heard.append("first")
+
+    @agent.hooks.before_tool(tools={"bash"}, order=LAST)
+    def never(ctx: ToolContext) -> None:
+        heard.append("never")
+
+    await agent.run("go")
+    assert heard == ["first", "guard"]
+    assert guard.__name__ == "guard"
+    assert bool(agent.hooks.before_tool)
+    assert not agent.hooks.after_tool
+
+
+async def test_order_sorts_and_ties_run_as_registered_and_after_points_in_reverse():
+    heard: list[str] = []
+    agent = agent_with("done")
+    for name, order in (("a", 0), ("b", LAST), ("c", FIRST), ("d", 0)):
+        agent.hooks.register("before_run", lambda ctx, n=name: heard.append(n) or None, order=order)
+        agent.hooks.register("after_loop", lambda ctx, n=name: heard.append(n), order=order)
+    await agent.run("go")
+    assert heard == ["c", "a", "d", "b", "b", "d", "a", "c"]
+
+
+def test_a_method_registered_by_hand_and_found_by_name_runs_once():
+    class Both:
+        def init_agent(self, agent: Agent) -> None:
+            agent.hooks.register("pre_request", self.pre_request, order=5)
+
+        def pre_request(self, ctx: RunContext) -> None: ...
+
+    agent = agent_with(hooks=[Both()])
+    assert [(h.event, h.order) for h in agent.hooks] == [("before_run", 5)]
+
+
+def test_agent_hooks_untouched_methods_are_not_registered():
+    class Mine(AgentHook):
+        async def after_turn(self, session: Any, usage: Any) -> None: ...
+
+    agent = agent_with(hooks=[Mine()])
+    assert [h.event for h in agent.hooks] == ["after_turn"]
+    for point in POINTS:
+        assert getattr(AgentHook(), point.name)() is None, "AgentHook has every event"
+
+
+def test_marked_functions_and_methods_are_hooks():
+    @hook("PreToolUse", tools={"Bash"})
+    @hook("Stop")
+    def watch(ctx: Any) -> None: ...
+
+    class Odd:
+        @hook("after_turn", background=True)
+        def anything(self, ctx: Any) -> None: ...
+
+        @property
+        def before_run(self) -> None:
+            raise AssertionError("properties are left alone")
+
+    agent = agent_with(hooks=[watch, Odd()])
+    assert [h.event for h in agent.hooks] == ["before_tool", "after_turn", "on_stop"]
+
+
+def test_a_function_named_like_no_event_says_what_to_do():
+    def guard(ctx: Any) -> None: ...
+
+    with pytest.raises(HookError, match="name the function like an event, or mark it @hook"):
+        agent_with(hooks=[guard])
+
+
+def test_a_mark_on_something_else_is_an_error():
+    class Wrong:
+        class Thing:
+            __crow_hooks__ = (type("Mark", (), {"event": "Stop", "options": {}}),)
+
+        thing = Thing()
+
+    with pytest.raises(HookError, match="cannot be called"):
+        agent_with(hooks=[Wrong()])
+
+
+async def test_aliases_fire_only_when_their_filter_says_so(echo, make_echo):
+    heard: list[str] = []
+    bad = make_echo("bad", fail=ValueError("no"))
+    agent = agent_with(
+        [call("echo", text="a"), call("bad", text="b"), call("echo", text="c")],
+        "done",
+        tools=[echo, bad],
+    )
+    agent.hooks.register("before_tool", lambda args: Deny("no") if args["text"] == "c" else None)
+    for name in (
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PermissionDenied",
+        "Stop",
+        "SubagentStop",
+        "SessionStart",
+        "SubagentStart",
+    ):
+        agent.hooks.register(name, lambda ctx, name=name: heard.append(name) or None)
+    await agent.run("go")
+
+    assert sorted(heard) == [
+        "PermissionDenied",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "SessionStart",
+        "Stop",
+    ]
+
+
+async def test_model_switch_aliases_concern_the_model_alone():
+    heard: list[str] = []
+    agent = agent_with("a")
+    for name in ("ConfigChange", "PreModelSwitch", "PostModelSwitch"):
+        agent.hooks.register(name, lambda ctx, name=name: heard.append(name) or None)
+    session = await agent.new_session()
+    await agent.configure(session, mode="plan")
+    assert heard == ["ConfigChange"]
+    await agent.configure(session, model="other", temperature=1)
+    assert heard[1:] == ["ConfigChange", "PreModelSwitch", "PostModelSwitch"]
+    assert (session.model, session.mode, session.options) == ("other", "plan", {"temperature": 1})
+    agent.hooks.register("PreModelSwitch", lambda changes: "not that one")
+    assert await agent.configure(session, model="worse") == "not that one"
+    assert session.model == "other"
+
+
+@pytest.mark.parametrize(
+    "thing, name",
+    [
+        (type("PersistenceHook", (), {})(), "persistence"),
+        (type("WeatherSkill", (), {})(), "weather_skill"),
+        (type("HTTPExtension", (), {})(), "http"),
+        (type("Hook", (), {})(), "hook"),
+        (type("X", (), {"name": "given"})(), "given"),
+        (pytest, "pytest"),
+        (name_of, "name_of"),
+    ],
+)
+def test_a_thing_is_known_by_its_name_or_its_types(thing, name):
+    assert name_of(thing) == name

@@ -26,13 +26,14 @@ from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 TAG = "[HOOK]"
 WIDTH = 120
 EVENT_WIDTH = 18
+NOTEWORTHY = 0.1
 STREAMED = (TextDelta, ThoughtDelta, CallDelta, ToolProgress)
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 SECRET = re.compile(
     r"""(?P<name>\b(?:bearer|basic)\s+
-         |[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)["']?\s*[=:]\s*["']?
+         |(?<![\w/-])[\w-]*(?:api[_-]?key|token|secret|passw(?:or)?d|authorization)["']?\s*[=:]\s*["']?
           (?:bearer\s+|basic\s+)?
-         |://[^/\s:@]*:)
+         |://[^/\s:@]*:(?=[^/\s@]+@))
         [^\s"',;&@]{4,}
       | \b(?:sk|pk|rk)[-_][\w-]{16,} | \bgh[pousr]_\w{16,} | \bgithub_pat_\w{16,}
       | \bAKIA[0-9A-Z]{12,} | \bxox[abeprs]-[\w-]{10,} | \bAIza[\w-]{30,}
@@ -184,7 +185,7 @@ def _tool(ctx: Any) -> str:
 
 
 def _result(ctx: Any) -> str:
-    took = f" after {ctx.duration:.2f} s" if ctx.duration else ""
+    took = f" after {ctx.duration:.1f} s" if ctx.duration >= NOTEWORTHY else ""
     return f"{_tool(ctx)}: {ctx.outcome}{took}"
 
 
@@ -225,7 +226,7 @@ SUBJECTS: Mapping[str, Callable[[Any], str]] = {
     "after_tool": _result,
     "on_message": _message,
     "after_turn": lambda ctx: _count(ctx.results, "tool result"),
-    "on_stop": lambda ctx: f"kept going {ctx.count} times so far" if ctx.count else "",
+    "on_stop": lambda ctx: f"kept going so far: {ctx.count}" if ctx.count else "",
     "around_run": lambda ctx: _quoted(text_of(ctx.prompt)),
     "after_loop": lambda ctx: ctx.stop_reason,
     "after_run": lambda ctx: ctx.stop_reason,

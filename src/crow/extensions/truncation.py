@@ -87,10 +87,10 @@ def shortened(content: Content, limit: int, note: str) -> Content:
 
 def _share(lengths: list[int], limit: int) -> int:
     """How long each of several texts may be, so that all of them together fit."""
-    rest = sorted(lengths)
-    while rest and rest[0] <= limit // len(rest):
-        limit -= rest.pop(0)
-    return limit // len(rest) if rest else limit
+    rest, room = sorted(lengths), limit
+    while rest and rest[0] <= room // len(rest):
+        room -= rest.pop(0)
+    return room // len(rest) if rest else limit
 
 
 def clipped(text: str, limit: int, note: str) -> str:

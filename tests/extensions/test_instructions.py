@@ -1,0 +1,202 @@
+"""Instruction files: which are read, in which order, and what they cannot do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.core.events import Notice
+from crow.core.ports import Nobody
+from crow.extensions import InstructionsHook, SystemPromptHook
+from crow.testing import ScriptedModel
+from crow.testing.plugin import AgentOf
+
+
+class Notices(Nobody):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def update(self, session_id: str, event: object) -> None:
+        if isinstance(event, Notice):
+            self.texts.append(event.text)
+
+
+class Instructed:
+    """Runs one prompt in a directory and keeps what the model was told."""
+
+    def __init__(self, agent_of: AgentOf) -> None:
+        self.agent_of = agent_of
+        self.notices = Notices()
+        self.loaded: list[tuple[str, str, str, str | None]] = []
+
+    async def __call__(self, cwd: Path, **options: Any) -> str:
+        system = SystemPromptHook("Crow.", environment=False)
+        agent = self.agent_of("Hello.", hooks=[InstructionsHook(**options), system])
+        agent.hooks.register("InstructionsLoaded", self.watch)
+        await agent.run("Hi", cwd=cwd, client=self.notices)
+        assert isinstance(agent.llm, ScriptedModel)
+        return str(agent.llm.asked[0]["messages"][0].get("content"))
+
+    def watch(
+        self, file_path: str, memory_type: str, load_reason: str, parent_file_path: str | None
+    ) -> None:
+        self.loaded.append((file_path, memory_type, load_reason, parent_file_path))
+
+
+@pytest.fixture
+def instructed(agent_of: AgentOf) -> Instructed:
+    return Instructed(agent_of)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A git repository with a folder ``app`` in a folder ``packages``."""
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    (tmp_path / "project" / "packages" / "app").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+async def test_without_files_nothing_is_added(instructed: Instructed, project: Path):
+    assert await instructed(project) == "Crow."
+    assert instructed.loaded == []
+
+
+async def test_files_are_read_from_the_user_to_the_folder_at_work(
+    instructed: Instructed, project: Path, home: Path
+):
+    app = project / "packages" / "app"
+    (home / ".crow").mkdir()
+    files = [
+        home / ".crow/AGENTS.md",
+        project / "AGENTS.md",
+        project / "CLAUDE.md",
+        app / "AGENTS.md",
+    ]
+    for number, file in enumerate(files):
+        file.write_text(f"Rule {number}.")
+    (project.parent / "AGENTS.md").write_text("Outside of the repository.")
+    (app / "deeper").mkdir()
+    (app / "deeper" / "AGENTS.md").write_text("Below the folder at work.")
+    told = await instructed(app)
+    places = [
+        told.index(f'<instructions file="{file}">\nRule {n}.\n') for n, file in enumerate(files)
+    ]
+    assert places == sorted(places)
+    assert "Outside" not in told
+    assert "Below" not in told
+    assert [(kind, why) for _, kind, why, _ in instructed.loaded] == [
+        ("User", "session_start"),
+        *[("Project", "session_start")] * 3,
+    ]
+
+
+async def test_outside_of_a_repository_only_the_folder_at_work_counts(
+    instructed: Instructed, tmp_path: Path
+):
+    (tmp_path / "AGENTS.md").write_text("Above.")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "AGENTS.md").write_text("Here.")
+    told = await instructed(tmp_path / "here")
+    assert "Here." in told
+    assert "Above." not in told
+
+
+async def test_an_import_is_read_behind_its_file_and_once(instructed: Instructed, project: Path):
+    (project / "docs").mkdir()
+    (project / "CLAUDE.md").write_text("See @AGENTS.md, and @docs/style.md. Mail me@example.org.")
+    (project / "AGENTS.md").write_text("General.")
+    (project / "docs" / "style.md").write_text("Style. Back to @../CLAUDE.md")
+    told = await instructed(project)
+    assert told.count("General.") == told.count("Style.") == told.count("See @") == 1
+    assert [(Path(file).name, why, parent) for file, _, why, parent in instructed.loaded] == [
+        ("AGENTS.md", "session_start", None),
+        ("CLAUDE.md", "session_start", None),
+        ("style.md", "include", str(project / "CLAUDE.md")),
+    ]
+
+
+async def test_imports_in_code_and_comments_do_not_count(instructed: Instructed, project: Path):
+    (project / "secret.md").write_text("Not meant.")
+    (project / "AGENTS.md").write_text(
+        "Use `@secret.md`.\n```\n@secret.md\n```\n<!-- @secret.md -->\n@missing.md"
+    )
+    assert "Not meant." not in await instructed(project)
+
+
+async def test_imports_end_somewhere(instructed: Instructed, project: Path):
+    for number in range(9):
+        (project / f"{number}.md").write_text(f"Level {number}. @{number + 1}.md")
+    (project / "AGENTS.md").write_text("@0.md")
+    told = await instructed(project)
+    assert "Level 4." in told
+    assert "Level 5." not in told
+
+
+@pytest.mark.parametrize("written", ["@../key", "@~/key", "@{outside}/key", "@link"])
+async def test_a_project_reaches_no_file_outside_of_itself(
+    instructed: Instructed, project: Path, home: Path, written: str
+):
+    outside = project.parent
+    for folder in (outside, home):
+        (folder / "key").write_text("PRIVATE KEY")
+    (project / "link").symlink_to(outside / "key")
+    (project / "AGENTS.md").write_text(f"Read {written.format(outside=outside)}")
+    assert "PRIVATE KEY" not in await instructed(project)
+
+
+async def test_an_instruction_file_that_is_a_link_out_of_the_project_is_refused_and_named(
+    instructed: Instructed, project: Path
+):
+    (project.parent / "key").write_text("PRIVATE KEY")
+    (project / "AGENTS.md").symlink_to(project.parent / "key")
+    assert await instructed(project) == "Crow."
+    [notice] = instructed.notices.texts
+    assert notice.startswith(f"{project}/AGENTS.md is not read: it is outside of the project")
+
+
+async def test_the_user_may_import_from_anywhere(instructed: Instructed, project: Path, home: Path):
+    (home / ".crow").mkdir()
+    (home / ".crow" / "AGENTS.md").write_text("@~/notes/mine.md")
+    (home / "notes").mkdir()
+    (home / "notes" / "mine.md").write_text("My notes.")
+    assert "My notes." in await instructed(project)
+
+
+async def test_a_file_that_is_too_long_is_cut_and_named(instructed: Instructed, project: Path):
+    (project / "AGENTS.md").write_text("x" * 101)
+    told = await instructed(project, limit=100)
+    assert "\n" + "x" * 100 + "\n" in told
+    assert instructed.notices.texts == [
+        f"{project}/AGENTS.md is too long: only 100 characters of it are used"
+    ]
+
+
+async def test_what_is_no_text_file_does_no_harm(instructed: Instructed, project: Path):
+    os.mkfifo(project / "AGENTS.md")
+    (project / "CLAUDE.md").write_bytes(b"\xef\xbb\xbfGood \xff\x00bytes")
+    told = await instructed(project)
+    assert "\nGood \ufffdbytes\n" in told
+
+
+async def test_another_name_can_be_read_instead(instructed: Instructed, project: Path):
+    (project / "RULES.md").write_text("Other rules.")
+    (project / "AGENTS.md").write_text("These rules.")
+    told = await instructed(project, names=["RULES.md"])
+    assert "Other rules." in told
+    assert "These rules." not in told
+
+
+async def test_removed_and_used_again_it_works_as_before(agent_of: AgentOf, project: Path):
+    (project / "AGENTS.md").write_text("A rule.")
+    agent = agent_of("One.", "Two.", hooks=[SystemPromptHook("Crow."), InstructionsHook()])
+    await agent.run("Hi", cwd=project)
+    agent.remove("instructions")
+    assert "instructions" not in agent.sections
+    agent.use(InstructionsHook())
+    await agent.run("Hi", cwd=project)
+    assert isinstance(agent.llm, ScriptedModel)
+    first, second = (asked["messages"][0].get("content") for asked in agent.llm.asked)
+    assert first == second

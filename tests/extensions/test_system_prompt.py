@@ -1,0 +1,221 @@
+"""The system prompt: one message, in front, the same bytes from turn to turn."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, tool
+from crow.core.calls import ToolKind
+from crow.core.catalog import PromptSection
+from crow.core.events import Notice
+from crow.core.ports import Nobody
+from crow.core.session import Session
+from crow.extensions import SystemPromptHook
+from crow.extensions.system_prompt import DEFAULT, git_branch
+from crow.testing import ScriptedModel, call
+from crow.testing.plugin import AgentOf
+
+
+def system_of(agent: Agent, request: int = 0) -> str:
+    messages = prompts(agent)[request]
+    assert messages[0]["role"] == "system"
+    return str(messages[0]["content"])
+
+
+def prompts(agent: Agent) -> list[list[Any]]:
+    llm = agent.llm
+    assert isinstance(llm, ScriptedModel)
+    return [asked["messages"] for asked in llm.asked]
+
+
+def today() -> str:
+    return datetime.now().astimezone().date().isoformat()
+
+
+@tool
+def noise() -> str:
+    """Say something."""
+    return "noise"
+
+
+async def test_the_text_comes_first_and_says_where_the_agent_works(
+    agent_of: AgentOf, tmp_path: Path
+):
+    agent = agent_of("Hello.", hooks=[SystemPromptHook("You are Crow.")])
+    await agent.run("Hi", cwd=tmp_path)
+    [messages] = prompts(agent)
+    assert [message["role"] for message in messages] == ["system", "user"]
+    assert system_of(agent).startswith("You are Crow.\n\n# Environment\n")
+    assert f"Working directory: {tmp_path}\nGit repository: no\nPlatform: " in system_of(agent)
+    assert system_of(agent).endswith(f"Date when the session began: {today()}")
+
+
+async def test_without_a_text_it_says_how_a_coding_agent_behaves(agent_of: AgentOf):
+    agent = agent_of("Hello.", hooks=[SystemPromptHook(environment=False)])
+    await agent.run("Hi")
+    assert system_of(agent) == DEFAULT
+
+
+async def test_the_prefix_is_the_same_in_every_turn_and_run(agent_of: AgentOf, tmp_path: Path):
+    asked: list[str] = []
+
+    def section(session: Session) -> str:
+        asked.append(session.id)
+        return f"Asked {len(asked)} times."
+
+    agent = agent_of(call("noise"), "One.", "Two.", hooks=[SystemPromptHook()], tools=[noise])
+    agent.add_section(PromptSection("counter", section))
+    reply = await agent.run("Hi", cwd=tmp_path)
+    (tmp_path / ".git").mkdir()
+    await agent.run("Again", session=reply.session)
+    assert len({system_of(agent, request) for request in range(3)}) == 1
+    for earlier, later in zip(prompts(agent), prompts(agent)[1:], strict=False):
+        assert later[: len(earlier)] == earlier
+    assert asked == [reply.session.id]
+
+
+async def test_it_never_enters_the_history(agent_of: AgentOf):
+    agent = agent_of("Hello.", hooks=[SystemPromptHook("You are Crow.")])
+    reply = await agent.run("Hi")
+    assert [message["role"] for message in reply.session.messages] == ["user", "assistant"]
+
+
+async def test_a_system_message_that_is_there_already_stays_alone(agent_of: AgentOf):
+    def before_llm_request(messages: list[Any]) -> list[Any]:
+        return [{"role": "system", "content": "Mine."}, *messages]
+
+    agent = agent_of("Hello.", hooks=[before_llm_request, SystemPromptHook("Yours.")])
+    await agent.run("Hi")
+    assert system_of(agent) == "Mine."
+    assert len(prompts(agent)[0]) == 2
+
+
+async def test_sections_stand_in_their_order_and_may_be_computed(agent_of: AgentOf):
+    async def computed(session: Session) -> str:
+        return f"In {session.cwd}."
+
+    agent = agent_of("Hello.", hooks=[SystemPromptHook("Crow.", environment=False)])
+    agent.add_section(PromptSection("late", computed, order=10))
+    agent.add_section(PromptSection("early", "First.", order=-10))
+    agent.add_section(PromptSection("empty", "  "))
+    agent.add_section(PromptSection("middle", "Second."))
+    await agent.run("Hi", cwd="/")
+    assert system_of(agent) == "Crow.\n\nFirst.\n\nSecond.\n\nIn /."
+
+
+class Notices(Nobody):
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def update(self, session_id: str, event: object) -> None:
+        if isinstance(event, Notice):
+            self.texts.append(event.text)
+
+
+async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_of: AgentOf):
+    def broken(session: Session) -> str:
+        raise RuntimeError("no such skill")
+
+    client = Notices()
+    agent = agent_of("Hello.", hooks=[SystemPromptHook("Crow.", environment=False)])
+    agent.add_section(PromptSection("skills", broken))
+    agent.add_section(PromptSection("sound", "Sound."))
+    await agent.run("Hi", client=client)
+    assert system_of(agent) == "Crow.\n\nSound."
+    assert client.texts == [
+        "the prompt section skills failed and is left out: RuntimeError('no such skill')"
+    ]
+
+
+async def test_a_tool_may_give_a_hint(agent_of: AgentOf):
+    class Weather:
+        name, description = "Weather", "Say how the weather is."
+        kind: ToolKind = "fetch"
+        parameters: dict[str, Any] = {"type": "object", "properties": {}}  # noqa: RUF012
+        hint = "ask before you plan a picnic"
+
+        async def run(self, args: dict[str, Any], ctx: Any) -> str:
+            return "fine"
+
+    agent = agent_of(
+        "Hello.", hooks=[SystemPromptHook("Crow.", environment=False)], tools=[Weather(), noise]
+    )
+    await agent.run("Hi")
+    assert system_of(agent) == "Crow.\n\n# Tools\n\n- Weather: ask before you plan a picnic"
+
+
+async def test_a_session_resumed_on_a_later_day_keeps_its_prefix_and_learns_the_date(
+    scripted: Any, tmp_path: Path
+):
+    """The stored state alone makes the same bytes, in another agent of another process."""
+    first = Agent(llm=scripted("One."), hooks=[SystemPromptHook("Crow.")], tools=[])
+    session = await first.new_session(tmp_path)
+    session.state["system_prompt"]["date"] = "2020-02-02"
+    await first.run("Hi", session=session)
+    stored = Session(cwd=session.cwd, messages=session.messages, state=session.state)
+
+    class Shelf:
+        def save(self, session: Session) -> None: ...
+        async def load(self, session_id: str) -> Session:
+            return stored
+
+    second = Agent(llm=scripted("Two."), hooks=[SystemPromptHook("Crow.")], tools=[])
+    second.store = Shelf()  # type: ignore[assignment]
+    again = await second.load_session(stored.id)
+    await second.run("And now?", session=again)
+    assert system_of(second) == system_of(first)
+    assert system_of(second).endswith("Date when the session began: 2020-02-02")
+    [*_, told] = prompts(second)[0]
+    assert f"today is {today()}" in told["content"]
+
+
+async def test_a_compaction_composes_it_anew(agent_of: AgentOf):
+    texts = iter(["old", "new"])
+
+    async def compact(ctx: Any) -> None:
+        await ctx.compact([], "what was said")
+
+    agent = agent_of("One.", "Two.", hooks=[SystemPromptHook("Crow.", environment=False)])
+    agent.add_section(PromptSection("changing", lambda session: next(texts)))
+    reply = await agent.run("Hi")
+    agent.hooks.register("before_run", compact)
+    await agent.run("Again", session=reply.session)
+    assert [system_of(agent, 0), system_of(agent, 1)] == ["Crow.\n\nold", "Crow.\n\nnew"]
+
+
+async def test_removed_it_leaves_no_trace_in_the_next_request(agent_of: AgentOf):
+    agent = agent_of("One.", "Two.", hooks=[SystemPromptHook("Crow.")])
+    reply = await agent.run("Hi")
+    agent.remove("system_prompt")
+    await agent.run("Again", session=reply.session)
+    assert prompts(agent)[1][0]["role"] == "user"
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        ("ref: refs/heads/main\n", "main"),
+        ("ref: refs/heads/feature/a-b\n", "feature/a-b"),
+        ("0123456789abcdef0123456789abcdef01234567\n", "0123456789ab"),
+        ("ref: refs/heads/\x1b[31mred\n", "[31mred"),
+        ("", None),
+    ],
+)
+def test_the_branch_is_read_from_the_repository(tmp_path: Path, head: str, branch: str | None):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text(head)
+    (tmp_path / "src").mkdir()
+    assert git_branch(str(tmp_path / "src")) == branch
+
+
+def test_a_worktree_has_a_branch_of_its_own(tmp_path: Path):
+    kept = tmp_path / "main" / ".git" / "worktrees" / "fix"
+    kept.mkdir(parents=True)
+    (kept / "HEAD").write_text("ref: refs/heads/fix")
+    (tmp_path / "fix").mkdir()
+    (tmp_path / "fix" / ".git").write_text(f"gitdir: {kept}\n")
+    assert git_branch(str(tmp_path / "fix")) == "fix"

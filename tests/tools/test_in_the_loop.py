@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,34 @@ async def test_background_commands_end_with_the_session(tmp_path: Path) -> None:
         pid = (tmp_path / "pid").read_text().strip()
         assert Path(f"/proc/{pid}").exists()
     assert not Path(f"/proc/{pid}").exists()
+
+
+UNCLOSED = """
+import asyncio, sys
+from crow import Agent
+from crow.testing import ScriptedModel, call
+from crow.tools import builtin
+
+model = ScriptedModel(
+    call("Bash", command="sleep 100 & echo $!"),
+    call("Bash", command="exec sleep 100", run_in_background=True),
+    "done",
+)
+reply = asyncio.run(Agent(llm=model, tools=builtin()).run("go", cwd=sys.argv[1]))
+print(reply.session.messages[2]["content"].split()[0])
+"""
+
+
+def test_an_agent_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", UNCLOSED, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert run.stderr == ""
+    stat = Path(f"/proc/{int(run.stdout)}/stat")
+    assert not stat.exists() or stat.read_text().split()[2] == "Z"  # not yet reaped by its parent
 
 
 async def test_cancelling_a_run_ends_its_command(tmp_path: Path) -> None:

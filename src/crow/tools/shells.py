@@ -25,6 +25,7 @@ class Shells:
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
         self._warden: Warden | None = None
+        self._guard: asyncio.Task[None] | None = None
 
     @classmethod
     def of(cls, ctx: Bench) -> Shells:
@@ -53,6 +54,7 @@ class Shells:
         """Put a command into the background; its id."""
         name = f"bash_{len(self.background) + 1}"
         self.background[name] = process
+        self._watch_over()
         return name
 
     def find(self, name: str) -> Process:
@@ -65,6 +67,7 @@ class Shells:
     def release(self, process: Process) -> None:
         """Forget a command, unless it left processes running: those go on."""
         if not process.silent.is_set() or process.has_members():
+            self._watch_over()
             return
         self._running.discard(process)
         if self._warden:
@@ -77,6 +80,24 @@ class Shells:
 
     async def aclose(self) -> None:
         """End every command within a second."""
+        await self._end()
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            guard.cancel()
+            await asyncio.wait([guard])
+
+    def _watch_over(self) -> None:
+        """See to it that what still runs ends with the event loop, if nobody closes the session."""
+        if self._guard is None:
+            self._guard = asyncio.create_task(self._end_when_cancelled(), name="crow.shells")
+
+    async def _end_when_cancelled(self) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
         running = list(self._running)
         await asyncio.gather(*(process.stop(0.3) for process in running))
         for process in running:

@@ -298,3 +298,33 @@ async def test_what_a_tool_returns_becomes_a_result(make_echo, value, shown):
     agent = Agent(ScriptedModel(call("odd"), "done"), tools=[Odd()])
     reply = await agent.run("go")
     assert reply.session.messages[2]["content"] == shown
+
+
+async def test_a_hook_can_ask_the_model_beside_the_conversation():
+    from crow.core.errors import ModelError
+    from crow.core.ports import Request
+
+    used = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+    agent = Agent(ScriptedModel(text("a summary", usage=used), "done"), tools=())
+    said: list[str] = []
+
+    async def before_run(ctx: Any) -> None:
+        said.append((await ctx.complete(Request([USER]))).text)
+
+    agent.hooks.register("before_run", before_run)
+    reply = await agent.run("go")
+    assert said == ["a summary"]
+    assert [m["content"] for m in reply.session.messages] == ["go", "done"]
+    assert reply.session.usage == used
+
+    class Mute:
+        model, context_window = "mute", None
+
+        async def stream(self, request: Any) -> Any:
+            for nothing in ():
+                yield nothing
+
+    agent = Agent(Mute(), tools=())
+    agent.hooks.register("before_run", before_run)
+    reply = await agent.prompt(await agent.new_session(), "go")
+    assert "could not decide: ModelError: the model ended without an answer" in reply.detail

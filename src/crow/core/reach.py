@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, Severity, StopReason
-from crow.core.messages import Message, context_block, text_of
-from crow.core.ports import Client, Question
+from crow.core.messages import Message, add_usage, context_block, text_of
+from crow.core.ports import Client, Completion, Question, Request
 from crow.core.session import Session, TokenCount
 from crow.core.trace import Trace
 
@@ -148,6 +149,18 @@ class Context:
     async def get_token_count(self) -> TokenCount:
         """How full the window is, anchored on what the provider reported."""
         return self.session.tokens(self.agent.llm.context_window)
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the model beside the conversation: nothing is shown, stored or hooked.
+
+        The tokens count for the session. Raises `ModelError`.
+        """
+        async with aclosing(self.agent.llm.stream(request)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Completion):
+                    self.session.usage = add_usage(self.session.usage, delta.usage)
+                    return delta
+        raise ModelError("the model ended without an answer", kind="protocol")
 
     def stop(self, reason: str = "", *, stop_reason: StopReason = "hook_stopped") -> None:
         """End the run gracefully: calls that did not run are answered "not run"."""

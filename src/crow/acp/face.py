@@ -246,10 +246,12 @@ class Face:
         return Editor(self._agent, self._peer, named)
 
     def _open_session(self, session_id: str) -> tuple[Session, Editor]:
+        """An open session; a client that names it knows of it."""
         session = self._agent.sessions.get(session_id)
         editor = self._editors.get(session_id)
         if session is None or editor is None:
             raise not_found(f"there is no open session {session_id!r}")
+        editor.introduce()
         return session, editor
 
     async def _stored(

@@ -41,6 +41,8 @@ class Desk:
             raise answer
         said = answer(request) if callable(answer) else answer
         chosen = await said if isawaitable(said) else said
+        if isinstance(chosen, dict):
+            return chosen
         if chosen == "cancelled":
             return {"outcome": {"outcome": "cancelled"}}
         ids = [o["optionId"] for o in request["options"] if chosen in (o["optionId"], o["kind"])]

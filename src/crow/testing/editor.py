@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from crow.core.agent import Agent
 
-Answer: TypeAlias = "str | BaseException | Callable[[Message], str | Awaitable[str]]"
+Said: TypeAlias = "str | Message"
+Answer: TypeAlias = "Said | BaseException | Callable[[Message], Said | Awaitable[Said]]"
 FAREWELL = 5.0
 
 
@@ -25,8 +26,8 @@ class FakeEditor:
     """An editor.
 
     ``permissions`` answer requests for permission one after another, the last one all that
-    follow: an option's id or kind, ``"cancelled"``, an exception to answer with, or a callable
-    that gets the request's parameters. ``answers`` do the same for forms: a value, or None to
+    follow: an option's id or kind, ``"cancelled"``, a whole response, an exception to answer
+    with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a value, or None to
     decline; without them no forms are offered. ``files`` (path to text, as in unsaved buffers;
     other paths are read from the disk) and ``terminals`` are offered where given. ``notices`` and
     ``meta`` go into the capabilities.

@@ -1,0 +1,228 @@
+"""Cancelling a turn, in every phase that it can be in (C03, C04)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, tool
+from crow.core.context import TurnContext
+from crow.core.events import CallDelta, Retrying
+from crow.core.ports import Bench, Completion, Request
+from crow.testing import FakeEditor, ScriptedModel, call, delay, text
+
+FOREVER = 3600
+QUICK = 0.5
+
+
+async def cancelled(editor: FakeEditor, session: str, turn: asyncio.Task[Any]) -> None:
+    """Cancel a turn: it must be answered once, soon, and leave the session usable."""
+    before = len(editor.wire.received)
+    async with asyncio.timeout(QUICK):
+        await editor.cancel(session)
+        reply = await turn
+    assert reply.stop_reason == "cancelled"
+    answered = [m for m in editor.wire.received[before:] if "result" in m]
+    assert len(answered) == 1
+    assert editor.wire.received[-1] is answered[0]
+    assert all(card["status"] in ("completed", "failed") for card in editor.cards())
+    assert (await editor.prompt(session, "And now?")).stop_reason == "end_turn"
+
+
+async def test_before_the_first_byte(tmp_path: Path) -> None:
+    model = ScriptedModel([delay(FOREVER), "never"], "again")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        while not model.asked:
+            await asyncio.sleep(0)
+        await cancelled(editor, session, turn)
+
+
+async def test_in_the_middle_of_a_text(tmp_path: Path) -> None:
+    model = ScriptedModel(["half a ", delay(FOREVER), "sentence"], "again")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await editor.saw("agent_message_chunk")
+        await cancelled(editor, session, turn)
+    kept = [m["content"] for m in model.asked[-1]["messages"] if m["role"] == "assistant"]
+    assert kept == ["half a "]
+
+
+class Stalling:
+    """A model that yields something and then nothing more, until it is asked again."""
+
+    model = "stalling"
+    context_window = None
+
+    def __init__(self, *deltas: Any) -> None:
+        self.deltas = deltas
+        self.stalled = asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        if not self.stalled.is_set():
+            for delta in self.deltas:
+                yield delta
+            self.stalled.set()
+            await asyncio.Event().wait()
+        yield Completion("again")
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [CallDelta("c1", "Write", '{"file_path": "/a'), CallDelta("c1", "Write", "bc")],
+        [Retrying(1, 60.0, "rate limited")],
+    ],
+    ids=["in the middle of a tool's arguments", "while a retry waits"],
+)
+async def test_while_the_model_is(tmp_path: Path, deltas: list[Any]) -> None:
+    model = Stalling(*deltas)
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await model.stalled.wait()
+        await cancelled(editor, session, turn)
+
+
+async def test_while_tools_run(tmp_path: Path) -> None:
+    started: list[str] = []
+
+    @tool
+    async def hang(ctx: Bench) -> str:
+        """Wait for ever."""
+        started.append(ctx.call.id)
+        await asyncio.Event().wait()
+        return ""
+
+    model = ScriptedModel([call("hang"), call("hang")], "again")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model, tools=[hang])):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        while len(started) < 2:
+            await asyncio.sleep(0)
+        await cancelled(editor, session, turn)
+    answers = [m for m in model.asked[-1]["messages"] if m["role"] == "tool"]
+    assert len(answers) == 2
+
+
+async def test_while_a_command_runs(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    running = call("Bash", command=f"trap 'touch {gone}; exit' TERM; echo on; sleep 60 & wait")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(running, "again"))):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        shown = [{"type": "content", "content": {"type": "text", "text": "```\non\n```"}}]
+        await editor.saw("tool_call_update", content=shown)
+        await cancelled(editor, session, turn)
+    assert gone.exists()
+
+
+async def test_while_a_hook_runs(tmp_path: Path) -> None:
+    entered = asyncio.Event()
+
+    async def before_llm_request(ctx: TurnContext) -> None:
+        if not entered.is_set():
+            entered.set()
+            await asyncio.Event().wait()
+
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel("again"), hooks=[before_llm_request])):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await entered.wait()
+        await cancelled(editor, session, turn)
+
+
+async def test_right_behind_the_prompt_in_one_write(tmp_path: Path) -> None:
+    model = ScriptedModel("too late", leftover="allow")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "Go"}]}
+        turn = asyncio.create_task(editor.wire.request("session/prompt", prompt))
+        cancel = asyncio.create_task(editor.cancel(session))
+        async with asyncio.timeout(QUICK):
+            reply = await turn
+        await cancel
+        assert reply["result"]["stopReason"] == "cancelled"
+        assert (await editor.prompt(session, "And now?")).stop_reason == "end_turn"
+
+
+async def test_prompts_that_wait_are_cancelled_with_the_one_that_runs(tmp_path: Path) -> None:
+    model = ScriptedModel(["on", delay(FOREVER), "it"], "again")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        first = asyncio.create_task(editor.prompt(session, "1"))
+        await editor.saw("agent_message_chunk")
+        second = asyncio.create_task(editor.prompt(session, "2"))
+        await asyncio.sleep(0)
+        await editor.cancel(session)
+        async with asyncio.timeout(QUICK):
+            assert (await first).stop_reason == "cancelled"
+            assert (await second).stop_reason == "cancelled"
+        assert (await editor.prompt(session, "3")).stop_reason == "end_turn"
+
+
+async def test_after_the_end_twice_and_for_nobody(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel("one", "two"))):
+        session = await editor.new_session(tmp_path)
+        await editor.cancel(session)
+        assert (await editor.prompt(session, "1")).stop_reason == "end_turn"
+        await editor.cancel(session)
+        await editor.cancel(session)
+        await editor.cancel("nobody")
+        assert (await editor.prompt(session, "2")).stop_reason == "end_turn"
+
+
+async def test_a_hook_that_swallows_its_cancellation_cannot_hold_the_answer(
+    tmp_path: Path,
+) -> None:
+    entered = asyncio.Event()
+    free = asyncio.Event()
+
+    async def before_llm_request(ctx: TurnContext) -> None:
+        entered.set()
+        while not free.is_set():
+            try:
+                await free.wait()
+            except asyncio.CancelledError:
+                continue
+
+    editor = FakeEditor()
+    async with editor.connected(
+        Agent(llm=ScriptedModel(text("x"), leftover="allow"), hooks=[before_llm_request])
+    ):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await entered.wait()
+        await editor.cancel(session)
+        async with asyncio.timeout(3):
+            assert (await turn).stop_reason == "cancelled"
+        free.set()
+
+
+async def test_a_request_is_cancelled_by_its_id(tmp_path: Path) -> None:
+    model = ScriptedModel(["on", delay(FOREVER), "it"], "again")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=model)):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await editor.saw("agent_message_chunk")
+        turn.cancel()
+        await editor.wire.until(
+            lambda: any(m.get("error", {}).get("code") == -32800 for m in editor.wire.received)
+        )
+        assert (await editor.prompt(session, "And now?")).stop_reason == "end_turn"

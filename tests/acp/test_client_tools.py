@@ -1,0 +1,129 @@
+"""Tools that work through the editor: its files where it lends both ways, its terminals."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, tool
+from crow.core.ports import Bench
+from crow.testing import FakeEditor, ScriptedModel, call
+
+
+@tool
+async def peek(ctx: Bench, path: str) -> str:
+    """Read a file as the client has it."""
+    if ctx.client.files is None:
+        return "no files"
+    try:
+        return await ctx.client.files.read(path)
+    except OSError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@tool
+async def poke(ctx: Bench, path: str, text: str) -> str:
+    """Write a file through the client."""
+    assert ctx.client.files is not None
+    await ctx.client.files.write(path, text)
+    return "ok"
+
+
+async def test_tools_read_unsaved_buffers_and_write_through_the_editor(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("saved\n")
+    files = {str(file): "unsaved\n"}
+    script = call("peek", path=str(file)), call("poke", path=str(file), text="new\n"), "done"
+    editor = FakeEditor(files=files)
+    async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek, poke])):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        read, _written = editor.cards()
+    assert read["rawOutput"] == "unsaved\n"
+    assert files == {str(file): "new\n"}
+    assert file.read_text() == "new\n"
+
+
+async def test_the_built_in_tools_work_on_unsaved_buffers(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("saved\n")
+    files = {str(file): "unsaved\n"}
+    edit = call("Edit", file_path=str(file), old_string="unsaved", new_string="changed")
+    editor = FakeEditor(files=files)
+    async with editor.connected(
+        Agent(llm=ScriptedModel(call("Read", file_path=str(file)), edit, "done"))
+    ):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        assert [card["status"] for card in editor.cards()] == ["completed", "completed"]
+    assert files == {str(file): "changed\n"}
+
+
+async def test_a_file_that_the_editor_does_not_have_is_not_found(tmp_path: Path) -> None:
+    editor = FakeEditor(files={})
+    script = call("peek", path=str(tmp_path / "gone")), "done"
+    async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek])):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert card["rawOutput"].startswith("FileNotFoundError: ")
+
+
+@pytest.mark.parametrize("fs", [{"readTextFile": True}, {"writeTextFile": True}, {}, "nonsense"])
+async def test_files_are_asked_for_only_where_both_ways_are_announced(
+    tmp_path: Path, fs: Any
+) -> None:
+    editor = FakeEditor()
+    hello = {"protocolVersion": 1, "clientCapabilities": {"fs": fs}}
+    script = call("peek", path="/x"), "done"
+    async with editor.connected(
+        Agent(llm=ScriptedModel(*script), tools=[peek]), initialize=False
+    ):
+        await editor.wire.request("initialize", hello)
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert card["rawOutput"] == "no files"
+    assert editor.asked == []
+
+
+async def test_a_command_runs_in_the_editors_terminal(tmp_path: Path) -> None:
+    editor = FakeEditor(terminals=True)
+    script = call("Bash", command="echo out; exit 3"), "done"
+    async with editor.connected(Agent(llm=ScriptedModel(*script))):
+        await editor.prompt(await editor.new_session(tmp_path), "Run")
+        (card,) = editor.cards()
+        assert editor.shell is not None
+        ((terminal_id, terminal),) = editor.shell.terminals.items()
+    assert card["content"] == [{"type": "terminal", "terminalId": terminal_id}]
+    assert card["status"] == "failed"
+    assert card["rawOutput"]["stdout"].strip() == "out"
+    assert terminal.is_released
+
+
+async def test_cancelling_kills_the_command_in_the_editors_terminal(tmp_path: Path) -> None:
+    editor = FakeEditor(terminals=True)
+    script = call("Bash", command="sleep 60"), "again"
+    async with editor.connected(Agent(llm=ScriptedModel(*script))):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Run"))
+        terminal = [{"type": "terminal", "terminalId": "terminal-1"}]
+        await editor.saw("tool_call_update", content=terminal)
+        await editor.cancel(session)
+        assert (await turn).stop_reason == "cancelled"
+        assert editor.shell is not None
+        assert await editor.shell.terminals["terminal-1"].wait() != 0
+
+
+async def test_no_terminal_of_another_day_is_ever_shown(tmp_path: Path) -> None:
+    from crow.extensions.persistence import PersistenceHook
+
+    first, later = FakeEditor(terminals=True), FakeEditor(terminals=True)
+    script = call("Bash", command="echo hello"), "done"
+    store = tmp_path / "crow.db"
+    async with first.connected(Agent(llm=ScriptedModel(*script), hooks=[PersistenceHook(store)])):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Run")
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=[PersistenceHook(store)])):
+        await later.connection.load_session(str(tmp_path), session)
+        (card,) = later.cards()
+    assert "hello" in card["content"][0]["content"]["text"]

@@ -1,0 +1,199 @@
+"""What the user is asked through the editor: permission, forms, and what if nobody answers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import RequestError
+
+from crow import Agent, Ask
+from crow.core.context import ToolContext
+from crow.core.ports import Option
+from crow.testing import FakeEditor, ScriptedModel, call
+
+ALWAYS = Option("always", "Always", "allow_always")
+NEVER = Option("never", "Never", "reject_always")
+ONCE = Option("once", "Once", "allow_once")
+
+
+def careful(call: Any) -> Ask:
+    return Ask("it touches files", options=(ONCE, ALWAYS, NEVER))
+
+
+careful.__name__ = "before_tool"
+UNKNOWN = RequestError.method_not_found("session/request_permission")
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [("once", "completed"), ("always", "completed"), ("never", "failed")]
+)
+async def test_the_option_that_the_user_chose_decides(
+    tmp_path: Path, answer: str, status: str
+) -> None:
+    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[careful])
+    editor = FakeEditor(permissions=[answer])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        (card,) = editor.cards()
+    assert card["status"] == status
+    (request,) = editor.asked
+    assert request["toolCall"]["toolCallId"] == card["toolCallId"]
+    assert request["toolCall"]["title"] == card["title"]
+    assert request["toolCall"]["content"][0]["content"]["text"] == "it touches files"
+    kinds = [(option["optionId"], option["kind"]) for option in request["options"]]
+    assert kinds == [("once", "allow_once"), ("always", "allow_always"), ("never", "reject_always")]
+
+
+async def test_a_change_is_shown_when_it_is_to_be_permitted(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    writing = call("Write", file_path=str(file), content="new\n")
+    editor = FakeEditor(permissions=["never"])
+    async with editor.connected(Agent(llm=ScriptedModel(writing, "ok"), hooks=[careful])):
+        await editor.prompt(await editor.new_session(tmp_path), "Write")
+    shown = editor.asked[0]["toolCall"]["content"][1]
+    assert shown == {"type": "diff", "path": str(file), "oldText": None, "newText": "new\n"} or (
+        shown == {"type": "diff", "path": str(file), "newText": "new\n"}
+    )
+    assert not file.exists()
+
+
+async def test_a_cancelled_question_ends_the_turn(tmp_path: Path) -> None:
+    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "again"), hooks=[careful])
+    editor = FakeEditor(permissions=["cancelled"])
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        reply = await editor.prompt(session, "Look")
+        again = await editor.prompt(session, "Well?")
+        (card,) = editor.cards()
+    assert reply.stop_reason == "cancelled"
+    assert again.stop_reason == "end_turn"
+    assert card["status"] == "failed"
+
+
+async def test_a_client_that_cannot_ask_is_asked_once(tmp_path: Path) -> None:
+    looks = [call("Glob", pattern="*")] * 2
+    editor = FakeEditor(permissions=[UNKNOWN])
+    async with editor.connected(Agent(llm=ScriptedModel(*looks, "done"), hooks=[careful])):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        cards = editor.cards()
+        assert "cannot ask for permission" in editor.text()
+    assert [card["status"] for card in cards] == ["failed", "failed"]
+    assert "nobody can be asked" in cards[1]["content"][0]["content"]["text"]
+    assert len(editor.asked) == 1
+
+
+async def test_an_error_of_the_clients_is_no_permission_and_no_crash(tmp_path: Path) -> None:
+    looks = [call("Glob", pattern="*")] * 2
+    broken = RequestError.internal_error({"details": "popup crashed"})
+    editor = FakeEditor(permissions=[broken, "once"])
+    async with editor.connected(Agent(llm=ScriptedModel(*looks, "done"), hooks=[careful])):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        assert [card["status"] for card in editor.cards()] == ["failed", "completed"]
+
+
+@pytest.mark.parametrize("outcome",
+    ["not-on-offer", {}, {"outcome": 7}, {"outcome": {"outcome": "selected"}}],)
+async def test_an_answer_without_sense_is_no_permission(
+    tmp_path: Path, outcome: Any
+) -> None:
+    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[careful])
+    editor = FakeEditor(permissions=[outcome])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        (card,) = editor.cards()
+    assert card["status"] == "failed"
+
+
+async def test_cancelling_while_a_question_is_open_ends_the_turn(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def wait(request: dict[str, Any]) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "again"), hooks=[careful])
+    editor = FakeEditor(permissions=[wait])
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Look"))
+        await asked.wait()
+        await editor.cancel(session)
+        reply = await turn
+        assert (await editor.prompt(session, "Well?")).stop_reason == "end_turn"
+        methods = [message.get("method") for message in editor.wire.received]
+    assert reply.stop_reason == "cancelled"
+    assert "$/cancel_request" in methods
+
+
+QUESTIONS = [
+    ("confirm", {"text": "Sure?"}, True, "yes", True),
+    ("confirm", {"text": "Sure?"}, False, "no", False),
+    ("select", {"text": "Which?", "choices": ["a", "b"], "default": "a"}, "b", "choice-1", "b"),
+    ("ask", {"text": "Name?", "default": "nobody"}, "Ada", "ignored", "Ada"),
+]
+
+
+def asking(method: str, options: dict[str, Any], heard: list[Any]) -> Any:
+    async def before_tool(ctx: ToolContext) -> None:
+        heard.append(await getattr(ctx.ui, method)(**options))
+
+    return before_tool
+
+
+@pytest.mark.parametrize(("method", "options", "typed", "chosen", "meant"), QUESTIONS)
+async def test_hooks_ask_with_a_form_where_the_client_has_them(
+    tmp_path: Path, method: str, options: Any, typed: Any, chosen: str, meant: Any
+) -> None:
+    heard: list[Any] = []
+    hook = asking(method, options, heard)
+    editor = FakeEditor(answers=[typed])
+    async with editor.connected(
+        Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[hook])
+    ):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+    assert heard == [meant]
+    assert editor.asked[0]["message"] == options["text"]
+
+
+@pytest.mark.parametrize(("method", "options", "typed", "chosen", "meant"), QUESTIONS)
+async def test_hooks_ask_by_options_where_it_has_none(
+    tmp_path: Path, method: str, options: Any, typed: Any, chosen: str, meant: Any
+) -> None:
+    heard: list[Any] = []
+    hook = asking(method, options, heard)
+    editor = FakeEditor(permissions=[chosen])
+    async with editor.connected(
+        Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[hook])
+    ):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        cards = editor.cards()
+    assert heard == [options.get("default") if method == "ask" else meant]
+    assert all(card["status"] == "completed" for card in cards)
+    assert len(editor.asked) == (0 if method == "ask" else 1)
+
+
+@pytest.mark.parametrize("answer", [None, 7])
+async def test_a_declined_or_senseless_form_means_the_default(tmp_path: Path, answer: Any) -> None:
+    heard: list[Any] = []
+    hook = asking("select", {"text": "Which?", "choices": ["a", "b"], "default": "a"}, heard)
+    editor = FakeEditor(answers=[answer])
+    async with editor.connected(
+        Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[hook])
+    ):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+    assert heard == ["a"]
+
+
+async def test_a_question_to_a_client_that_cannot_ask_means_the_default(tmp_path: Path) -> None:
+    heard: list[Any] = []
+    hook = asking("confirm", {"text": "Sure?", "default": True}, heard)
+    looks = [call("Glob", pattern="*")] * 2
+    editor = FakeEditor(permissions=[UNKNOWN])
+    async with editor.connected(Agent(llm=ScriptedModel(*looks, "done"), hooks=[hook])):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+    assert heard == [True, True]
+    assert len(editor.asked) == 1

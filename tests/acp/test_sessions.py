@@ -1,0 +1,301 @@
+"""Sessions as an editor handles them: new, load, resume, list, fork, close, delete, choices."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import RequestError
+
+from crow import Agent, Answer, tool
+from crow.core.catalog import Command, Mode
+from crow.core.context import ConfigContext, SessionContext
+from crow.core.events import PlanChanged, PlanEntry
+from crow.core.ports import Bench
+from crow.extensions.persistence import PersistenceHook
+from crow.testing import FakeEditor, ScriptedModel, call, text
+
+
+def stored(tmp_path: Path, model: ScriptedModel, *hooks: Any, **options: Any) -> Agent:
+    """An agent whose sessions outlive it."""
+    return Agent(llm=model, hooks=[PersistenceHook(tmp_path / "crow.db"), *hooks], **options)
+
+
+class Modes:
+    """Two modes and a command."""
+
+    def init_agent(self, agent: Agent) -> None:
+        agent.add_mode(Mode("default", "Default"))
+        agent.add_mode(Mode("plan", "Plan", "think first"))
+        agent.add_command(Command("greet", "Say hello", self.greet, hint="whom"))
+
+    async def greet(self, ctx: Any) -> Answer:
+        return Answer(f"Hello {ctx.args}!")
+
+
+async def test_what_is_said_before_the_client_knows_the_session_follows_its_answer(
+    tmp_path: Path,
+) -> None:
+    async def on_session_start(ctx: SessionContext) -> None:
+        await ctx.ui.notify("welcome")
+
+    editor = FakeEditor(notices=True)
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[on_session_start, Modes()])):
+        session = await editor.new_session(tmp_path)
+        await editor.saw("available_commands_update")
+        order = [m.get("method") or m["result"].get("sessionId") for m in editor.wire.received[1:]]
+        kinds = [update["sessionUpdate"] for update in editor.updates()]
+        (command,) = editor.updates("available_commands_update")[0]["availableCommands"]
+    assert order == [session, "session/update", "session/update"]
+    assert kinds == ["notice", "available_commands_update"]
+    assert command == {"name": "greet", "description": "Say hello", "input": {"hint": "whom"}}
+
+
+async def test_a_prompt_right_after_the_answer_finds_everything_said_before_it(
+    tmp_path: Path,
+) -> None:
+    async def on_session_start(ctx: SessionContext) -> None:
+        await ctx.ui.notify("welcome")
+
+    editor = FakeEditor(notices=True)
+    async with editor.connected(Agent(llm=ScriptedModel("ok"), hooks=[on_session_start])):
+        await editor.prompt(await editor.new_session(tmp_path), "Hi")
+        kinds = [update["sessionUpdate"] for update in editor.updates()]
+    assert kinds[:2] == ["notice", "agent_message_chunk"]
+
+
+async def test_a_command_is_answered(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Modes()])):
+        await editor.prompt(await editor.new_session(tmp_path), "/greet Ada")
+        assert editor.text() == "Hello Ada!"
+
+
+async def test_a_loaded_session_shows_all_that_was_said_thought_and_done(tmp_path: Path) -> None:
+    async def after_turn(ctx: Any) -> None:
+        if not ctx.results:
+            await ctx.emit(PlanChanged((PlanEntry("Ship", "completed"),)))
+
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    read, glob = call("Read", file_path=str(file)), call("Glob", pattern="[")
+    edit = call("Edit", file_path=str(file), old_string="one", new_string="two")
+    usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
+    ended = text("Done.", reasoning="All good.", usage=usage)
+    model = ScriptedModel(["Reading.", read], [edit, glob], ended, context_window=1000)
+    first, later = FakeEditor(), FakeEditor()
+    async with first.connected(stored(tmp_path, model, after_turn)):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Change it")
+    model = ScriptedModel("Anytime.", context_window=1000)
+    async with later.connected(stored(tmp_path, model)):
+        await later.connection.load_session(str(tmp_path), session)
+        answered = next(m for m in later.wire.received if m.get("id") == 1)
+        position = later.wire.received.index(answered)
+        assert all(m.get("method") != "session/update" for m in later.wire.received[position:])
+        await later.prompt(session, "Thanks")
+        assert later.text(kind="user_message_chunk") == "Change it"
+        assert later.text() == "Reading.Done.Anytime."
+        assert later.text(kind="agent_thought_chunk") == "All good."
+        assert later.updates("plan")[0]["entries"][0]["content"] == "Ship"
+        assert later.updates("usage_update")[0]["used"] == 100
+        assert later.updates("session_info_update")[0]["title"] == "Change it"
+        shown = [(c["name"], c["status"], c["content"]) for c in later.cards()]
+        assert shown == [(c["name"], c["status"], c["content"]) for c in first.cards()]
+        ids = [u["messageId"] for u in first.updates("agent_message_chunk")]
+        assert [u["messageId"] for u in later.updates("agent_message_chunk")][:2] == ids
+        before = model.asked[0]["messages"]
+        assert [m["role"] for m in before] == [
+            *("user", "assistant", "tool", "assistant", "tool", "tool", "assistant", "user"),
+        ]
+
+
+async def test_a_resumed_session_goes_on_without_showing_anything(tmp_path: Path) -> None:
+    first, later = FakeEditor(), FakeEditor()
+    async with first.connected(stored(tmp_path, ScriptedModel("Noted."))):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Remember 7")
+    model = ScriptedModel("7")
+    async with later.connected(stored(tmp_path, model)):
+        await later.connection.resume_session(session, str(tmp_path))
+        assert later.updates() == []
+        await later.prompt(session, "What was it?")
+        assert later.text() == "7"
+    assert model.asked[0]["messages"][0]["content"] == "Remember 7"
+
+
+async def test_an_empty_session_can_be_resumed_by_the_next_process(tmp_path: Path) -> None:
+    first, later = FakeEditor(), FakeEditor()
+    async with first.connected(stored(tmp_path, ScriptedModel())):
+        session = await first.new_session(tmp_path)
+    async with later.connected(stored(tmp_path, ScriptedModel("ok"))):
+        await later.connection.resume_session(session, str(tmp_path))
+        assert (await later.prompt(session, "Hi")).stop_reason == "end_turn"
+
+
+async def test_the_list_has_every_session_of_a_directory_page_by_page(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    editor = FakeEditor()
+    async with editor.connected(stored(tmp_path, ScriptedModel("ok"))):
+        opened = {await editor.new_session(here) for _ in range(60)}
+        await editor.prompt(await editor.new_session(there), "Over there")
+        found: list[Any] = []
+        cursor = None
+        while cursor is not None or not found:
+            page = await editor.connection.list_sessions(str(here), cursor)
+            found += page.sessions
+            cursor = page.next_cursor
+        assert {info.session_id for info in found} == opened
+        (other,) = (await editor.connection.list_sessions(str(there))).sessions
+        assert (await editor.connection.list_sessions("/nowhere")).sessions == []
+    assert other.title == "Over there"
+    assert other.updated_at
+
+
+async def test_a_deleted_session_is_gone_and_can_be_deleted_again(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(stored(tmp_path, ScriptedModel())):
+        session = await editor.new_session(tmp_path)
+        for _ in range(2):
+            await editor.connection.delete_session(session)
+        assert (await editor.connection.list_sessions()).sessions == []
+        with pytest.raises(RequestError) as lost:
+            await editor.connection.load_session(str(tmp_path), session)
+    assert lost.value.code == -32002
+
+
+async def test_closing_a_session_cancels_its_turn_and_frees_it(tmp_path: Path) -> None:
+    started = asyncio.Event()
+
+    @tool
+    async def hang(ctx: Bench) -> str:
+        """Wait for ever."""
+        started.set()
+        await asyncio.Event().wait()
+        return ""
+
+    editor = FakeEditor()
+    agent = stored(tmp_path, ScriptedModel(call("hang"), "again"), tools=[hang])
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await started.wait()
+        await editor.connection.close_session(session)
+        assert (await turn).stop_reason == "cancelled"
+        assert session not in agent.sessions
+        with pytest.raises(RequestError) as closed:
+            await editor.prompt(session, "Hello?")
+        assert closed.value.code == -32002
+        await editor.connection.resume_session(session, str(tmp_path))
+        assert (await editor.prompt(session, "Once more")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_fork_goes_its_own_way(tmp_path: Path, *, is_stored: bool) -> None:
+    model = ScriptedModel("Noted.", "7", "8")
+    agent = stored(tmp_path, model) if is_stored else Agent(llm=model)
+    editor = FakeEditor()
+    async with editor.connected(agent):
+        one = await editor.new_session(tmp_path)
+        await editor.prompt(one, "Remember 7")
+        two = (await editor.connection.fork_session(one, str(tmp_path))).session_id
+        await editor.prompt(one, "What was it?")
+        await editor.prompt(two, "Make it 8")
+    assert one != two
+    assert [m["content"] for m in model.asked[2]["messages"]] == [
+        "Remember 7",
+        "Noted.",
+        "Make it 8",
+    ]
+
+
+async def test_what_cannot_be_done_is_not_announced(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel())):
+        greeting = editor.greeting
+        assert greeting is not None
+        assert greeting.agent_capabilities is not None
+        assert not greeting.agent_capabilities.load_session
+        assert greeting.agent_capabilities.session_capabilities is not None
+        assert greeting.agent_capabilities.session_capabilities.list is None
+        with pytest.raises(RequestError) as unknown:
+            await editor.connection.list_sessions()
+    assert unknown.value.code == -32601
+
+
+async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(stored(tmp_path, ScriptedModel())):
+        greeting = editor.wire.received[0]["result"]
+    assert greeting["agentInfo"]["name"] == "crow"
+    assert greeting["agentCapabilities"]["loadSession"] is True
+    offered = greeting["agentCapabilities"]["sessionCapabilities"]
+    assert set(offered) == {"list", "resume", "delete", "close", "fork", "additionalDirectories"}
+    assert [method["type"] for method in greeting["authMethods"]] == ["agent"]
+
+
+async def test_mode_and_model_are_chosen_either_way_and_stay_in_step(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Modes()])):
+        opened = await editor.connection.new_session(str(tmp_path))
+        session = opened.session_id
+        assert opened.modes is not None
+        assert opened.modes.current_mode_id == "default"
+        assert [o.id for o in opened.config_options or ()] == ["mode", "model"]
+        await editor.connection.set_session_mode(session, "plan")
+        (listed,) = editor.updates("config_option_update")
+        assert [o["currentValue"] for o in listed["configOptions"]] == ["plan", "scripted"]
+        back = await editor.connection.set_config_option("mode", session, "default")
+        assert [option.current_value for option in back.config_options] == ["default", "scripted"]
+        told = [update["currentModeId"] for update in editor.updates("current_mode_update")]
+    assert told == ["plan", "default"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("mode", "nap"), ("model", "x"), ("colour", "red")])
+async def test_what_is_not_on_offer_cannot_be_chosen(tmp_path: Path, name: str, value: str) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Modes()])):
+        session = await editor.new_session(tmp_path)
+        with pytest.raises(RequestError) as refused:
+            await editor.connection.set_config_option(name, session, value)
+    assert refused.value.code == -32602
+
+
+async def test_a_hook_can_refuse_a_choice(tmp_path: Path) -> None:
+    def on_config_change(ctx: ConfigContext) -> str:
+        return "not today"
+
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Modes(), on_config_change])):
+        session = await editor.new_session(tmp_path)
+        with pytest.raises(RequestError, match="not today"):
+            await editor.connection.set_session_mode(session, "plan")
+
+
+async def test_authentication_says_whether_there_are_credentials() -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel())):
+        await editor.connection.authenticate("environment")
+        with pytest.raises(RequestError) as unknown:
+            await editor.connection.authenticate("magic")
+    assert unknown.value.code == -32602
+
+
+async def test_directories_and_servers_of_the_client_reach_hooks(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def on_session_start(ctx: SessionContext) -> None:
+        seen.extend([ctx.roots, getattr(ctx.client, "mcp_servers", None)])
+
+    server = {"name": "s", "command": "/bin/s", "args": ["x"], "env": []}
+    params = {"cwd": str(tmp_path), "additionalDirectories": ["/srv"], "mcpServers": [server]}
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[on_session_start])):
+        await editor.wire.request("session/new", params)
+        relative = await editor.wire.request("session/new", {"cwd": "here"})
+    assert seen == [(str(tmp_path), "/srv"), [server]]
+    assert relative["error"]["code"] == -32602

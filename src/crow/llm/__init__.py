@@ -1,1 +1,42 @@
-"""Models, each an LLM."""
+"""Models, each an LLM. Names are imported when they are first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crow.llm.chat import ChatCompletions as ChatCompletions
+    from crow.llm.chat import Retries as Retries
+    from crow.llm.chat import Timeouts as Timeouts
+    from crow.llm.client import ClientModel as ClientModel
+    from crow.llm.naming import from_environment as from_environment
+    from crow.llm.naming import resolve as resolve
+    from crow.llm.rehearsal import Rehearsal as Rehearsal
+
+HOMES = {
+    "ChatCompletions": "chat",
+    "ClientModel": "client",
+    "Rehearsal": "rehearsal",
+    "Retries": "chat",
+    "Timeouts": "chat",
+    "from_environment": "naming",
+    "resolve": "naming",
+}
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "ChatCompletions",
+    "ClientModel",
+    "Rehearsal",
+    "Retries",
+    "Timeouts",
+    "from_environment",
+    "resolve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name's home when the name is first asked for."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

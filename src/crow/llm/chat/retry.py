@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import TypeAlias
 
 from crow.core.errors import ModelError
@@ -110,6 +109,8 @@ def _number(text: str | None) -> float | None:
 
 
 def _until(text: str | None) -> float | None:
+    from email.utils import parsedate_to_datetime
+
     try:
         moment = parsedate_to_datetime(text or "")
     except ValueError:

@@ -1,0 +1,120 @@
+"""Well-known providers and local servers: where they are, and which variable holds their key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """An endpoint. ``key_names`` are variables that may hold its key, none for a local server.
+
+    ``url_name`` is a variable that says where it is instead. ``families`` are beginnings of names
+    of models that mean this provider where none is named. The rest is as `ChatCompletions` has it.
+    """
+
+    base_url: str
+    key_names: tuple[str, ...] = ()
+    url_name: str | None = None
+    families: tuple[str, ...] = ()
+    echo_reasoning: bool = False
+    cache_key: str | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def is_local(self) -> bool:
+        """True for a server on this machine, which needs no key."""
+        return not self.key_names
+
+
+def _local(port: int, url_name: str | None = None, **options: Any) -> Preset:
+    return Preset(f"http://localhost:{port}/v1", url_name=url_name, **options)
+
+
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {
+        "openai": Preset(
+            "https://api.openai.com/v1",
+            ("OPENAI_API_KEY",),
+            url_name="OPENAI_BASE_URL",
+            families=("gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"),
+            cache_key="prompt_cache_key",
+        ),
+        "anthropic": Preset(
+            "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), families=("claude-",)
+        ),
+        "google": Preset(
+            "https://generativelanguage.googleapis.com/v1beta/openai",
+            ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+            families=("gemini-", "gemma-"),
+        ),
+        "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "mistral": Preset(
+            "https://api.mistral.ai/v1",
+            ("MISTRAL_API_KEY",),
+            families=(
+                "mistral-",
+                "ministral-",
+                "magistral-",
+                "codestral-",
+                "devstral-",
+                "pixtral-",
+            ),
+        ),
+        "deepseek": Preset(
+            "https://api.deepseek.com/v1",
+            ("DEEPSEEK_API_KEY",),
+            families=("deepseek-",),
+            echo_reasoning=True,
+        ),
+        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), families=("grok-",)),
+        "moonshot": Preset(
+            "https://api.moonshot.ai/v1",
+            ("MOONSHOT_API_KEY",),
+            families=("kimi-", "moonshot-"),
+            echo_reasoning=True,
+        ),
+        "zai": Preset(
+            "https://api.z.ai/api/paas/v4",
+            ("ZAI_API_KEY",),
+            families=("glm-",),
+            echo_reasoning=True,
+        ),
+        "qwen": Preset(
+            "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+            ("DASHSCOPE_API_KEY",),
+            families=("qwen-", "qwen3-", "qwq-"),
+        ),
+        "groq": Preset("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+        "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
+        "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
+        "cerebras": Preset("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
+        "perplexity": Preset("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
+        "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
+        "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+        "ollama": _local(11434, "OLLAMA_HOST"),
+        "llamacpp": _local(8080, echo_reasoning=True),
+        "lmstudio": _local(1234),
+        "vllm": _local(8000),
+    }
+)
+
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "gemini": "google",
+        "kimi": "moonshot",
+        "z.ai": "zai",
+        "z-ai": "zai",
+        "x-ai": "xai",
+        "grok": "xai",
+        "llama.cpp": "llamacpp",
+        "llama-cpp": "llamacpp",
+        "lm-studio": "lmstudio",
+        "dashscope": "qwen",
+        "alibaba": "qwen",
+        "hf": "huggingface",
+    }
+)

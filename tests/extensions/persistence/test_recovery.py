@@ -1,0 +1,107 @@
+"""What a session is like when its process was killed in the middle of something."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.errors import SessionError
+from crow.core.events import ThoughtDelta, ToolEnded
+from crow.extensions import PersistenceHook
+from crow.testing import ScriptedModel
+
+PROGRAM = Path(__file__).with_name("hanging.py")
+
+
+@asynccontextmanager
+async def hanging(db: Path, where: str) -> AsyncIterator[str]:
+    """A process that has come to a point and waits there; the id of its session."""
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, PROGRAM, db, where, stdout=asyncio.subprocess.PIPE
+    )
+    assert program.stdout is not None
+    try:
+        session_id = (await program.stdout.readline()).decode().strip()
+        assert await program.stdout.readline() == b"here\n"
+        yield session_id
+    finally:
+        if program.returncode is None:
+            program.kill()
+        await program.wait()
+
+
+async def killed(db: Path, where: str) -> str:
+    async with hanging(db, where) as session_id:
+        return session_id
+
+
+async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupted(
+    tmp_path: Path,
+) -> None:
+    session_id = await killed(tmp_path / "crow.db", "tool")
+    store = PersistenceHook(tmp_path / "crow.db")
+    session = await store.load(session_id)
+    _, _, slow, quick = session.messages
+    assert quick.get("content") == '{"found": [1, 2]}'
+    unknown = "interrupted, outcome unknown; its output until then:\nhalf of the work"
+    assert slow.get("content") == unknown
+    ended = [e for e in await store.replay(session_id) if isinstance(e, ToolEnded)]
+    assert [(e.call.name, e.outcome, e.result.data) for e in ended] == [
+        ("quick", "ok", {"found": [1, 2]}),
+        ("slow", "cancelled", None),
+    ]
+
+
+async def test_a_call_that_waited_for_permission_was_not_executed(tmp_path: Path) -> None:
+    session_id = await killed(tmp_path / "crow.db", "permission")
+    session = await PersistenceHook(tmp_path / "crow.db").load(session_id)
+    assert session.messages[-1] == {
+        "role": "tool",
+        "tool_call_id": "call_1",
+        "content": "not executed: interrupted before it was started",
+    }
+
+
+async def test_half_an_answer_is_part_of_the_history(tmp_path: Path) -> None:
+    session_id = await killed(tmp_path / "crow.db", "text")
+    store = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("really"), hooks=[store], tools=[]) as agent:
+        session = await agent.load_session(session_id)
+        assert session.messages[1:] == [{"role": "assistant", "content": "It is."}]
+        await agent.prompt(session, "is it?")
+    assert (await store.load(session_id)).messages == session.messages
+
+
+async def test_a_thought_that_led_nowhere_is_still_shown(tmp_path: Path) -> None:
+    session_id = await killed(tmp_path / "crow.db", "thought")
+    store = PersistenceHook(tmp_path / "crow.db")
+    assert len((await store.load(session_id)).messages) == 1
+    thoughts = [e for e in await store.replay(session_id) if isinstance(e, ThoughtDelta)]
+    assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
+
+
+async def test_a_second_process_is_told_that_the_session_is_in_use(tmp_path: Path) -> None:
+    store = PersistenceHook(tmp_path / "crow.db")
+    async with hanging(tmp_path / "crow.db", "idle") as session_id:
+        for _ in range(2):
+            with pytest.raises(SessionError, match="in use by another process"):
+                await store.load(session_id)
+        with pytest.raises(SessionError, match="in use by another process"):
+            await store.delete(session_id)
+        assert len(await store.replay(session_id)) == 2
+        assert len((await store.segments(session_id))[0]) == 2
+    assert len((await store.load(session_id)).messages) == 2
+
+
+async def test_two_processes_write_to_one_database(tmp_path: Path) -> None:
+    db = tmp_path / "crow.db"
+    async with hanging(db, "idle") as one, hanging(db, "idle") as two:
+        infos, _ = await PersistenceHook(db).sessions()
+        assert {info.id for info in infos} == {one, two}
+        assert [info.messages for info in infos] == [2, 2]

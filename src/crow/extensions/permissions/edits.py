@@ -1,0 +1,250 @@
+"""File commands: what they write and read, and when nothing more can come of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crow.extensions.permissions.readonly import PROGRAMS, Program, option, reads
+from crow.extensions.permissions.script import Word
+from crow.extensions.permissions.wrapper import program
+
+SED_SUBSTITUTES = re.compile(
+    r"(?:(?:\d+|\$)(?:,(?:\d+|\$))?)?(?:s([/|#,:@])(?:(?!\1)[^\\\n]|\\[^\n])*\1"
+    r"(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip\d]*|d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What a command writes (or removes) and reads. ``sure`` where that is all it does."""
+
+    writes: tuple[Word, ...]
+    reads: tuple[Word, ...] = ()
+    sure: bool = False
+
+
+def _long(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ACCEPTED = {
+    "mkdir": Program("pv", "m", _long("parents verbose mode"), guarded=True),
+    "touch": Program("acm", "", _long("no-create"), guarded=True),
+    "rm": Program("dfirRvI", "", _long("force recursive dir verbose interactive"), guarded=True),
+    "rmdir": Program("pv", "", _long("parents verbose ignore-fail-on-non-empty"), guarded=True),
+    "mv": Program("finuvT", "", _long("force no-clobber update verbose"), guarded=True),
+    "cp": Program(
+        "afinpruvRT", "", _long("archive force no-clobber recursive update verbose"), guarded=True
+    ),
+}
+LAST = frozenset({"cp", "install", "ln", "rsync", "scp", "link"})
+WRITERS = frozenset(
+    {*ACCEPTED, *LAST, "sed", "tee", "truncate", "chmod", "chown", "chgrp", "dd", "shred", "unlink"}
+    | {"patch", "unzip", "mkfifo", "mknod", "setfacl", "chattr", "sponge", "ex", "ed", "vi", "vim"}
+)
+READING = frozenset(
+    {
+        name
+        for name, one in PROGRAMS.items()
+        if one.operands not in {"text", "none", "printf", "date"}
+    }
+    | {
+        "less",
+        "more",
+        "most",
+        "bat",
+        "batcat",
+        "awk",
+        "gawk",
+        "mawk",
+        "sed",
+        "jq",
+        "yq",
+        "xxd",
+        "zcat",
+    }
+    | {"bzcat", "xzcat", "gzip", "gunzip", "bzip2", "xz", "zip", "tar", "cp", "mv", "ln", "install"}
+    | {
+        "rsync",
+        "scp",
+        "dd",
+        "tee",
+        "source",
+        ".",
+        "split",
+        "csplit",
+        "openssl",
+        "gpg",
+        "curl",
+        "wget",
+    }
+    | {
+        "base32",
+        "iconv",
+        "pr",
+        "fmt",
+        "look",
+        "ag",
+        "ack",
+        "zgrep",
+        "vim",
+        "vi",
+        "nano",
+        "emacs",
+        "ed",
+    }
+    | {
+        "ex",
+        "view",
+        "open",
+        "xdg-open",
+        "mapfile",
+        "readarray",
+        "python",
+        "python3",
+        "node",
+        "perl",
+    }
+    | {
+        "ruby",
+        "php",
+        "patch",
+        "shuf",
+        "tsort",
+        "join",
+        "ptx",
+        "dos2unix",
+        "envsubst",
+        "m4",
+        "pandoc",
+    }
+    | {"highlight", "pygmentize", "glow", "hexyl", "sqlite3", "strace", "rev", "tac", "uuencode"}
+) - {"ls"} | {"ls"}
+
+
+def edits(words: Sequence[Word]) -> Edits | None:
+    """What a command does to files, where it is known for doing that; else None."""
+    name = program(words[0]) if words else None
+    if name not in WRITERS:
+        return None
+    if name == "sed":
+        return _sed(words)
+    operands, sure = _operands(ACCEPTED.get(name), words[1:])
+    if name == "dd":
+        return Edits(tuple(_values(words, "of=")), tuple(_values(words, "if=")))
+    if name in {"chmod", "chown", "chgrp", "setfacl", "chattr"}:
+        return Edits(tuple(operands[1:]))
+    target = _target(words)
+    if name in LAST:
+        writes = target or operands[-1:]
+        return Edits(tuple(writes), tuple(operands[: len(operands) - len(writes)]), sure)
+    if name == "mv":
+        return Edits(tuple(operands + target), (), sure and not target)
+    return Edits(tuple(operands), (), sure)
+
+
+def _operands(found: Program | None, words: Sequence[Word]) -> tuple[list[Word], bool]:
+    operands: list[Word] = []
+    sure, ended, index = found is not None, False, 0
+    while index < len(words):
+        word, text = words[index], words[index].text
+        index += 1
+        if text == "--" and not ended:
+            ended = True
+        elif text is None or ended or not text.startswith("-") or text == "-":
+            operands.append(word)
+            sure = sure and text is not None and not (word.globbed and word.bare[:1] in "*?[")
+        elif found is None or (step := option(found, text)) is None:
+            sure = False
+        else:
+            index += step
+    return operands, sure
+
+
+def _target(words: Sequence[Word]) -> list[Word]:
+    """The directory that ``-t`` names."""
+    for index, word in enumerate(words):
+        text = word.text or ""
+        if text in {"-t", "--target-directory"}:
+            return list(words[index + 1 : index + 2])
+        if text.startswith("--target-directory="):
+            return [Word.plain(text.split("=", 1)[1])]
+        if re.fullmatch(r"-[a-zA-Z]*t.+", text) and program(words[0]) in {
+            "cp",
+            "mv",
+            "ln",
+            "install",
+        }:
+            return [Word.plain(text.split("t", 1)[1])]
+    return []
+
+
+def _values(words: Sequence[Word], mark: str) -> list[Word]:
+    return [Word.plain(w.text[len(mark) :]) for w in words if w.text and w.text.startswith(mark)]
+
+
+def _sed(words: Sequence[Word]) -> Edits | None:
+    """``sed -i s/a/b/ file``; without ``-i`` it writes nothing that is known of."""
+    texts = [word.text for word in words[1:]]
+    if not any(t and re.match(r"-[nErsz]*i|--in-place", t) for t in texts):
+        return None
+    scripts: list[str | None] = []
+    paths: list[Word] = []
+    sure, index = True, 0
+    while index < len(texts):
+        text = texts[index]
+        if text in {"-e", "--expression"}:
+            index += 1
+            scripts.append(texts[index] if index < len(texts) else None)
+        elif text is not None and text.startswith("-"):
+            sure = sure and text in {"-i", "-E", "-r", "-n", "-Ei", "-ri", "-ni", "-i.bak"}
+        else:
+            paths.append(words[index + 1])
+        index += 1
+    if not scripts and paths:
+        scripts.append(paths.pop(0).text)
+    sure = sure and bool(paths) and all(s and SED_SUBSTITUTES.fullmatch(s) for s in scripts)
+    sure = sure and not any(path.text is None or path.globbed for path in paths)
+    return Edits(tuple(paths), (), sure)
+
+
+def may_read(words: Sequence[Word]) -> tuple[list[Word], bool] | None:
+    """The words that a file command may take for paths, and whether it reads all below them.
+
+    None for a command that is not known for reading files.
+    """
+    name = program(words[0]) if words else None
+    if name is None or name not in READING:
+        return None
+    plain = (Word.plain(name), *words[1:])
+    use = reads(plain) or reads(plain, loose=True)
+    if use is not None:
+        return [*use.paths, *_attached(words)], use.deep
+    deep = any(
+        w.text and re.fullmatch(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive", w.text)
+        for w in words
+    )
+    return [*(word for word in words[1:]), *_attached(words)], deep and name in {
+        "cp",
+        "rsync",
+        "zip",
+        "zgrep",
+    }
+
+
+def _attached(words: Sequence[Word]) -> list[Word]:
+    """Paths that stand behind an option's ``=``, an ``@`` or a short option's letter."""
+    found: list[Word] = []
+    for word in words[1:]:
+        text = word.text
+        if not text:
+            continue
+        if "=" in text:
+            found.append(Word.plain(text.split("=", 1)[1]))
+        if "@" in text:
+            found.append(Word.plain(text.split("@", 1)[1]))
+        if re.match(r"-[A-Za-z][^-]", text) and not text.startswith("--"):
+            found.append(Word.plain(text[2:]))
+    return [word for word in found if word.text]

@@ -1,0 +1,176 @@
+"""What the rules say about reading or writing one path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from crow.extensions.permissions.disk import Disk, Place, inside
+from crow.extensions.permissions.pattern import CHILD
+from crow.extensions.permissions.protected import is_protected
+from crow.extensions.permissions.rule import EDITORS, READERS, Rule
+
+Kind = Literal["deny", "ask", "guard", "allow", "none"]
+WALKED = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found for one path. ``guard``: nothing but the user may approve it."""
+
+    kind: Kind
+    reason: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The path rules, for one working directory.
+
+    ``roots`` are the directories that are worked in, ``base`` is what ``/`` means in rules
+    without a root of their own. ``accepts`` is true where edits in the roots need no question.
+    """
+
+    disk: Disk
+    cwd: str
+    base: str
+    roots: tuple[str, ...]
+    allow: tuple[Rule, ...]
+    ask: tuple[Rule, ...]
+    deny: tuple[Rule, ...]
+    accepts: bool = False
+
+    @property
+    def has_read_limits(self) -> bool:
+        """Whether any deny or ask rule speaks of paths that may be read."""
+        return any(rule.path is not None for rule in (*self.deny, *self.ask))
+
+    def read(self, where: Place, *, deep: bool = False) -> Finding:
+        """Judge a read; ``deep`` is for a directory together with what is directly in it."""
+        found = self._refusal(where, READERS, deep=deep)
+        if found is not None:
+            return found
+        if where.real is None:
+            return Finding("guard", f"it cannot be told where {where.path} leads")
+        if self.has_read_limits and self.disk.links(where.real) > 1:
+            return Finding("guard", f"{where.path} has another name, which may be a denied one")
+        return self._permission(where, "Read")
+
+    def write(self, where: Place) -> Finding:
+        """Judge writing, creating or removing."""
+        found = self._refusal(where, READERS | EDITORS, deep=False)
+        if found is not None:
+            return found
+        if where.real is None:
+            return Finding("guard", f"it cannot be told where {where.path} leads")
+        if any(is_protected(path) for path in where.names):
+            return Finding("guard", f"{where.path} is protected")
+        if self.disk.is_link(where.path):
+            return Finding("guard", f"{where.path} is a symbolic link")
+        if self.disk.links(where.real) > 1:
+            return Finding("guard", f"{where.path} has another name elsewhere")
+        return self._permission(where, "Edit")
+
+    def _refusal(self, where: Place, tools: frozenset[str], *, deep: bool) -> Finding | None:
+        for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):
+            rule = self.match(rules, where, tools, deep=deep)
+            if rule is not None:
+                verb = "denies" if kind == "deny" else "asks about"
+                return Finding(
+                    "deny" if kind == "deny" else "ask",
+                    f"the rule {rule.text} {verb} {where.path}",
+                    rule.text,
+                )
+        return None
+
+    def _permission(self, where: Place, tool: str) -> Finding:
+        mode = tool == "Read" or self.accepts
+        if mode and self.is_inside(where):
+            return Finding("allow", f"{where.path} is in a working directory")
+        for rule in self.allow:
+            if rule.bare and rule.tools is None and rule.names(tool):
+                return Finding("allow", f"the rule {rule.text} allows it", rule.text)
+            if rule.tool == tool and rule.path is not None and self._covers(rule, where):
+                return Finding("allow", f"the rule {rule.text} allows it", rule.text)
+        verb = "read" if tool == "Read" else "write"
+        outside = "" if self.is_inside(where) else ", which is outside of the working directories"
+        return Finding("none", f"no rule allows to {verb} {where.path}{outside}")
+
+    def is_inside(self, where: Place) -> bool:
+        """Whether a path is in a working directory, as written and really."""
+        real = self.real(self.roots)
+        return any(inside(where.path, root) for root in (*self.roots, *real)) and any(
+            where.real is not None and inside(where.real, root) for root in real
+        )
+
+    def real(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Paths with every link followed."""
+        return tuple(self.disk.real(path) or path for path in paths)
+
+    def _starts(self, rule: Rule) -> tuple[str, ...]:
+        """The directories that a rule's pattern counts from."""
+        assert rule.path is not None
+        match rule.path.base:
+            case "/":
+                return ("/",)
+            case "~":
+                return (self.disk.home,)
+            case "root":
+                return (rule.root or self.base,)
+            case _ if rule.behaviour == "allow":
+                return (self.cwd,)
+            case _:
+                return tuple(dict.fromkeys((self.cwd, self.base, *self.roots)))
+
+    def _covers(self, rule: Rule, where: Place) -> bool:
+        starts = self._starts(rule)
+        starts = (*starts, *self.real(starts))
+        assert rule.path is not None
+        return all(rule.path.matches(path, starts) for path in where.names)
+
+    def match(
+        self, rules: Sequence[Rule], where: Place, tools: frozenset[str], *, deep: bool
+    ) -> Rule | None:
+        """The deny or ask rule that speaks of a path under either of its names."""
+        paths = list(where.names)
+        if deep:
+            paths += [f"{path.rstrip('/')}/{CHILD}" for path in where.names]
+        return next((found for path in paths if (found := self._last(rules, path, tools))), None)
+
+    def _last(self, rules: Sequence[Rule], path: str, tools: frozenset[str]) -> Rule | None:
+        """The rule for one path: negated patterns take back earlier ones of their source."""
+        fixed: Rule | None = None
+        relative: dict[str, Rule] = {}
+        for rule in rules:
+            if rule.path is None or rule.tool not in tools:
+                continue
+            starts = self._starts(rule)
+            if not rule.path.matches(path, (*starts, *self.real(starts))):
+                continue
+            if rule.path.negated:
+                relative.pop(rule.source, None)
+            elif rule.path.base == "cwd":
+                relative[rule.source] = rule
+            else:
+                fixed = fixed or rule
+        return fixed or next(iter(relative.values()), None)
+
+    def hides_denied(self, where: Place) -> Rule | Literal["unknown"] | None:
+        """A rule that denies (or asks about) something anywhere below a directory."""
+        left = WALKED
+        waiting = [where.real or where.path]
+        while waiting:
+            directory = waiting.pop()
+            names = self.disk.names(directory, left)
+            if names is None:
+                return "unknown"
+            left -= len(names) + 1
+            for name in names:
+                path = f"{directory.rstrip('/')}/{name.rstrip('/')}"
+                found = self._last((*self.deny, *self.ask), path, READERS)
+                if found is not None:
+                    return found
+                if name.endswith("/") and name != ".git/":
+                    waiting.append(path)
+        return None

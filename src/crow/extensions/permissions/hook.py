@@ -1,0 +1,125 @@
+"""Permissions on the loop: judges every call last, on its final arguments, and asks the user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from inspect import isawaitable
+from typing import Any, Literal
+
+from crow.core.context import SessionContext, ToolContext
+from crow.core.hooks import hook
+from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+from crow.core.verdicts import Allow, Ask, Deny
+from crow.extensions.permissions.permissions import MODES, QUIET, Decision, Permissions
+from crow.extensions.permissions.rule import Written
+from crow.extensions.permissions.suggestion import suggest
+
+Save = Callable[[str, Literal["allow", "deny"]], "Awaitable[None] | None"]
+BUILT_IN = "(built in)"
+
+
+class PermissionsHook:
+    """Lets calls through, asks about them or refuses them, by the rules of the settings.
+
+    ``allow``, ``ask`` and ``deny`` are rules as Claude Code writes them. ``mode`` is the one that
+    new sessions begin in. ``additional_directories`` are worked in beside the session's own.
+    ``quiet`` names tools that need no question. ``save`` is called with a rule that the user wants
+    to keep, and whether it allows or denies; without it such rules last as long as the session.
+    Rules that are malformed are named in ``warnings``; the rest applies.
+    """
+
+    name = "permissions"
+
+    def __init__(
+        self,
+        allow: Iterable[Written | str] = (),
+        ask: Iterable[Written | str] = (),
+        deny: Iterable[Written | str] = (),
+        mode: str = "default",
+        additional_directories: Iterable[str] = (),
+        *,
+        quiet: Iterable[str] = (),
+        save: Save | None = None,
+        permissions: Permissions | None = None,
+    ) -> None:
+        self.permissions = permissions or Permissions.of(
+            allow=allow,
+            ask=ask,
+            deny=deny,
+            mode=mode,
+            directories=tuple(additional_directories),
+            quiet=QUIET | frozenset(quiet),
+        )
+        self.save = save
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the rules, a line for each that is ignored."""
+        return self.permissions.warnings
+
+    def on_session_start(self, ctx: SessionContext) -> None:
+        """A new session begins in the mode of the settings."""
+        if ctx.source == "new" and ctx.session.mode == "default":
+            ctx.session.mode = self.permissions.mode
+
+    @hook("before_tool", judge=True)
+    async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
+        """Decide on a call."""
+        permissions = self.of_session(ctx)
+        decision = await asyncio.to_thread(permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd)
+        match decision.decision:
+            case "allow":
+                return Allow(decision.reason)
+            case "deny" if not decision.default:
+                return Deny(decision.reason, decision.rule)
+            case "deny":
+                return Ask(decision.reason, default=True, options=())
+            case "ask" if decision.default:
+                return self._question(ctx, permissions, decision)
+            case "ask":
+                return Ask(decision.reason, rule=decision.rule or BUILT_IN)
+
+    def of_session(self, ctx: ToolContext) -> Permissions:
+        """The permissions as they are in a session: its mode, its directories, its own rules."""
+        permissions = self.permissions
+        for behaviour in ("allow", "deny"):
+            for text in ctx.state.get(behaviour, ()):
+                permissions = permissions.with_rule(text, behaviour)
+        return permissions.in_session(
+            mode=MODES.get(ctx.session.mode, permissions.mode), cwd=ctx.cwd, roots=ctx.roots
+        )
+
+    def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
+        rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
+        if not rules:
+            return Ask(decision.reason, default=True)
+        shown = ", ".join(rules)
+        options = (
+            ALLOW_ONCE,
+            Option("allow_always", f"Always allow {shown}", "allow_always"),
+            REJECT_ONCE,
+            Option("reject_always", f"Never allow {shown}", "reject_always"),
+        )
+
+        async def answered(chosen: str) -> None:
+            if chosen == "allow_always":
+                await self._keep(ctx, rules, "allow")
+            elif chosen == "reject_always":
+                await self._keep(ctx, rules, "deny")
+
+        return Ask(decision.reason, default=True, options=options, answered=answered)
+
+    async def _keep(
+        self, ctx: ToolContext, rules: list[str], behaviour: Literal["allow", "deny"]
+    ) -> None:
+        """Remember rules in the session, and save them where that is wanted."""
+        state: dict[str, Any] = ctx.session.state.setdefault(self.name, {})
+        kept = state.setdefault(behaviour, [])
+        for rule in rules:
+            if rule not in kept:
+                kept.append(rule)
+            if self.save is not None:
+                saved = self.save(rule, behaviour)
+                if isawaitable(saved):
+                    await saved

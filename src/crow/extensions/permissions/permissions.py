@@ -1,0 +1,403 @@
+"""Permission rules: one decision for one tool call, made from the rules, the mode and the disk.
+
+The operating system is the boundary; this only decides when to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import local
+from typing import TYPE_CHECKING, Any, Literal
+
+from crow.extensions.permissions import characters
+from crow.extensions.permissions.disk import Disk, LocalDisk, place
+from crow.extensions.permissions.domain import host_of, possible_hosts
+from crow.extensions.permissions.files import Files, Finding
+from crow.extensions.permissions.opinion import SecondOpinion
+from crow.extensions.permissions.parser import Reading, new_parser, read
+from crow.extensions.permissions.rule import (
+    EDITORS,
+    READERS,
+    Behaviour,
+    Rule,
+    Written,
+    parse_rules,
+    tool_name,
+)
+from crow.extensions.permissions.script import Node, Other
+from crow.extensions.permissions.shell import Report, ShellJudge
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser
+
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+MODES: dict[str, Mode] = {
+    "default": "default",
+    "manual": "default",
+    "acceptEdits": "acceptEdits",
+    "plan": "plan",
+    "dontAsk": "dontAsk",
+    "bypassPermissions": "bypassPermissions",
+}
+QUIET = frozenset({"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput"})
+INTERACTIVE = frozenset({"AskUserQuestion", "ExitPlanMode"})
+PATHS = ("file_path", "notebook_path", "path", "filename")
+PLAIN = re.compile(r"[A-Za-z0-9_ ./:=@%+,-]*")
+RESERVED = frozenset(
+    {"time", "coproc", "function", "select", "case", "if", "for", "while", "until"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """May it run? ``rule`` is the rule that says so, as it was written.
+
+    ``default`` marks a question that no rule wants, only the mode: a hook's allow may answer it.
+    Where the mode is dontAsk, it marks the refusal that stands in for such a question.
+    """
+
+    decision: Literal["allow", "ask", "deny"]
+    reason: str
+    rule: str | None = None
+    default: bool = False
+
+
+class _Parsers(local):
+    """A parser for each thread."""
+
+    parser: Parser | None = None
+
+    def read(self, text: str) -> Reading:
+        if self.parser is None:
+            self.parser = new_parser()
+        return read(self.parser, text)
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """The rules, the mode and the directories, parsed once and never changed.
+
+    ``base`` is the primary working directory (the call's own where it is None); ``directories``
+    are worked in beside it. ``quiet`` names further tools that need no question by default.
+    ``second`` is the other parser's opinion; where it has none, complex commands are asked about.
+    """
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    mode: Mode = "default"
+    base: str | None = None
+    directories: tuple[str, ...] = ()
+    quiet: frozenset[str] = QUIET
+    warnings: tuple[str, ...] = ()
+    disk: Disk = field(default_factory=LocalDisk)
+    second: Callable[[str], Node | None] = field(default_factory=SecondOpinion)
+    _parsers: _Parsers = field(default_factory=_Parsers, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        allow: Iterable[Written | str] = (),
+        ask: Iterable[Written | str] = (),
+        deny: Iterable[Written | str] = (),
+        mode: str = "default",
+        **options: Any,
+    ) -> Permissions:
+        """Parse rules. What is malformed is left out and named in ``warnings``."""
+        warnings: list[str] = []
+        if mode not in MODES:
+            warnings.append(f"mode {mode!r} is unknown and taken for default")
+        return cls(
+            parse_rules(allow, "allow", warnings),
+            parse_rules(ask, "ask", warnings),
+            parse_rules(deny, "deny", warnings),
+            MODES.get(mode, "default"),
+            warnings=tuple(warnings),
+            **options,
+        )
+
+    def with_rule(self, text: str | Written, behaviour: Behaviour = "allow") -> Permissions:
+        """These permissions and one more rule; the same ones where it is malformed."""
+        added = parse_rules((text,), behaviour, [])
+        return replace(self, **{behaviour: (*getattr(self, behaviour), *added)})
+
+    def with_mode(self, mode: str) -> Permissions:
+        """These permissions in another mode; an unknown mode changes nothing."""
+        return replace(self, mode=MODES.get(mode, self.mode))
+
+    def in_session(self, *, mode: Mode, cwd: str, roots: Sequence[str]) -> Permissions:
+        """These permissions in a session's mode and directories."""
+        directories = tuple(dict.fromkeys((*self.directories, *roots)))
+        return replace(self, mode=mode, base=self.base or cwd, directories=directories)
+
+    def read(self, text: str) -> Node:
+        """A shell script as the first parser reads it."""
+        return self._parsers.read(text).script
+
+    def judge(self, tool: str, args: Mapping[str, Any], *, cwd: str) -> Decision:
+        """Decide on one call. Never raises. ``cwd`` is absolute."""
+        name = tool_name(tool)
+        refused = self._whole(self.deny, name, args)
+        if refused is not None:
+            return Decision("deny", f"the rule {refused.text} denies it", refused.text)
+        decision = self._by_kind(name, args, cwd)
+        asked = self._whole(self.ask, name, args)
+        if asked is not None and decision.decision != "deny":
+            decision = Decision("ask", f"the rule {asked.text} asks about it", asked.text)
+        return self._in_mode(decision)
+
+    def _by_kind(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
+        if name == "Bash":
+            return self._shell(args, cwd)
+        if name in READERS or name in EDITORS:
+            return self._file(name, args, cwd)
+        if name == "WebFetch":
+            return self._fetch(args)
+        if name in {"Agent", "Skill"}:
+            return self._named(name, args)
+        return self._plainly(name)
+
+    def _whole(self, rules: Sequence[Rule], name: str, args: Mapping[str, Any]) -> Rule | None:
+        """The rule that speaks of every use of a tool, or of one of the call's arguments."""
+        for rule in rules:
+            if rule.names(name) and (rule.bare or rule.has_parameter(args)):
+                return rule
+        return None
+
+    def _in_mode(self, decision: Decision) -> Decision:
+        if self.mode == "bypassPermissions" and decision.decision == "ask" and decision.default:
+            return Decision("allow", "the mode is bypassPermissions")
+        if self.mode == "dontAsk" and decision.decision == "ask":
+            reason = f"the mode is dontAsk, and {decision.reason}"
+            return Decision("deny", reason, decision.rule, decision.default)
+        return decision
+
+    def _plainly(self, name: str) -> Decision:
+        rule = self._whole(self.allow, name, {})
+        if rule is not None and name not in INTERACTIVE:
+            return Decision("allow", f"the rule {rule.text} allows it", rule.text)
+        if name in self.quiet:
+            return Decision("allow", f"{name} needs no permission")
+        return Decision("ask", f"no rule allows {name}", default=name not in INTERACTIVE)
+
+    # Files
+
+    def files(self, cwd: str) -> Files:
+        """The path rules as they count in a directory."""
+        base = self.base or cwd
+        roots = tuple(dict.fromkeys((base, cwd, *self.directories)))
+        accepts = self.mode in {"acceptEdits", "bypassPermissions"}
+        return Files(self.disk, cwd, base, roots, self.allow, self.ask, self.deny, accepts)
+
+    def may_read(self, path: str, *, cwd: str) -> bool:
+        """Whether no rule keeps a path from being read; for tools that search."""
+        finding = self.files(cwd).read(place(self.disk, cwd, path))
+        return finding.kind not in {"deny", "ask"}
+
+    def _file(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
+        files = self.files(cwd)
+        paths = self._paths(name, args)
+        if paths is None:
+            return Decision("ask", f"{name} names no path")
+        findings: list[Finding] = []
+        for path in paths:
+            where = place(self.disk, cwd, path)
+            searched = name in {"Glob", "Grep", "LS"}
+            found = files.read(where, deep=searched) if name in READERS else files.write(where)
+            findings.append(found)
+        worst = min(findings, key=lambda one: ORDER.index(one.kind))
+        return self._of_finding(worst, name)
+
+    def _of_finding(self, finding: Finding, name: str) -> Decision:
+        bypass = self.mode == "bypassPermissions"
+        match finding.kind:
+            case "deny":
+                return Decision("deny", finding.reason, finding.rule)
+            case "ask":
+                return Decision("ask", finding.reason, finding.rule)
+            case "guard":
+                return Decision("ask", finding.reason, default=bypass)
+            case "allow" if name in EDITORS and self.mode == "plan":
+                return Decision("ask", "the mode is plan, which edits nothing")
+            case "allow":
+                return Decision("allow", finding.reason, finding.rule)
+            case "none":
+                return Decision("ask", finding.reason, default=True)
+
+    def _paths(self, name: str, args: Mapping[str, Any]) -> list[str] | None:
+        """The paths that a file tool is given; None where there is none."""
+        searches = name in {"Glob", "Grep", "LS"}
+        given = [args[key] for key in PATHS if args.get(key) is not None]
+        given = [path or "." if searches else path for path in given]
+        if not all(isinstance(path, str) and path for path in given):
+            return None
+        if searches:
+            given = given or ["."]
+            pattern = args.get("pattern") if name == "Glob" else args.get("glob")
+            if isinstance(pattern, str):
+                given += outside_parts(given[0], pattern)
+        return given or None
+
+    # The web, agents and skills
+
+    def _fetch(self, args: Mapping[str, Any]) -> Decision:
+        url = args.get("url")
+        if not isinstance(url, str):
+            return Decision("ask", "WebFetch names no URL")
+        hosts = possible_hosts(url)
+        for rules, decision in ((self.deny, "deny"), (self.ask, "ask")):
+            for rule in rules:
+                if rule.domain and any(rule.domain.fullmatch(host) for host in hosts):
+                    verb = "denies" if decision == "deny" else "asks about"
+                    reason = f"the rule {rule.text} {verb} this domain"
+                    return Decision("deny" if decision == "deny" else "ask", reason, rule.text)
+        host = host_of(url)
+        for rule in self.allow:
+            if rule.domain and host and rule.domain.fullmatch(host):
+                return Decision("allow", f"the rule {rule.text} allows {host}", rule.text)
+        return self._plainly("WebFetch")
+
+    def _named(self, name: str, args: Mapping[str, Any]) -> Decision:
+        """Agents and skills, whose rules name one of them."""
+        value = _name_of(name, args)
+        for rules, decision in ((self.deny, "deny"), (self.ask, "ask"), (self.allow, "allow")):
+            for rule in rules:
+                if rule.tool == name and rule.specifier and means(rule, value):
+                    return Decision(
+                        "deny" if decision == "deny" else "ask" if decision == "ask" else "allow",
+                        f"the rule {rule.text} speaks of {value.split(' ')[0] or name}",
+                        rule.text,
+                    )
+        return self._plainly(name)
+
+    # The shell
+
+    def _shell(self, args: Mapping[str, Any], cwd: str) -> Decision:
+        text = args.get("command")
+        if not isinstance(text, str) or not text.strip():
+            return Decision("ask", "Bash is given no command", default=not self._limits())
+        fault = characters.fault(text)
+        reading = self._parsers.read(characters.visible(text) if fault else text)
+        fault = fault or reading.fault
+        report = self._report(reading.script, cwd)
+        refused = self._refused(report, text)
+        if refused is not None:
+            return refused
+        if fault is not None:
+            return Decision("ask", fault, default=not self._limits())
+        return self._permitted(report, reading.script, text)
+
+    def _limits(self) -> bool:
+        """Whether any deny or ask rule speaks of commands."""
+        return any(rule.command is not None for rule in (*self.deny, *self.ask))
+
+    def _report(self, script: Node, cwd: str) -> Report:
+        judge = ShellJudge(
+            self.files(cwd),
+            self.allow,
+            self.ask,
+            self.deny,
+            lambda one: self._parsers.read(one).script,
+        )
+        try:
+            return judge.judge(script)
+        except RecursionError:
+            report = judge.report
+            report.suspect("the command is nested too deeply")
+            return report
+
+    def _refused(self, report: Report, text: str) -> Decision | None:
+        """What nothing but the user can let through, strictest first."""
+        for rules in (self.deny, self.ask):
+            for rule in rules:
+                if rule.command is not None and rule.command.matches_source(text):
+                    kind = rule.behaviour
+                    finding = Finding(
+                        "deny" if kind == "deny" else "ask",
+                        f"the rule {rule.text} speaks of it",
+                        rule.text,
+                    )
+                    report.note(finding)
+        if report.deny is not None:
+            return Decision("deny", report.deny.reason, report.deny.rule)
+        if report.ask is not None:
+            return Decision("ask", report.ask.reason, report.ask.rule)
+        if report.critical is not None:
+            return Decision("ask", report.critical)
+        if report.guard is not None:
+            return Decision("ask", report.guard, default=self.mode == "bypassPermissions")
+        return None
+
+    def _permitted(self, report: Report, script: Node, text: str) -> Decision:
+        whole = self._whole(self.allow, "Bash", {})
+        free = whole is not None or self.mode == "bypassPermissions"
+        limited = self._limits() or any(rule.path is not None for rule in (*self.deny, *self.ask))
+        if report.doubt is not None and limited:
+            return Decision("ask", f"{report.doubt}, and a denied command could hide in it")
+        spelled = None if free or report.uncovered is None else self._spelled_out(text)
+        if not free and spelled is None and report.uncovered is not None:
+            return Decision("ask", report.uncovered, default=True)
+        if (limited or not free) and not self._agreed(script, text):
+            return Decision("ask", "the parsers disagree about the command", default=not limited)
+        if whole is not None:
+            return Decision("allow", f"the rule {whole.text} allows it", whole.text)
+        if spelled is not None:
+            return Decision("allow", f"the rule {spelled.text} spells it out", spelled.text)
+        if free and report.uncovered is not None:
+            return Decision("allow", "the mode is bypassPermissions")
+        rule = report.rules[0] if report.rules else None
+        reason = f"the rule {rule} allows it" if rule else "it only does what needs no permission"
+        return Decision("allow", reason, rule)
+
+    def _spelled_out(self, text: str) -> Rule | None:
+        """The rule that is the command, letter by letter."""
+        for rule in self.allow:
+            if (
+                rule.command is not None
+                and rule.command.exact
+                and rule.command.text == text.strip()
+            ):
+                return rule
+        return None
+
+    def _agreed(self, script: Node, text: str) -> bool:
+        """Whether both parsers read the same; words without any special character need only one."""
+        if PLAIN.fullmatch(text) and text.split(maxsplit=1)[0] not in RESERVED:
+            return True
+        return not isinstance(script, Other) and self.second(text) == script
+
+
+ORDER = ("deny", "ask", "guard", "none", "allow")
+
+
+def outside_parts(root: str, pattern: str) -> list[str]:
+    """Where a search pattern leads by itself: its fixed beginning, if that leaves the root."""
+    fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+    if pattern.startswith(("/", "~")):
+        return [fixed or "/"]
+    if ".." in pattern.split("/"):
+        climbs = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+        rest = pattern[len(climbs) :]
+        return [f"{root}/{climbs}"] if ".." not in rest else ["/"]
+    return [f"{root}/{fixed}"] if fixed else []
+
+
+def _name_of(name: str, args: Mapping[str, Any]) -> str:
+    keys = ("subagent_type", "agent", "name") if name == "Agent" else ("skill", "command", "name")
+    value = next((args[key] for key in keys if isinstance(args.get(key), str)), "")
+    more = args.get("args") if name == "Skill" else None
+    return f"{value} {more}".strip() if isinstance(more, str) else str(value).strip()
+
+
+def means(rule: Rule, value: str) -> bool:
+    """Whether an agent's or a skill's rule means this one; a refusal means it with any input."""
+    wanted = (rule.specifier or "").strip()
+    name = value.split(" ", maxsplit=1)[0]
+    if wanted.endswith((" *", ":*")):
+        return value.startswith(wanted[:-2]) and name == wanted[:-2].split(" ")[0]
+    if rule.behaviour == "allow":
+        return value == wanted
+    return wanted in {value, name}

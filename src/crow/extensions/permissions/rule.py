@@ -1,0 +1,169 @@
+"""Permission rules as they stand in settings: ``Tool`` or ``Tool(specifier)``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from crow.extensions.permissions.command import CommandPattern
+from crow.extensions.permissions.domain import domain_expression
+from crow.extensions.permissions.pattern import PathPattern
+
+Behaviour = Literal["allow", "ask", "deny"]
+
+READERS = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
+EDITORS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+PRIMARY = frozenset({"command", "file_path", "path", "notebook_path", "url"})
+TOOLS = (
+    *sorted(READERS | EDITORS),
+    *("Bash", "WebFetch", "WebSearch", "Agent", "Skill", "TodoWrite", "AskUserQuestion"),
+    *("ExitPlanMode", "TaskStop", "BashOutput", "TaskOutput"),
+)
+ALIASES = {"task": "Agent", "killshell": "TaskStop", "killbash": "TaskStop", "shell": "Bash"}
+NAMES = {name.lower(): name for name in TOOLS} | ALIASES
+SHAPE = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
+PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(.*)", re.DOTALL)
+ALLOW_GLOB = re.compile(r"mcp__(?:(?!__)[^*?\[])+__.*", re.DOTALL)
+
+
+class Written(NamedTuple):
+    """A rule as it was written: ``source`` names the settings, ``root`` is what ``/`` means."""
+
+    text: str
+    source: str = "session"
+    root: str | None = None
+
+
+def tool_name(name: str) -> str:
+    """A tool's name as rules spell it."""
+    return NAMES.get(name.lower(), name)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, parsed. Which of the matchers it has depends on its tool."""
+
+    text: str
+    behaviour: Behaviour
+    tool: str
+    specifier: str | None
+    source: str = "session"
+    root: str | None = None
+    tools: re.Pattern[str] | None = None
+    command: CommandPattern | None = None
+    path: PathPattern | None = None
+    domain: re.Pattern[str] | None = None
+    parameter: tuple[str, re.Pattern[str]] | None = None
+
+    @property
+    def bare(self) -> bool:
+        """Whether it speaks of every use of its tool."""
+        return self.specifier is None
+
+    def names(self, tool: str) -> bool:
+        """Whether the rule's tool name means this tool."""
+        if self.tools is not None:
+            return self.tools.fullmatch(tool) is not None
+        if self.tool == tool:
+            return True
+        if self.tool.startswith("mcp__"):
+            return "__" not in self.tool[5:] and tool.startswith(self.tool + "__")
+        return self.bare and (
+            (self.tool == "Edit" and tool in EDITORS) or (self.tool == "Read" and tool in READERS)
+        )
+
+    def has_parameter(self, args: Mapping[str, Any]) -> bool:
+        """Whether it names one of the arguments by its value."""
+        if self.parameter is None or self.parameter[0] not in args:
+            return False
+        value = args[self.parameter[0]]
+        if isinstance(value, dict | list):
+            return False
+        shown = value if isinstance(value, str) else json.dumps(value, default=str)
+        return self.parameter[1].fullmatch(shown) is not None
+
+
+def parse_rule(written: Written | str, behaviour: Behaviour) -> Rule:
+    """Parse one rule. Raises ValueError that says what is wrong with it."""
+    one = written if isinstance(written, Written) else Written(written)
+    match = SHAPE.fullmatch(one.text.strip())
+    if match is None:
+        raise ValueError("it is neither Tool nor Tool(specifier)")
+    name, specifier = tool_name(match[1]), match[2]
+    if specifier is not None and (specifier := specifier.strip()) in {"", "*"}:
+        specifier = _empty(specifier, name, behaviour)
+    fields: dict[str, Any] = {"tools": _tools(name, behaviour)}
+    if specifier is not None:
+        fields |= _matchers(name, specifier, behaviour)
+    return Rule(one.text.strip(), behaviour, name, specifier, one.source, one.root, **fields)
+
+
+def _empty(specifier: str, name: str, behaviour: Behaviour) -> str | None:
+    if behaviour == "allow" and (not specifier or name in READERS | EDITORS):
+        if not specifier:
+            raise ValueError("its parentheses are empty")
+        return specifier
+    return None
+
+
+def _tools(name: str, behaviour: Behaviour) -> re.Pattern[str] | None:
+    if not re.search(r"[*?\[]", name):
+        return None
+    if behaviour == "allow" and not ALLOW_GLOB.fullmatch(name):
+        raise ValueError("an allow rule may have a wildcard only after a literal mcp__server__")
+    return wildcard(name)
+
+
+def wildcard(text: str) -> re.Pattern[str]:
+    """Text with ``*`` as a regular expression."""
+    return re.compile(".*".join(re.escape(piece) for piece in text.split("*")), re.DOTALL)
+
+
+def _matchers(name: str, specifier: str, behaviour: Behaviour) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    parameter = PARAMETER.fullmatch(specifier)
+    if parameter and behaviour != "allow" and parameter[1] not in PRIMARY:
+        fields["parameter"] = (parameter[1], wildcard(parameter[2].strip()))
+    if name == "Bash":
+        fields["command"] = CommandPattern.of(specifier)
+    elif name in READERS or name in EDITORS:
+        fields |= _path(name, specifier, behaviour)
+    elif name == "WebFetch":
+        fields |= _domain(specifier, has_parameter="parameter" in fields)
+    elif name not in {"Agent", "Skill"} and "parameter" not in fields:
+        raise ValueError(f"{name} knows no such specifier")
+    return fields
+
+
+def _path(name: str, specifier: str, behaviour: Behaviour) -> dict[str, Any]:
+    if behaviour == "allow" and name not in {"Read", "Edit"}:
+        wanted = "Edit" if name in EDITORS else "Read"
+        raise ValueError(f"path rules are written for {wanted}, not for {name}")
+    if behaviour == "allow" and specifier.startswith("!"):
+        raise ValueError("only deny and ask rules can be carved out of")
+    return {"path": PathPattern.of(specifier, strict=behaviour == "allow")}
+
+
+def _domain(specifier: str, *, has_parameter: bool) -> dict[str, Any]:
+    if specifier.startswith("domain:"):
+        return {"domain": domain_expression(specifier[7:]), "parameter": None}
+    if has_parameter:
+        return {}
+    raise ValueError("WebFetch rules are written WebFetch(domain:example.com)")
+
+
+def parse_rules(
+    texts: Iterable[Written | str], behaviour: Behaviour, warnings: list[str]
+) -> tuple[Rule, ...]:
+    """Parse rules; those that are malformed are named in ``warnings`` and left out."""
+    rules: list[Rule] = []
+    for text in texts:
+        try:
+            rules.append(parse_rule(text, behaviour))
+        except ValueError as error:
+            shown = text.text if isinstance(text, Written) else text
+            warnings.append(f"{behaviour} rule {shown!r} is ignored: {error}")
+    return tuple(rules)

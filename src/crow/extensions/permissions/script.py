@@ -1,0 +1,262 @@
+"""A shell script as plain data: commands, words and redirects, after quote removal.
+
+Both parsers (`parser` and `opinion`) make it, so that what they read can be compared with ``==``.
+What cannot change which program runs (negation, background) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+HOLE = "\x01"  # stands for text that only the shell will know; no command can contain it
+GAP = "\x00"  # stands between the words of a joined command
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Literal text; ``quoted`` text is never expanded."""
+
+    value: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``$name`` or ``${name}`` and nothing more."""
+
+    name: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """``$(...)``, backquotes (``command``) or ``<(...)``, ``>(...)`` (``process``)."""
+
+    script: Node
+    kind: str
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """An expansion that is not understood well enough to be let through; ``inner`` is in it."""
+
+    kind: str
+    inner: tuple[Node, ...] = ()
+    quoted: bool = False
+
+
+Part: TypeAlias = Text | Variable | Substitution | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> Word:
+        """A word in its normal form: equal neighbours joined, empty quotes gone."""
+        joined: list[Part] = []
+        for part in parts:
+            if isinstance(part, Text):
+                if not part.value and len(parts) > 1:
+                    continue
+                last = joined[-1] if joined else None
+                if isinstance(last, Text) and last.quoted == part.quoted:
+                    joined[-1] = Text(last.value + part.value, part.quoted)
+                    continue
+            joined.append(part)
+        return cls(tuple(joined) or (Text("", quoted=True),))
+
+    @classmethod
+    def plain(cls, text: str) -> Word:
+        """A word that is written without any quotes."""
+        return cls((Text(text),))
+
+    @property
+    def text(self) -> str | None:
+        """The word as the program gets it, tilde and globs as written; None where unknown."""
+        if self.braced or not all(isinstance(part, Text) for part in self.parts):
+            return None
+        return "".join(part.value for part in self.parts if isinstance(part, Text))
+
+    @property
+    def shape(self) -> str:
+        """The word with a `HOLE` for each part that only the shell will know."""
+        if self.braced:
+            return HOLE
+        return "".join(p.value if isinstance(p, Text) else HOLE for p in self.parts)
+
+    @property
+    def bare(self) -> str:
+        """The unquoted text alone."""
+        return "".join(p.value for p in self.parts if isinstance(p, Text) and not p.quoted)
+
+    @property
+    def globbed(self) -> bool:
+        """Whether the shell may replace it by names of files."""
+        return any(mark in self.bare for mark in "*?[")
+
+    @property
+    def braced(self) -> bool:
+        """Whether ``{a,b}`` or ``{1..9}`` makes several words of it."""
+        bare = self.bare
+        opened = bare.find("{")
+        return 0 <= opened < bare.rfind("}") and ("," in bare or ".." in bare)
+
+    @property
+    def splits(self) -> bool:
+        """Whether it may become several words, or none."""
+        return self.braced or any(not p.quoted for p in self.parts if not isinstance(p, Text))
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing in it is beyond plain variables and commands that are read too."""
+        return not any(isinstance(part, Unknown) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """``name=value``; ``odd`` where it has a subscript, an array or ``+=``."""
+
+    name: str
+    value: Word
+    odd: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """``fd op target``; of a here-document the target is its body."""
+
+    op: str
+    target: Word
+    fd: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """A simple command."""
+
+    words: tuple[Word, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+
+    @property
+    def name(self) -> str | None:
+        """The program or built-in, where it is known."""
+        return self.words[0].text if self.words else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``left && right``, ``left || right``, ``left | right``, ``left |& right``."""
+
+    op: str
+    left: Node
+    right: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Commands one after another."""
+
+    items: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A compound command: ``subshell``, ``braces``, ``if``, ``while`` or ``for``.
+
+    ``words`` are those that a ``for`` goes through, ``name`` its variable.
+    """
+
+    kind: str
+    parts: tuple[Node, ...]
+    redirects: tuple[Redirect, ...] = ()
+    words: tuple[Word, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """Something that is never let through by itself (``kind`` says what) and what is in it."""
+
+    kind: str
+    parts: tuple[Node, ...] = ()
+    words: tuple[Word, ...] = ()
+
+
+Node: TypeAlias = Simple | Chain | Sequence | Group | Other
+
+
+def in_sequence(nodes: list[Node]) -> Node:
+    """Several commands as one node; one command stays as it is."""
+    return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
+
+
+def attached(node: Node, redirects: list[Redirect]) -> Node:
+    """A node with redirects, which belong to the last command of a chain."""
+    if not redirects:
+        return node
+    match node:
+        case Simple():
+            ordered = sorted([*node.redirects, *redirects], key=repr)
+            return Simple(node.words, node.assignments, tuple(ordered))
+        case Chain():
+            return Chain(node.op, node.left, attached(node.right, redirects))
+        case Group():
+            ordered = sorted([*node.redirects, *redirects], key=repr)
+            return Group(node.kind, node.parts, tuple(ordered), node.words, node.name)
+        case Sequence() | Other():
+            return Other("redirect", (node, Simple(redirects=tuple(redirects))))
+
+
+def substitutions(words: tuple[Word, ...]) -> Iterator[Node]:
+    """The scripts inside of words."""
+    for word in words:
+        for part in word.parts:
+            if isinstance(part, Substitution):
+                yield part.script
+            elif isinstance(part, Unknown):
+                yield from part.inner
+
+
+def words_of(node: Node) -> tuple[Word, ...]:
+    """All words that stand directly in a node, values and redirect targets included."""
+    match node:
+        case Simple():
+            values = tuple(assignment.value for assignment in node.assignments)
+            return node.words + values + tuple(r.target for r in node.redirects)
+        case Group():
+            return node.words + tuple(r.target for r in node.redirects)
+        case Other():
+            return node.words
+        case _:
+            return ()
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node, without those inside its words."""
+    match node:
+        case Chain():
+            return (node.left, node.right)
+        case Sequence():
+            return node.items
+        case Group() | Other():
+            return node.parts
+        case Simple():
+            return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all nodes below it in source order, those inside words included."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        below = [*children(one), *substitutions(words_of(one))]
+        waiting.extend(reversed(below))

@@ -21,6 +21,8 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
         return decided
     if isinstance(decided.verdict, Allow) and ask.rule is None:
         return Ruling(decided.verdict, ruling.answer)
+    if not ask.options:
+        return Ruling(Deny(ask.reason), ruling.answer)
     await call.agent.notify(call.session, "permission_prompt", ask.reason or call.title, call.run)
     return Ruling(await _answer(call, ask), ruling.answer)
 

@@ -22,7 +22,8 @@ class Ask:
 
     ``rule`` names the settings rule that wants the question: no hook's `Allow` answers it.
     ``default`` marks a question that is asked only because nothing said otherwise: any `Allow`
-    answers it. ``answered`` is called with the id of the option that the user chose.
+    answers it. ``answered`` is called with the id of the option that the user chose. Without any
+    ``options`` only hooks are asked, and the call is denied where they do not allow it.
     """
 
     reason: str = ""

@@ -237,7 +237,7 @@ async def test_a_lifespan_may_be_an_async_context_manager_and_is_bounded_in_time
             await asyncio.Event().wait()
 
     made = lifespan.Lifespan("slow", Slow().lifespan, None, enter_timeout=0.02)
-    with pytest.raises(ExtensionError, match="the extension slow did not start within 0.02 s"):
+    with pytest.raises(ExtensionError, match=r"the extension slow did not start within 0.02 s"):
         await made.enter()
     made = lifespan.Lifespan("stays", Stays().lifespan, None, leave_timeout=0.02)
     await made.leave()

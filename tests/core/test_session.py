@@ -301,7 +301,6 @@ async def test_what_a_tool_returns_becomes_a_result(make_echo, value, shown):
 
 
 async def test_a_hook_can_ask_the_model_beside_the_conversation():
-    from crow.core.errors import ModelError
     from crow.core.ports import Request
 
     used = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}

@@ -292,8 +292,13 @@ class TurnContext(Context):
             self.run.partial.append(delta.text)
         await self.emit(delta)
 
+    def count(self) -> None:
+        """Count the reply's tokens, as if it stood in the history already."""
+        self.session.report(self.reply.usage, ahead=self.reply.message() is not None)
+        self.run.reply.usage = add_usage(self.run.reply.usage, self.reply.usage)
+
     async def store_reply(self) -> None:
-        """Put the model's answer into the history and count its tokens."""
+        """Put the model's answer into the history and tell of its tokens."""
         run, reply, session = self.run, self.reply, self.session
         run.partial.clear()
         message = reply.message()
@@ -302,8 +307,6 @@ class TurnContext(Context):
         run.reply.text = reply.text
         run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")
         if reply.usage is not None:
-            session.report(reply.usage)
-            run.reply.usage = add_usage(run.reply.usage, reply.usage)
             window = self.agent.llm.context_window
             tokens = session.tokens(window)["total_tokens"]
             await self.emit(UsageReported(reply.usage, session.usage, tokens, window))

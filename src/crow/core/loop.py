@@ -42,6 +42,7 @@ async def ask(ctx: RunContext) -> TurnContext:
     if not ctx.stopping:
         now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
         ctx.check()
+        now.count()
         await hooks.after_llm_response.fire(now)
         await now.store_reply()
     return now

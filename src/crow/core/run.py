@@ -23,8 +23,6 @@ async def answer(ctx: RunContext) -> None:
     """
     ctx.supervisor = asyncio.current_task()
     task = ctx.task = asyncio.create_task(_work(ctx))
-    if ctx.cancelled:
-        task.cancel()
     try:
         await _ended(ctx, task)
     except asyncio.CancelledError:

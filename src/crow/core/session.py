@@ -139,11 +139,14 @@ class Session:
         if not any(run.open for run in self.runs):
             self.mend()
 
-    def report(self, usage: Usage | None) -> None:
-        """Count what a provider reported for the history as it is now."""
+    def report(self, usage: Usage | None, *, ahead: bool = False) -> None:
+        """Count what a provider reported for the history as it is now.
+
+        ``ahead`` says that the reply, which the usage includes, is not appended yet.
+        """
         if usage:
             self.usage = add_usage(self.usage, usage)
-            self._anchor = (len(self.messages), usage)
+            self._anchor = (len(self.messages) + ahead, usage)
 
     def tokens(self, context_window: int | None = None) -> TokenCount:
         """How many tokens the next request will have, about."""

@@ -1,0 +1,369 @@
+"""Corners of the hook model that no other test turns."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.calls import mismatch
+from crow.core.errors import HookError
+from crow.core.messages import is_prompt
+from crow.core.points import Point
+from crow.core.ports import Nobody, Question
+from crow.core.running import OwnTime
+from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
+from crow.testing import ScriptedModel, call
+
+
+def bare(*steps: Any, **options: Any) -> Agent:
+    return Agent(ScriptedModel(*steps, leftover="allow"), **{"tools": (), **options})
+
+
+async def test_a_tool_answered_by_nobody_says_that_nobody_can_be_asked(echo):
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask())
+    reply = await agent.run("go")
+    assert reply.session.messages[2]["content"] == (
+        "this needs the user's permission, and nobody can be asked"
+    )
+    assert await Nobody().ask("s", Question("which?", "text", default="x")) == "x"
+
+
+async def test_who_answers_an_ask_may_be_called_back_without_waiting(echo, watcher):
+    heard: list[str] = []
+    watcher.answer = "allow_once"
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask(answered=heard.append))
+    await agent.run("go", client=watcher)
+    assert heard == ["allow_once"]
+
+
+async def test_stop_at_a_tool_gate_denies_the_call_and_ends_the_run(echo):
+    agent = bare([call("echo", text="a"), call("echo", text="b")], tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Stop("enough"))
+    reply = await agent.run("go")
+    assert reply.stop_reason == "hook_stopped"
+    assert [m["content"] for m in reply.session.messages[2:]] == [
+        "enough",
+        "not run: the run was stopped before",
+    ]
+
+
+async def test_nothing_answers_count_for_nothing(echo):
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    for name in agent.hooks.slots:
+        if not name.startswith("around"):
+            agent.hooks.register(name, lambda ctx: {})
+    for answer in ("", Continue(""), Allow(), None):
+        agent.hooks.register("on_stop", lambda ctx, answer=answer: answer)
+    reply = await agent.run("go")
+    assert (reply.text, reply.stop_reason) == ("done", "end_turn")
+    assert [record.error for record in reply.session.trace if record.error] == []
+
+
+async def test_a_watch_may_stop_the_run(echo):
+    agent = bare(call("echo", text="a"), tools=[echo])
+    agent.hooks.register("after_turn", lambda ctx: Stop("one is enough"))
+    reply = await agent.run("go")
+    assert "one is enough" in reply.detail
+
+
+async def test_background_hooks_at_a_fold_are_observers_and_their_failures_are_reported(echo):
+    errors: list[str] = []
+    ran = asyncio.Event()
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+
+    def observe(ctx: Any) -> Any:
+        ran.set()
+        return Answer("ignored")
+
+    def broken(ctx: Any) -> None:
+        raise ValueError("beside the point")
+
+    agent.hooks.register("after_tool", observe, background=True)
+    agent.hooks.register("after_tool", broken, background=True, tools={"echo"})
+    agent.hooks.register("after_tool", broken, background=True, tools={"other"})
+    agent.hooks.register("after_turn", broken, background=True)
+    agent.hooks.register("on_error", lambda error: errors.append(str(error)))
+    reply = await agent.run("go")
+    async with asyncio.timeout(2):
+        await ran.wait()
+        await asyncio.wait(set(reply.session.tasks) or {asyncio.create_task(asyncio.sleep(0))})
+    assert errors == ["beside the point"] * 3
+    assert reply.session.messages[2]["content"] == "echo a"
+
+
+@pytest.mark.parametrize("point", ["after_llm_response", "before_llm_request", "on_update"])
+async def test_a_fold_refuses_an_answer_of_the_wrong_type(point, watcher):
+    agent = bare("done")
+    agent.hooks.register(point, lambda ctx: 42)
+    reply = await agent.run("go", client=watcher)
+    assert reply.text == "done"
+    errors = [str(record.error) for record in reply.session.trace if record.error]
+    assert errors[0] == f"TypeError: answered 42, which {point} cannot use"
+
+
+async def test_a_failing_on_error_hook_is_only_logged():
+    agent = bare("done")
+
+    def broken(ctx: Any) -> None:
+        raise ValueError("again")
+
+    agent.hooks.register("on_error", broken)
+    agent.hooks.register("after_turn", broken)
+    reply = await agent.run("go")
+    assert [record.event for record in reply.session.trace] == ["on_error", "after_turn"] or [
+        record.event for record in reply.session.trace
+    ] == ["after_turn", "on_error"]
+
+
+async def test_a_time_out_of_the_hooks_own_making_is_its_error(echo):
+    async def raises(ctx: Any) -> None:
+        await asyncio.sleep(0)
+        raise TimeoutError("the database is slow")
+
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", raises)
+    reply = await agent.run("go")
+    assert "TimeoutError: the database is slow" in str(reply.session.messages[2]["content"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
+async def test_interrupts_pass_through_hooks(error):
+    from crow.core.running import run_hook
+
+    def interrupt(ctx: Any) -> None:
+        raise error
+
+    agent = bare()
+    agent.hooks.register("after_run", interrupt)
+    session = await agent.new_session()
+    from crow.core.context import RunContext
+
+    with pytest.raises(error):
+        await run_hook(agent.hooks.after_run.entries[0], RunContext(agent, session, "go"))
+
+
+async def test_a_clock_that_is_paused_twice_runs_on_after_the_second_resume():
+    async with asyncio.timeout(10) as timeout:
+        await asyncio.sleep(0)
+        clock = OwnTime(timeout)
+        clock.pause()
+        clock.pause()
+        assert timeout.when() is None
+        clock.resume()
+        assert timeout.when() is None
+        clock.resume()
+        assert timeout.when() is not None
+
+
+async def test_a_clock_without_a_limit_stays_without_one():
+    async with asyncio.timeout(None) as timeout:
+        await asyncio.sleep(0)
+        clock = OwnTime(timeout)
+        clock.pause()
+        clock.resume()
+
+
+def test_a_point_is_defined_once():
+    agent = bare()
+    with pytest.raises(HookError, match="the event 'before_tool' exists already"):
+        agent.hooks.define(Point("before_tool", "gate", ()))
+
+
+def test_disposing_twice_does_nothing_and_waiting_hooks_are_disposed_after_they_were_registered():
+    agent = bare()
+    dispose = agent.hooks.register("before_run", lambda ctx: None)
+    waiting = agent.hooks.register("TaskCreated", lambda ctx: None)
+    dispose()
+    dispose()
+    undefine = agent.hooks.define(Point("TaskCreated", "watch", ()))
+    waiting()
+    waiting()
+    assert not list(agent.hooks)
+    undefine()
+    dispose()
+
+
+def test_a_child_has_the_gates_of_points_that_its_parent_defined():
+    parent = bare()
+    parent.hooks.define(Point("on_deploy", "gate", ()))
+    child = parent.child()
+    child.hooks.define(Point("on_deploy", "gate", ()))
+    assert child.hooks["on_deploy"].parent is parent.hooks["on_deploy"]
+    child.hooks.define(Point("on_own", "gate", ()))
+    assert child.hooks["on_own"].parent is None
+
+
+async def test_wraps_know_call_next_by_two_names_and_tell_of_unknown_ones():
+    agent = bare("done")
+
+    async def around_run(ctx: Any, next: Any, *rest: Any) -> Any:  # noqa: A002
+        return await next()
+
+    agent.use(around_run)
+    assert (await agent.run("go")).text == "done"
+    with pytest.raises(HookError, match=r"it has .*call_next"):
+        agent.hooks.register("around_run", lambda ctx, proceed: None)
+
+
+async def test_what_a_session_keeps_open_is_closed_with_it():
+    closed: list[bool] = []
+
+    class Held:
+        async def aclose(self) -> None:
+            closed.append(True)
+
+    agent = bare("done")
+    session = await agent.new_session()
+    session.cache.update(held=Held(), other=1)
+    await agent.close()
+    assert closed == [True]
+
+
+async def test_closing_waits_for_after_run():
+    ended: list[str] = []
+
+    async def slow(ctx: Any) -> None:
+        await asyncio.sleep(0.02)
+        ended.append("after_run")
+
+    agent = bare("done")
+    agent.hooks.register("after_run", slow)
+    session = await agent.new_session()
+    await agent.prompt(session, "go")
+    await agent.close()
+    assert ended == ["after_run"]
+
+
+async def test_a_client_that_fails_ends_the_run_with_an_error_and_a_whole_history(
+    echo, watcher, whole
+):
+    from crow.core.events import ToolStarted
+
+    async def update(session_id: str, event: Any) -> None:
+        if isinstance(event, ToolStarted):
+            raise BrokenPipeError("gone")
+
+    watcher.update = update
+    agent = bare([call("echo", text="a"), call("echo", text="b")], "done", tools=[echo])
+    reply = await agent.prompt(await agent.new_session(client=watcher), "go")
+    whole(reply.session.messages)
+    assert [m["content"] for m in reply.session.messages[2:4]] == ["BrokenPipeError: gone"] * 2
+
+
+async def test_a_history_that_a_failing_hook_left_open_is_mended(echo, watcher, whole):
+    from crow.core.events import ToolPending
+
+    async def update(session_id: str, event: Any) -> None:
+        if isinstance(event, ToolPending):
+            raise BrokenPipeError("gone")
+
+    watcher.update = update
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    session = await agent.new_session(client=watcher)
+    reply = await agent.prompt(session, "go")
+    assert reply.stop_reason == "error"
+    assert isinstance(reply.error, BrokenPipeError)
+    whole(session.messages)
+
+
+async def test_steering_an_idle_session_prompts_it():
+    agent = bare("done")
+    session = await agent.new_session()
+    ended = asyncio.Event()
+    agent.hooks.register("after_run", lambda ctx: ended.set())
+    agent.steer(session, "go")
+    async with asyncio.timeout(2):
+        await ended.wait()
+    assert session.latest_prompt() == "go"
+    assert all(is_prompt(m) for m in session.messages if m["role"] == "user")
+
+
+@pytest.mark.parametrize(
+    "schema, args, wrong",
+    [
+        ({}, {"x": 1}, None),
+        ({"properties": {"x": True}}, {"x": 1}, None),
+        ({"properties": {"x": {"type": ["string", "null"]}}}, {"x": None}, None),
+        ({"properties": {"x": {"type": "number"}}}, {"x": 1}, None),
+        ({"properties": {"x": {"type": "odd"}}}, {"x": 1}, None),
+        ({"properties": {"x": {"type": "array"}}}, {"x": "a"}, "'x' must be array, not \"a\""),
+    ],
+)
+def test_plain_types_are_checked_and_nothing_else(schema, args, wrong):
+    assert mismatch(schema, args) == wrong
+
+
+async def test_a_denied_command_and_a_tool_of_a_child():
+    agent = bare("done")
+    agent.hooks.register("on_config_change", lambda changes: Deny())
+    session = await agent.new_session()
+    assert await agent.configure(session, mode="plan") == "denied by a hook"
+
+
+async def test_every_field_of_a_moment_can_be_named(echo, make_echo):
+    seen: dict[str, Any] = {}
+    bad = make_echo("bad", fail=ValueError("no"))
+    agent = bare([call("echo", text="a"), call("bad", text="b")], "done", tools=[echo, bad])
+
+    def after_tool(ctx: Any) -> Any:
+        ctx.cache["seen"] = True
+        seen[ctx.name] = (ctx.block is ctx.call, ctx.error, ctx.output)
+        return Answer("replaced")
+
+    agent.hooks.register("after_tool", after_tool)
+    agent.hooks.register(
+        "after_run", lambda reply, usage, messages: seen.update(run=(usage, len(messages)))
+    )
+    agent.hooks.register("SubagentStart", lambda ctx: seen.update(sub=True))
+    agent.hooks.register("StopFailure", lambda ctx: seen.update(failure=True))
+    reply = await agent.run("go")
+    assert seen == {
+        "echo": (True, None, "echo a"),
+        "bad": (True, "ValueError: no", "ValueError: no"),
+        "run": ({}, 5),
+    }
+    assert [m["content"] for m in reply.session.messages[2:4]] == ["replaced"] * 2
+
+
+async def test_a_run_that_was_abandoned_can_say_and_append_nothing_more(echo, watcher):
+    late: list[str] = []
+    ghost = asyncio.Event()
+
+    reached = asyncio.Event()
+
+    async def stubborn(ctx: Any) -> None:
+        reached.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await ghost.wait()
+        for action in (ctx.append({"role": "user", "content": "boo"}), ctx.ui.notify("boo")):
+            try:
+                await action
+            except asyncio.CancelledError:
+                late.append("held back")
+
+    agent = bare(call("echo", text="a"), tools=[echo])
+    agent.hooks.register("before_tool", stubborn)
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await reached.wait()
+    agent.cancel(session)
+    await running
+    told, before = len(watcher.events), list(session.messages)
+    ghost.set()
+    run = [task for task in asyncio.all_tasks() if "_work" in str(task.get_coro())]
+    await asyncio.wait(run, timeout=2)
+    assert late == ["held back"] * 2
+    assert (len(watcher.events), session.messages) == (told, before)
+
+
+def test_the_cores_own_defaults_are_nothing():
+    from crow.core.agent import Defaults
+
+    assert list(Defaults().tools()) == []

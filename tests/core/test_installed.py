@@ -1,0 +1,80 @@
+"""Extensions of installed packages: found by entry point, isolated, named when broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.installed import Found
+from crow.core.verdicts import Ask
+from crow.testing import ScriptedModel, call
+
+WEATHER = """
+from crow.core.verdicts import Allow
+
+class Weather:
+    def __init__(self, agent=None, city="Paris"):
+        self.city = city
+
+    def before_tool(self, call):
+        return Allow()
+
+def broken():
+    pass
+
+raise_later = None
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path where a package with five entry points is installed."""
+    (tmp_path / "weather_package.py").write_text(WEATHER)
+    (tmp_path / "on_fire.py").write_text("raise SystemError('on\\nfire')")
+    info = tmp_path / "crow_weather-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crow-weather\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[crow.extensions]\n"
+        "weather = weather_package:Weather\n"
+        "absent = weather_package:Absent\n"
+        "broken = weather_package:broken\n"
+        "fire = on_fire:Thing\n"
+        "off = weather_package:Weather\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+async def test_every_entry_point_is_used_by_itself_and_a_broken_one_is_named(installed):
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    agent.discover({"weather": {"city": "Rome"}}, disabled=["off"])
+    found = {item.name: item for item in agent.found if item.source == "crow-weather"}
+    assert list(found) == ["absent", "broken", "fire", "off", "weather"]
+    assert found["weather"] == Found("weather", "crow-weather")
+    assert found["off"] == Found("off", "crow-weather", disabled=True)
+    assert "Absent" in str(found["absent"].error)
+    assert "there is no event 'broken'" in str(found["broken"].error)
+    assert found["fire"].error == "SystemError: on fire"
+    assert agent.extensions["weather"].city == "Rome"
+
+
+@pytest.mark.parametrize("trusted, asked", [((), 1), (("weather",), 0)])
+async def test_the_allow_of_a_discovered_extension_counts_once_it_is_trusted(
+    installed, echo, watcher, trusted, asked
+):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    agent.discover(trusted=trusted, disabled=["absent", "broken", "fire", "off"])
+    agent.hooks.register("before_tool", lambda ctx: Ask("sure?", default=True), judge=True)
+    await agent.run("go", client=watcher)
+    assert len(watcher.asked) == asked
+
+
+def test_an_option_that_does_not_fit_is_named(installed):
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    agent.discover({"weather": {"town": "Rome"}}, disabled=["absent", "broken", "fire", "off"])
+    assert [item.error for item in agent.found if item.name == "weather"] == [
+        "ExtensionError: the extension weather has no option 'town'; it has city"
+    ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 CHUNK = 65536
 BACKLOG = 256
+START = 30.0
 
 
 class Link:
@@ -30,7 +31,8 @@ class Link:
 
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
-    is ended that many seconds after its input, whatever it still does, unless `close` came first.
+    is ended that many seconds after its input (and after `start`), whatever it still does, unless
+    `close` came first.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Link:
         )
         self._outgoing_space = Semaphore(BACKLOG)
         self._closed = Event()
+        self._started = Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: Callable[[], object] | None = None
         Thread(target=self._read, name="crow-acp-reader", daemon=True).start()
@@ -76,6 +79,10 @@ class Link:
         """Write when all before it is written; then ``written`` is called, from the event loop."""
         self._outgoing.put((data, written))
 
+    def start(self) -> None:
+        """From now on messages are worked on; the end of input leaves little time for them."""
+        self._started.set()
+
     def hang_up(self) -> None:
         """Behave as if the client had gone."""
         self._deliver(None)
@@ -95,8 +102,10 @@ class Link:
         for line in lines.rest():
             self._take(line)
         self.hang_up()
-        if self._last_gasp is not None and not self._closed.wait(self._last_gasp):
-            os._exit(0)
+        if self._last_gasp is not None:
+            self._started.wait(START)
+            if not self._closed.wait(self._last_gasp):
+                os._exit(0)
 
     def _chunk(self) -> bytes:
         while True:

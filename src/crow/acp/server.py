@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SETTLING = 0.85
 CLOSING = 0.3
-PARENT_CHECK = 2.0
+PARENT_CHECK = 1.0
 OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
 
 
@@ -41,8 +41,10 @@ async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
         try:
             if await link.ready():
                 await library
+                link.start()
                 await converse(agent, link, outbox)
         finally:
+            link.start()
             await within(CLOSING, agent.close())
             await within(CLOSING, outbox.drained())
             outbox.close()

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.testing.shell import Shell
-from crow.testing.wire import LIMIT, Message, Wire
+from crow.testing.wire import Message, Wire
 
 if TYPE_CHECKING:
     from acp.client.connection import ClientSideConnection
@@ -27,10 +27,10 @@ class FakeEditor:
 
     ``permissions`` answer requests for permission one after another, the last one all that
     follow: an option's id or kind, ``"cancelled"``, a whole response, an exception to answer
-    with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a value, or None to
-    decline; without them no forms are offered. ``files`` (path to text, as in unsaved buffers;
-    other paths are read from the disk) and ``terminals`` are offered where given. ``notices`` and
-    ``meta`` go into the capabilities.
+    with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a
+    value, or None to decline; without them no forms are offered. ``files`` (path to text, as in
+    unsaved buffers; other paths are read from the disk) and ``terminals`` are offered where
+    given. ``notices`` and ``meta`` go into the capabilities.
 
     After ``async with editor.connected(agent)`` or ``editor.spawned(command, ...)`` the agent is
     initialized. Whatever the agent sends is held against the protocol's schema; leaving the
@@ -96,7 +96,6 @@ class FakeEditor:
             cwd=cwd,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            limit=LIMIT,
         )
         assert process.stdout is not None
         assert process.stdin is not None
@@ -234,7 +233,7 @@ class FakeEditor:
 async def _wire(source: int, sink: int) -> Wire:
     """The editor's ends of two pipes."""
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=LIMIT)
+    reader = asyncio.StreamReader()
     reading, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb")
     )

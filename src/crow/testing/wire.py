@@ -9,7 +9,7 @@ from typing import Any
 
 from crow.testing.schema import Message, fault
 
-LIMIT = 64 * 1024 * 1024
+CHUNK = 64 * 1024
 
 
 class Wire:
@@ -32,6 +32,7 @@ class Wire:
         self._writer = writer
         self._source = source
         self._methods: dict[Any, str] = {}
+        self._chunks = [b""]
         self._raw: dict[str, asyncio.Future[Message]] = {}
         self._news = asyncio.Condition()
         self._reading = asyncio.Event()
@@ -86,12 +87,16 @@ class Wire:
             await self._news.wait_for(is_met)
 
     async def _line(self) -> bytes:
-        await self._reading.wait()
-        try:
-            return await self._reader.readline()
-        except (ConnectionError, ValueError) as error:
-            self.faults.append(f"cannot read: {error}")
-            return b""
+        """The next line; empty at the end."""
+        while b"\n" not in self._chunks[-1]:
+            await self._reading.wait()
+            chunk = await self._reader.read(CHUNK)
+            if not chunk:
+                return b""
+            self._chunks.append(chunk)
+        line, _, rest = b"".join(self._chunks).partition(b"\n")
+        self._chunks = [rest]
+        return line + b"\n"
 
     def _take(self, line: bytes) -> Message | None:
         """Record a line; the message where the library is to see it."""

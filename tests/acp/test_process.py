@@ -1,0 +1,331 @@
+"""An agent as a process of its own: what it prints, when it leaves, what it leaves behind (C01-C12)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.testing import FakeEditor
+
+LEAVES_IN = 1.5
+"""A second, and what a busy machine takes to say so."""
+
+AGENT = """
+import asyncio, os, subprocess, sys, threading, time
+from pathlib import Path
+from crow import Agent, run_agent, tool
+from crow.testing import ScriptedModel, call, delay
+
+HERE = Path(sys.argv[1])
+
+@tool
+async def noisy() -> str:
+    "Print in every way there is."
+    print("printed")
+    os.write(1, b"written\\n")
+    subprocess.run(["sh", "-c", "echo echoed; cat"], check=True)
+    return "quiet"
+
+@tool
+async def stuck() -> str:
+    "Block the event loop."
+    (HERE / "on").touch()
+    time.sleep(60)
+
+@tool
+async def deaf() -> str:
+    "Ignore every cancellation."
+    (HERE / "on").touch()
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            continue
+
+@tool
+async def thread() -> str:
+    "Block a thread that the interpreter waits for."
+    def block():
+        (HERE / "on").touch()
+        time.sleep(60)
+    await asyncio.to_thread(block)
+    return ""
+
+async def before_llm_request(ctx):
+    if HERE.joinpath("hook").exists():
+        (HERE / "on").touch()
+        await asyncio.Event().wait()
+
+def plain(script, tools=(noisy, stuck, deaf, thread)):
+    model = ScriptedModel(*script, leftover="allow")
+    from crow.tools import builtin
+    return Agent(llm=model, tools=[*tools, *builtin()], hooks=[before_llm_request])
+"""
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., list[str]]:
+    """The command line of an agent that plays this script."""
+
+    def write(script: str, end: str = "asyncio.run(run_agent(plain(SCRIPT)))") -> list[str]:
+        file = tmp_path / "agent.py"
+        file.write_text(f"{AGENT}\nSCRIPT = [{script}]\n{end}\n")
+        return [sys.executable, str(file), str(tmp_path)]
+
+    return write
+
+
+def line(method: str, request_id: int | None = None, **params: Any) -> bytes:
+    """A request or notification."""
+    message = {"jsonrpc": "2.0", "method": method, "params": params}
+    named = message if request_id is None else {**message, "id": request_id}
+    return json.dumps(named).encode() + b"\n"
+
+
+HELLO = line("initialize", 0, protocolVersion=1)
+
+
+async def there(path: Path) -> None:
+    """Wait for a file."""
+    while not path.exists():
+        await asyncio.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """True for a process that runs."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def test_a_whole_conversation(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    script = f'"Hello. ", call("Read", file_path="{tmp_path}/a.txt"), "Bye."'
+    editor = FakeEditor()
+    async with editor.spawned(*command(script), initialize=False):
+        greeting = await editor.initialize(version=65535)
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Hi")
+        await editor.prompt(session, "Read a.txt")
+        assert editor.text() == "Hello. Bye."
+        assert [card["status"] for card in editor.cards()] == ["completed"]
+    assert greeting.protocol_version == 1
+    assert editor.process is not None
+    assert editor.process.returncode == 0
+
+
+async def test_nothing_but_the_protocol_is_on_stdout_from_the_first_request_on(
+    tmp_path: Path, command: Any
+) -> None:
+    """C12: what prints, prints to stderr; who reads stdin finds it empty."""
+    editor = FakeEditor()
+    async with editor.spawned(*command('call("noisy"), "done"')):
+        await editor.prompt(await editor.new_session(tmp_path), "Make noise")
+        (card,) = editor.cards()
+        assert card["rawOutput"] == "quiet"
+
+
+async def test_initialize_is_answered_while_the_agent_is_still_being_built(
+    command: Any, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    end = f"""
+from crow.acp import serve_stdio
+def build():
+    print("a line while it is built")
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.01)
+    assert "acp" not in sys.modules
+    return plain(SCRIPT)
+serve_stdio(build)
+"""
+    early = command('"ready"', end)
+    source = Path(early[1])
+    source.write_text(source.read_text().replace('print("a stray line before anything")', ""))
+    editor = FakeEditor()
+    async with editor.spawned(*early, initialize=False):
+        greeting = await editor.initialize()
+        gate.touch()
+        await editor.prompt(await editor.new_session(tmp_path), "Hi")
+        assert editor.text() == "ready"
+    assert greeting.agent_capabilities is not None
+    assert greeting.agent_capabilities.load_session
+
+
+def converse(command: list[str], lines: bytes) -> subprocess.CompletedProcess[bytes]:
+    """All that an agent answers to these lines; its input ends behind them."""
+    return subprocess.run(command, input=lines, capture_output=True, timeout=20, check=False)
+
+
+def answers(output: bytes) -> list[Any]:
+    """The lines that are messages."""
+    return [json.loads(each) for each in output.splitlines() if each.startswith(b"{")]
+
+
+def test_an_end_of_input_before_anything_else_is_an_end(command: Any) -> None:
+    ended = converse(command(""), b"")
+    assert ended.returncode == 0
+    assert b"Traceback" not in ended.stderr
+
+
+def test_what_was_asked_before_the_end_of_input_is_answered(command: Any, tmp_path: Path) -> None:
+    asked = HELLO + line("session/new", 1, cwd=str(tmp_path)) + b"garbage"
+    ended = converse(command(""), asked)
+    assert ended.returncode == 0
+    by_id = {message["id"]: message for message in answers(ended.stdout)}
+    assert by_id[0]["result"]["protocolVersion"] == 1
+    assert by_id[1]["result"]["sessionId"]
+    assert by_id[None]["error"]["code"] == -32700
+    assert b"Traceback" not in ended.stderr
+
+
+class Running:
+    """An agent's process in the middle of a turn."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def left(self) -> float:
+        """Wait until it has left; the seconds that took."""
+        began = time.monotonic()
+        async with asyncio.timeout(10):
+            await self.process.wait()
+        return time.monotonic() - began
+
+
+async def begin(command: list[str], cwd: Path, **options: Any) -> Running:
+    """Start an agent, open a session, send a prompt; the answer is not waited for."""
+    pipe = asyncio.subprocess.PIPE
+    options = {"stdin": pipe, "stdout": pipe, **options}
+    process = await asyncio.create_subprocess_exec(*command, **options)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(HELLO + line("session/new", 1, cwd=str(cwd)))
+    while not (said := await process.stdout.readline()).startswith(b'{"jsonrpc":"2.0","id":1'):
+        assert said
+    session = json.loads(said)["result"]["sessionId"]
+    prompt = [{"type": "text", "text": "Go"}]
+    process.stdin.write(line("session/prompt", 2, sessionId=session, prompt=prompt))
+    return Running(process)
+
+
+PHASES = {
+    "the model is silent": '[delay(60), "never"]',
+    "a tool runs": 'call("Bash", command="echo $$ > pid; sleep 60")',
+    "a tool ignores its cancellation": 'call("deaf")',
+    "the event loop is blocked": 'call("stuck")',
+    "a thread is blocked": 'call("thread")',
+    "a hook hangs": '"never"',
+}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_the_end_of_input_ends_the_process_while(
+    command: Any, tmp_path: Path, phase: str
+) -> None:
+    """C01."""
+    if phase == "a hook hangs":
+        (tmp_path / "hook").touch()
+    running = await begin(command(PHASES[phase]), tmp_path)
+    stdin, stdout = running.process.stdin, running.process.stdout
+    assert stdin is not None
+    assert stdout is not None
+    if phase == "the model is silent":
+        await asyncio.sleep(0.1)
+    else:
+        await there(tmp_path / ("pid" if phase == "a tool runs" else "on"))
+    stdin.close()
+    assert await running.left() < LEAVES_IN
+    assert running.process.returncode == 0
+    rest = answers(await stdout.read())
+    if phase in ("the model is silent", "a tool runs", "a hook hangs"):
+        assert rest[-1]["result"]["stopReason"] == "cancelled"
+    if phase == "a tool runs":
+        pid = int((tmp_path / "pid").read_text())
+        async with asyncio.timeout(2):
+            while is_alive(pid):
+                await asyncio.sleep(0.01)
+
+
+async def test_sigterm_is_an_end_of_input(command: Any, tmp_path: Path) -> None:
+    running = await begin(command('call("Bash", command="echo $$ > pid; sleep 60")'), tmp_path)
+    await there(tmp_path / "pid")
+    running.process.send_signal(signal.SIGTERM)
+    assert await running.left() < LEAVES_IN
+    assert running.process.returncode == 0
+
+
+async def test_nobody_reading_any_more_is_an_end_of_input(command: Any, tmp_path: Path) -> None:
+    """C09: EPIPE."""
+    source, sink = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *command(""), stdin=asyncio.subprocess.PIPE, stdout=sink
+    )
+    os.close(sink)
+    os.close(source)
+    assert process.stdin is not None
+    process.stdin.write(HELLO)
+    assert await Running(process).left() < 5
+    process.stdin.close()
+
+
+async def test_a_stdout_that_does_not_block_is_written_whole(command: Any, tmp_path: Path) -> None:
+    """C09: EAGAIN and short writes."""
+    source, sink = os.pipe()
+    os.set_blocking(sink, False)
+    process = await asyncio.create_subprocess_exec(
+        *command('"x" * 1_000_000'), stdin=asyncio.subprocess.PIPE, stdout=sink
+    )
+    os.close(sink)
+    assert process.stdin is not None
+    process.stdin.write(HELLO + line("session/new", 1, cwd=str(tmp_path)))
+    with os.fdopen(source, "rb") as output:
+        while not (said := await asyncio.to_thread(output.readline)).startswith(
+            b'{"jsonrpc":"2.0","id":1'
+        ):
+            assert said
+        session = json.loads(said)["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "Go"}]
+        process.stdin.write(line("session/prompt", 2, sessionId=session, prompt=prompt))
+        await asyncio.sleep(0.3)
+        text = ""
+        while "id" not in (message := json.loads(await asyncio.to_thread(output.readline))):
+            text += message["params"]["update"].get("content", {}).get("text", "")
+        process.stdin.close()
+        assert text == "x" * 1_000_000
+        await Running(process).left()
+
+
+async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: Path) -> None:
+    """C02: the pipe is still open in someone else's hands."""
+    start = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid); p.wait()"
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-uc", start, *command('call("deaf")')),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    pid = int(await parent.stdout.readline())
+    parent.stdin.write(HELLO)
+    while b'"id":0' not in await parent.stdout.readline():
+        pass
+    await asyncio.sleep(0.2)
+    parent.kill()
+    async with asyncio.timeout(5):
+        while is_alive(pid):
+            await asyncio.sleep(0.05)
+    parent.stdin.close()
+    await parent.wait()

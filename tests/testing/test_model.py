@@ -143,13 +143,11 @@ def test_the_pytest_fixture_verifies_every_model_it_made(tmp_path: Path):
         sys.executable,
         "-m",
         "pytest",
-        "-p",
-        "crow.testing.plugin",
         "--rootdir=.",
         str(test),
     ]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert "1 of its lines were left over" in run.stdout
+    assert "1 of its lines were left over" in run.stdout, run.stderr
     assert "1 passed, 1 error" in run.stdout
 
 

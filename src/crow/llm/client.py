@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import Any
 
 from crow.core.errors import ModelError
@@ -13,6 +14,7 @@ from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat import Retries, Timeouts, faults
 from crow.llm.chat.assembly import Reply
+from crow.llm.chat.encoding import ids_in
 from crow.llm.chat.retry import Batch, repeat
 from crow.llm.chat.shapes import is_object
 from crow.llm.chat.splice import Shown
@@ -85,7 +87,9 @@ class ClientModel:
     ) -> AsyncGenerator[Batch, None]:
         answer = await self._respond(request, clock)
         chunks = chunks_of(answer)
-        reply = Reply(request.messages, request.message_id, self._max_output, shown)
+        reply = Reply(
+            partial(ids_in, request.messages), request.message_id, self._max_output, shown
+        )
         try:
             while not reply.overflowed:
                 deltas: list[Delta] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-
 TABLE = Path(__file__).with_name("windows.json")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.events import TextDelta, ThoughtDelta
-from crow.core.messages import Message, Usage
+from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.chat import faults
 from crow.llm.chat.shapes import is_array, is_object
@@ -32,7 +33,7 @@ class Reply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``cap`` bounds its characters; what goes beyond is cut off as if the model had reached its
-    limit.
+    limit. ``known`` gives the ids of the calls that the conversation holds already.
     """
 
     __slots__ = (
@@ -40,8 +41,10 @@ class Reply:
         "_refused", "_size", "_text", "_thought_flow", "begun",
     )  # fmt: skip
 
-    def __init__(self, messages: list[Message], message_id: str, cap: int, shown: Shown) -> None:
-        self._calls = ToolCalls(lambda: _ids_in(messages), shown.calls)
+    def __init__(
+        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown
+    ) -> None:
+        self._calls = ToolCalls(known, shown.calls)
         self._cap = cap
         self._finish: str | None = None
         self._flow = TextFlow()
@@ -195,8 +198,3 @@ def _first_choice(choices: Any) -> dict[str, Any] | None:
     """The choice of index 0, or of none; one answer was asked for."""
     listed = choices if is_array(choices) else []
     return next((each for each in listed if is_object(each) and not each.get("index")), None)
-
-
-def _ids_in(messages: list[Message]) -> set[str]:
-    """The ids of every call that a conversation holds."""
-    return {call["id"] for message in messages for call in message.get("tool_calls") or ()}

@@ -24,11 +24,12 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=
 class Encoded:
     """The messages of one conversation and their JSON, each with a comma before it."""
 
-    __slots__ = ("copies", "json", "size")
+    __slots__ = ("copies", "ids", "json", "size")
 
     def __init__(self) -> None:
         self.copies: list[Any] = []
         self.json: list[bytes] = []
+        self.ids: set[str] = set()
         self.size = 0
 
     def follow(self, messages: list[Message], dropped: frozenset[str]) -> None:
@@ -40,6 +41,7 @@ class Encoded:
             self.copies.append(copy_json(message))
             self.json.append(_message(message, dropped))
             self.size += len(self.json[-1])
+        self.ids |= ids_in(messages[known:])
 
     def _match(self, messages: list[Message], dropped: frozenset[str]) -> int:
         """Mend what differs in place; how many messages are known then."""
@@ -50,6 +52,7 @@ class Encoded:
                 self.copies[index] = copy_json(message)
                 self.json[index] = _message(message, dropped)
         self.size = sum(map(len, self.json))
+        self.ids = ids_in(messages[:known])
         return known
 
 
@@ -81,10 +84,20 @@ class BodyEncoder:
         self._shrink()
         return body
 
+    def ids(self, conversation: str, messages: list[Message]) -> set[str]:
+        """The ids of the calls in the messages that were sent last for a conversation."""
+        encoded = self._conversations.get(conversation)
+        if not conversation or encoded is None or len(encoded.copies) != len(messages):
+            return ids_in(messages)
+        return set(encoded.ids)
+
     def _shrink(self) -> None:
         """Forget the conversations that were longest not asked about."""
         conversations = self._conversations
-        while conversations and sum(each.size for each in conversations.values()) > self._limit:
+        while (
+            len(conversations) > 1
+            and sum(each.size for each in conversations.values()) > self._limit
+        ):
             conversations.popitem(last=False)
 
     def _tools_as_json(self, tools: list[ToolSpec]) -> bytes:
@@ -92,6 +105,11 @@ class BodyEncoder:
             self._tools_json = _encode_clean(tools)
             self._tools = copy_json(tools)
         return self._tools_json
+
+
+def ids_in(messages: list[Message]) -> set[str]:
+    """The ids of all calls in some messages."""
+    return {call["id"] for message in messages for call in message.get("tool_calls") or ()}
 
 
 def _message(message: Message, dropped: frozenset[str]) -> bytes:

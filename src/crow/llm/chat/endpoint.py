@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -98,7 +99,13 @@ class ChatCompletions:
     ) -> AsyncGenerator[Batch, None]:
         response = await self._respond(request, clock)
         chunks = chunks_of(response)
-        reply = Reply(request.messages, request.message_id, self._max_output, shown)
+        known = partial(self._encoder.ids, request.session_id, request.messages)
+        reply = Reply(
+            known,
+            request.message_id,
+            self._max_output,
+            shown,
+        )
         reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:

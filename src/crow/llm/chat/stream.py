@@ -20,6 +20,7 @@ BAD_JSON = (ValueError, RecursionError)
 FIELDS = ("event:", "id:", "retry:", ":")
 
 loads = json.JSONDecoder(strict=False).decode
+read = json.JSONDecoder(strict=False).raw_decode
 
 
 class EventStream:
@@ -79,8 +80,10 @@ class EventStream:
         for line in block.decode("utf-8", "replace").split("\n"):
             if line.startswith('data: {"') and not self._data and not self._named_error:
                 try:
-                    events.append(loads(line[6:]))
-                    continue
+                    event, end = read(line, 6)
+                    if end == len(line) or line[end:].isspace():
+                        events.append(event)
+                        continue
                 except BAD_JSON:
                     pass
             self._line(line, events)

@@ -1,5 +1,7 @@
 """`@tool` keeps the function's own type, whichever way it is written."""
 
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+
 from __future__ import annotations
 
 from collections.abc import Awaitable

@@ -4,7 +4,7 @@ Its examples stand here as they are written there; only their import lines are a
 functions that the essay leaves out (``fetch_weather_data``, ``compress_history``) filled in.
 """
 
-# pyright: reportOptionalMemberAccess=false - as the essay has it
+# pyright: reportOptionalMemberAccess=false
 
 from __future__ import annotations
 

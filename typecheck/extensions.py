@@ -1,0 +1,85 @@
+"""`AgentHook` can be overridden with any signature, and the front door's names have types.
+
+Checked by `make check`: a line with an ignore comment must be an error, or the comment is one.
+"""
+
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from crow import Agent, AgentHook, Reply, hook
+from crow.core.context import RunContext, ToolContext, TurnContext
+from crow.core.messages import Message, Usage
+from crow.core.session import Session
+from crow.core.verdicts import Deny
+from crow.extensions import (
+    HookLog,
+    InstructionsHook,
+    LimitsHook,
+    PersistenceHook,
+    StuckHook,
+    SystemPromptHook,
+    TruncationHook,
+)
+
+
+class ByName(AgentHook):
+    async def on_session_start(self, session: Session) -> None: ...
+    async def before_run(self, session: Session, user_input: str) -> str | None: ...
+    async def before_llm_request(
+        self, session: Session, messages: list[Message]
+    ) -> list[Message]: ...
+    async def after_turn(self, session: Session, usage: Usage | None) -> None: ...
+    def before_tool(self, call: Any, args: dict[str, Any], limit: int = 3) -> Deny | None: ...
+    def on_stop(self) -> None: ...
+
+
+class ByContext(AgentHook):
+    async def before_run(self, ctx: RunContext) -> None: ...
+    def before_llm_request(self, ctx: TurnContext) -> list[Message]: ...
+    def after_tool(self, ctx: ToolContext) -> str: ...
+
+
+class OfAnySort:
+    def init_agent(self, agent: Agent) -> None:
+        agent.hooks.register("pre_request", self.pre_request)
+        agent.extensions["of_any_sort"] = self
+
+    async def pre_request(self, ctx: RunContext) -> None: ...
+
+    @hook("before_tool", tools={"Bash"})
+    async def guard(self, ctx: ToolContext) -> str:
+        return "no"
+
+
+def function(ctx: ToolContext) -> None: ...
+
+
+agent = Agent(
+    hooks=[
+        ByName(),
+        ByContext,
+        OfAnySort(),
+        function,
+        HookLog(print, events=["PreToolUse"]),
+        InstructionsHook(),
+        LimitsHook(turns=3, seconds=1.5),
+        PersistenceHook(db_path="~/.crow/crow.db"),
+        StuckHook(),
+        SystemPromptHook("You are Crow."),
+        TruncationHook(limit=1000),
+    ]
+)
+Agent([ByName()])  # pyright: ignore[reportArgumentType]
+SystemPromptHook(1)  # pyright: ignore[reportArgumentType]
+LimitsHook(turn=3)  # pyright: ignore[reportCallIssue]
+
+
+async def drive() -> None:
+    reply = await agent.run("Hi", cwd="/")
+    assert_type(reply, Reply)
+    assert_type(reply.text, str)
+    assert_type(reply.session.messages, list[Message])
+    await OfAnySort().guard(ToolContext.__new__(ToolContext))

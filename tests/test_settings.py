@@ -276,3 +276,12 @@ def test_a_named_settings_file_that_cannot_be_read_is_an_error(project: Path, fi
 def test_a_key_is_never_shown_with_the_settings(home: Path, project: Path) -> None:
     write(home / ".crow/settings.json", {"api_key": "sk-secret", "headers": {"x-api-key": "sk-se"}})
     assert "sk-se" not in repr(load(project, managed=()))
+
+
+def test_no_project_can_switch_the_questions_off(project: Path) -> None:
+    write(project / ".crow/settings.json", {"permissions": {"defaultMode": "bypassPermissions"}})
+    trust(project)
+    settings = load(project, managed=())
+    assert settings.permissions.mode is None
+    (problem,) = settings.problems
+    assert "a project cannot choose the mode bypassPermissions" in problem

@@ -42,6 +42,7 @@ TEXT_ONLY = ("headers", "env")
 RULES = ("allow", "ask", "deny")
 LISTS = (*RULES, "additionalDirectories", "trusted")
 PERMISSIONS = (*LISTS, "defaultMode", "denyInsteadOfPrompting", "disableBypassPermissionsMode")
+BYPASS = "bypassPermissions"
 MANAGED = (Path("/etc/claude-code"), Path("/etc/crow"))
 
 
@@ -343,13 +344,18 @@ def _near(word: str, known: Any) -> str:
 
 def _settings(reading: _Reading, project: Path, trusted: bool) -> Settings:
     values = reading.values
+    mode = values.get("permissions", {}).get("defaultMode")
+    set_by = reading.origins.get("permissions.defaultMode")
+    if mode == BYPASS and set_by is not None and set_by.layer in ("project", "local"):
+        reading.complain(set_by, f"a project cannot choose the mode {BYPASS}; it is left out")
+        mode = None
     permissions = Permissions(
         reading.listed("permissions.allow"),
         reading.listed("permissions.ask"),
         reading.listed("permissions.deny"),
         reading.listed("permissions.additionalDirectories"),
         reading.listed("permissions.trusted"),
-        values.get("permissions", {}).get("defaultMode"),
+        mode,
     )
     plain = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
     given = {key: values[key] for key in (*plain, "extensions", "env", "limits") if key in values}

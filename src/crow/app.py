@@ -1,0 +1,279 @@
+"""The composition root: settings, a model, tools and extensions become an agent.
+
+The one place that knows the core and what hangs on it. Extensions are hung in a fixed sequence:
+built-ins, entry points by name, the user's and the project's files by name, ``hooks=[...]``, and
+what ``--extension`` names. A broken one is named in ``agent.found`` and stops nobody, except the
+permissions and what was asked for by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from crow.core.agent import Agent
+from crow.core.errors import ExtensionError
+from crow.core.installed import Found
+from crow.core.ports import LLM, Completion, Delta, Request
+from crow.discovery import find, in_a_line, load_file, things
+from crow.settings import Entry, Settings, load
+from crow.trust import is_trusted, trust
+
+BUILTIN = {
+    "permissions": "PermissionsHook",
+    "persistence": "PersistenceHook",
+    "system_prompt": "SystemPromptHook",
+    "instructions": "InstructionsHook",
+    "limits": "LimitsHook",
+    "stuck": "StuckHook",
+    "truncation": "TruncationHook",
+}
+ON_REQUEST = {"hook_log": "HookLog"}
+"""Built-ins that hang only where the settings have a table for them."""
+MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
+FOLDER = Path(".crow", "extensions")
+KEPT_RULES = Path(".claude", "settings.local.json")
+
+
+def build(
+    settings: Settings | None = None,
+    *,
+    cwd: str | os.PathLike[str] = ".",
+    model: str | None = None,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    extensions: Iterable[str] = (),
+    hooks: Iterable[Any] = (),
+    interactive: bool = False,
+    env: Mapping[str, str] | None = None,
+) -> Agent:
+    """An agent as the command and the editor's face use it.
+
+    Without ``settings`` those of ``cwd`` hold; ``model``, ``allow`` and ``deny`` are the command
+    line's. ``extensions`` are files, modules or ``module:Name``; ``interactive`` says that a
+    person can be asked. Raises `ExtensionError` for a broken one of ``extensions``, ``hooks`` or
+    the permissions; every other one is named in ``agent.found``.
+    """
+    settings = settings or load(cwd, flags=_flags(model, allow, deny))
+    surroundings = {**(os.environ if env is None else env), **settings.env}
+    agent = Agent(Configured(lambda: _model(settings, surroundings)), tools=_tools())
+    composer = Composer(agent, settings)
+    composer.use_builtin(interactive=interactive)
+    composer.use_installed()
+    composer.use_folder(Path.home() / FOLDER)
+    if settings.project and Path(settings.project) != Path.home():
+        composer.use_folder(Path(settings.project) / FOLDER, trusted=settings.trusted)
+    for thing in hooks:
+        agent.use(thing)
+    for spec in extensions:
+        composer.use_named(spec)
+    return agent
+
+
+def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
+    """What a person should know before the first prompt, one line each."""
+    yield from settings.problems
+    if settings.withheld:
+        names = "; ".join(settings.withheld)
+        yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
+    permissions = agent.extensions.get("permissions") if agent else None
+    yield from getattr(permissions, "warnings", ())
+    for found in agent.found if agent else ():
+        if found.error:
+            yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
+
+
+class Composer:
+    """Hangs extensions on an agent and keeps what became of each."""
+
+    def __init__(self, agent: Agent, settings: Settings) -> None:
+        self.agent = agent
+        self.settings = settings
+        self.disabled = {entry.text for entry in settings.disabled}
+        self.trusted = {entry.text for entry in settings.permissions.trusted}
+
+    def options(self, name: str) -> dict[str, Any]:
+        """The options that the settings have for an extension."""
+        options = dict(self.settings.extensions.get(name, {}))
+        return {**self.settings.limits, **options} if name == "limits" else options
+
+    def use_builtin(self, *, interactive: bool) -> None:
+        """Use the extensions that come with Crow."""
+        from crow import extensions
+
+        chosen = {
+            name: home for name, home in ON_REQUEST.items() if name in self.settings.extensions
+        }
+        for name, attribute in (BUILTIN | chosen).items():
+            off = name in self.disabled
+            error = None
+            if not off:
+                options = self.options(name) | self.given(name)
+                error = self.attempt(getattr(extensions, attribute), name, "crow", True, options)
+            if error and name == "permissions":
+                raise ExtensionError(f"the permissions cannot be judged: {error}")
+            self.keep(name, "crow", error, off)
+
+    def given(self, name: str) -> dict[str, Any]:
+        """Options that come from elsewhere in the settings."""
+        if name != "permissions":
+            return {}
+        rules = rules_of(self.settings)
+        directories = rules.pop("directories")
+        save = partial(keep_rule, self.settings) if can_keep_rules(self.settings) else None
+        return {**rules, "additional_directories": directories, "save": save}
+
+    def use_installed(self) -> None:
+        """Use the installed packages' entry points."""
+        self.agent.discover(self.settings.extensions, disabled=self.disabled, trusted=self.trusted)
+
+    def use_folder(self, folder: Path, *, trusted: bool = True) -> None:
+        """Use the Python files of a folder, by name."""
+        for path in sorted(folder.glob("*.py")):
+            name = path.stem
+            if name.startswith("_"):
+                continue
+            off = name in self.disabled
+            error = None if trusted else "the project is not trusted (crow trust)"
+            if trusted and not off:
+                error = self.attempt_file(path)
+            self.keep(name, str(path), error, off)
+
+    def attempt_file(self, path: Path) -> str | None:
+        """Use one file; the error in one line where that fails."""
+        try:
+            module = load_file(path)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+            return in_a_line(error)
+        trusted = path.stem in self.trusted
+        options = self.options(path.stem)
+        return self.attempt(module, path.stem, str(path), trusted, options)
+
+    def use_named(self, spec: str) -> None:
+        """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
+        name, source, thing = find(spec)
+        error = self.attempt(thing, name, source, True, self.options(name))
+        if error:
+            raise ExtensionError(f"the extension {spec} is broken: {error}")
+        self.keep(name, source, None, False)
+
+    def attempt(
+        self, thing: Any, name: str, source: str, trusted: bool, options: dict[str, Any]
+    ) -> str | None:
+        """Use a thing, or all that a module holds; the error in one line where that fails."""
+        try:
+            for each in things(thing):
+                own = options if inspect.isclass(each) else {}
+                self.agent.use(each, name=name, trusted=trusted, source=source, **own)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
+            return in_a_line(error)
+        return None
+
+    def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
+        """Remember what became of an extension."""
+        self.agent.found.append(Found(name, source, error, disabled))
+
+
+def rules_of(settings: Settings) -> dict[str, Any]:
+    """The permission lists of the settings, as `crow.extensions.permissions` takes them.
+
+    ``allow``, ``ask``, ``deny`` are `Written` rules, ``mode`` a name, ``directories`` absolute.
+    """
+    from crow.extensions.permissions import Written
+
+    lists = settings.permissions
+    named = {"allow": lists.allow, "ask": lists.ask, "deny": lists.deny}
+    rules: dict[str, Any] = {
+        name: [Written(entry.text, str(entry.source), entry.source.root or None) for entry in each]
+        for name, each in named.items()
+    }
+    directories = tuple(place_of(entry) for entry in lists.directories)
+    return {**rules, "mode": lists.mode or "default", "directories": directories}
+
+
+def can_keep_rules(settings: Settings) -> bool:
+    """True where a rule that the user gives in a session would hold in the next one."""
+    return settings.trusted and bool(settings.project) and Path(settings.project) != Path.home()
+
+
+def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
+    """Add a rule to the project's local settings, where Claude Code keeps such rules as well.
+
+    A file that cannot be read is left alone. The project stays as trusted as it was.
+    """
+    project = Path(settings.project)
+    path = project / KEPT_RULES
+    try:
+        table: Any = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        rules: list[str] = table.setdefault("permissions", {}).setdefault(behaviour, [])
+    except (OSError, ValueError, AttributeError):
+        return
+    if rule in rules or not is_trusted(project):
+        return
+    rules.append(rule)
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}.tmp")
+    fresh.write_text(f"{json.dumps(table, indent=2, ensure_ascii=False)}\n", "utf-8")
+    fresh.replace(path)
+    trust(project)
+
+
+def place_of(entry: Entry) -> str:
+    """The directory that an entry names, absolute: relative ones start at their project."""
+    root = entry.source.root or "."
+    return os.path.abspath(Path(root) / Path(entry.text).expanduser())  # noqa: PTH100
+
+
+def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:
+    flags: dict[str, Any] = {"permissions": {"allow": list(allow), "deny": list(deny)}}
+    return {**flags, "model": model} if model else flags
+
+
+def _tools() -> Iterable[Any]:
+    from crow.tools import builtin
+
+    return builtin()
+
+
+class Configured:
+    """The model that settings and environment name, made when something is first asked of it."""
+
+    def __init__(self, make: Callable[[], LLM]) -> None:
+        self._make = make
+        self._made: LLM | None = None
+
+    @property
+    def llm(self) -> LLM:
+        """The model. Raises `ModelError` where none can be had."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+        return self.llm.model
+
+    @property
+    def context_window(self) -> int | None:
+        """Its window, in tokens."""
+        return self.llm.context_window
+
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+        """Ask it."""
+        return self.llm.stream(request)
+
+
+def _model(settings: Settings, env: Mapping[str, str]) -> LLM:
+    """The command line's or the administrator's model, else the environment's, else a file's."""
+    from crow.llm import resolve
+
+    table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
+    origin = settings.origins.get("model")
+    is_said = origin is not None and origin.layer in ("command line", "managed")
+    return resolve(settings.model if is_said else None, table, env)

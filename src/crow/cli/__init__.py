@@ -1,0 +1,74 @@
+"""The terminal's face. `main` imports only what the sub-command needs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+from crow._version import __version__
+from crow.cli.output import Output
+from crow.cli.parser import COMMANDS, Parser, UsageError, no_such, overview
+from crow.core.errors import CrowError
+
+DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command line; the exit status: 0 done, 1 error, 2 usage, 130 interrupted."""
+    out = Output()
+    try:
+        status = dispatch(sys.argv[1:] if argv is None else argv, out)
+    except UsageError as error:
+        status = complain(out, error, MISUSED)
+    except CrowError as error:
+        status = complain(out, error, FAILED)
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - a face shows people no traceback
+        told = f"{type(error).__name__}: {error} (CROW_DEBUG=1 shows where)"
+        status = complain(out, error, FAILED, told)
+    return UNREAD if out.gone else status
+
+
+def complain(out: Output, error: Exception, status: int, text: str = "") -> int:
+    """Say what went wrong, with a traceback only where somebody asked for it."""
+    if os.environ.get("CROW_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    out.error(text or str(error))
+    return status
+
+
+def dispatch(argv: list[str], out: Output) -> int:
+    """Run one sub-command."""
+    if not argv or argv[0].startswith("-"):
+        return without_command(argv, out)
+    name, *rest = argv
+    if name == "help":
+        return dispatch([*rest[:1], "--help"], out)
+    if name not in COMMANDS:
+        raise UsageError(f"{no_such('command', name, COMMANDS)} (see crow --help)")
+    command = import_module(f"crow.cli.{name}")
+    parser = Parser(prog=f"crow {name}", description=command.__doc__)
+    command.declare(parser)
+    try:
+        options = parser.understand(rest)
+    except SystemExit:  # argparse has printed the help
+        return DONE
+    return command.main(options, out)
+
+
+def without_command(argv: list[str], out: Output) -> int:
+    """``crow``, ``crow --help``, ``crow --version``."""
+    parser = overview()
+    try:
+        options = parser.understand(argv)
+    except SystemExit:
+        return DONE
+    if options.version:
+        out.line(f"crow {__version__}")
+        return DONE
+    out.write(parser.format_help())
+    return DONE if argv else MISUSED

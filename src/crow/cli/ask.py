@@ -1,0 +1,126 @@
+"""Questions to the person at the terminal. Whoever waits for an answer can be cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections.abc import Sequence
+
+from crow.cli.output import Output, clean, one_line
+from crow.core.ports import Option, PermissionRequest, Question
+
+SHOWN_LINES = 12
+
+
+def somebody_is_there() -> bool:
+    """True where a person can type an answer."""
+    with contextlib.suppress(AttributeError, ValueError):
+        return sys.stdin.isatty()
+    return False
+
+
+async def read_line() -> str | None:
+    """A line that the person types; None where the input ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[str] = loop.create_future()
+
+    def tell(line: str) -> None:
+        if not answer.done():
+            answer.set_result(line)
+
+    def read() -> None:
+        line = sys.stdin.readline()
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, line)
+
+    # a thread that nobody has to wait for: reading a terminal cannot be interrupted
+    threading.Thread(target=read, daemon=True).start()
+    line = await answer
+    return line.strip() if line else None
+
+
+class Asker:
+    """Asks one question at a time."""
+
+    def __init__(self, out: Output) -> None:
+        self.out = out
+        self._turn = asyncio.Lock()
+
+    async def permission(self, request: PermissionRequest) -> str | None:
+        """The id of the option that the person chose; None where the input ended."""
+        async with self._turn:
+            self._show(request)
+            return await self._choose(request.options)
+
+    def _show(self, request: PermissionRequest) -> None:
+        out = self.out
+        out.start_line()
+        out.write(f"? {request.call.name} wants to run", "yellow", "bold")
+        out.write(f"  {one_line(request.reason)}\n" if request.reason else "\n", "dim")
+        lines = [line for line in clean(request.title).splitlines() if line.strip()]
+        for line in lines[:SHOWN_LINES]:
+            out.line(f"    {line}")
+        if len(lines) > SHOWN_LINES:
+            out.line(f"    … and {len(lines) - SHOWN_LINES} more lines", "dim")
+
+    async def _choose(self, options: Sequence[Option]) -> str | None:
+        for number, option in enumerate(options, 1):
+            self.out.line(f"  {number}  {one_line(option.name)}")
+        refusal = next((o for o in options if o.kind.startswith("reject")), None)
+        while True:
+            self.out.write(f"  1-{len(options)}, Enter rejects: ", "dim")
+            line = await read_line()
+            self.out.at_start = True
+            if line is None or (not line and refusal is None):
+                return None
+            if not line:
+                return refusal.id if refusal else None
+            for number, option in enumerate(options, 1):
+                if line.casefold() in (str(number), option.id.casefold(), option.name.casefold()):
+                    return option.id
+
+    async def question(self, question: Question) -> object:
+        """What the person answers; the question's default where the input ended."""
+        async with self._turn:
+            self.out.line(f"? {one_line(question.text)}", "yellow", "bold")
+            match question.kind:
+                case "confirm":
+                    return await self._confirm(question)
+                case "select":
+                    return await self._select(question)
+                case "text":
+                    self.out.write("  ")
+                    line = await read_line()
+                    self.out.at_start = True
+                    return line or question.default
+
+    async def _confirm(self, question: Question) -> object:
+        while True:
+            self.out.write("  y/n: ", "dim")
+            line = await read_line()
+            self.out.at_start = True
+            match line.casefold() if line else line:
+                case "y" | "yes":
+                    return True
+                case "n" | "no":
+                    return False
+                case None | "":
+                    return question.default
+                case _:
+                    continue
+
+    async def _select(self, question: Question) -> object:
+        for number, choice in enumerate(question.choices, 1):
+            self.out.line(f"  {number}  {one_line(choice)}")
+        while True:
+            self.out.write(f"  1-{len(question.choices)}: ", "dim")
+            line = await read_line()
+            self.out.at_start = True
+            if not line:
+                return question.default
+            if line.isdecimal() and 0 < int(line) <= len(question.choices):
+                return question.choices[int(line) - 1]
+            if line in question.choices:
+                return line

@@ -1,0 +1,108 @@
+"""Options that several sub-commands share, and what they make: settings and an agent."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crow.cli.output import Output
+from crow.cli.parser import Parser, UsageError, no_such
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.settings import Settings
+
+ELSEWHERE = frozenset(
+    {"Agent", "Cd", "NotebookEdit", "Skill", "Task", "TodoWrite", "WebFetch", "WebSearch"}
+)
+"""Tools of Claude Code that a rule may name although they are not in use here."""
+
+
+def declare_place(parser: Parser) -> None:
+    """Where settings are looked for."""
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="work in this directory")
+    parser.add_argument("--settings", metavar="FILE", help="one more settings file, or JSON")
+
+
+def declare_agent(parser: Parser) -> None:
+    """What the agent is made of."""
+    declare_place(parser)
+    parser.add_argument(
+        "--model", metavar="NAME", help="the model to ask; `rehearsal` needs no key"
+    )
+    parser.add_argument("--mode", metavar="MODE", help="permission mode, such as acceptEdits")
+    for name, text in (("allow", "run such calls unasked"), ("deny", "never run such calls")):
+        parser.add_argument(
+            f"--{name}", metavar="RULE", action="append", default=[], help=f"{text}: 'Bash(ls *)'"
+        )
+    parser.add_argument(
+        "--extension",
+        metavar="FILE_OR_PACKAGE",
+        action="append",
+        default=[],
+        help="a Python file, a module or module:Name",
+    )
+
+
+def directory(options: argparse.Namespace) -> Path:
+    """The directory of ``--cwd``. Raises `UsageError` where there is none."""
+    path = Path(options.cwd).expanduser()
+    if not path.is_dir():
+        raise UsageError(f"there is no directory {options.cwd!r}: --cwd takes one that exists")
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they were written
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings that hold for a command line."""
+    from crow.settings import load
+
+    flags: dict[str, Any] = {}
+    if model := getattr(options, "model", None):
+        flags["model"] = model
+    permissions = {
+        "allow": getattr(options, "allow", None),
+        "deny": getattr(options, "deny", None),
+        "defaultMode": getattr(options, "mode", None),
+    }
+    given = {name: value for name, value in permissions.items() if value}
+    if given:
+        flags["permissions"] = given
+    return load(directory(options), file=options.settings, flags=flags)
+
+
+def agent_of(options: argparse.Namespace, settings: Settings, **more: Any) -> Agent:
+    """The agent that a command line describes."""
+    from crow.app import build
+
+    agent = build(
+        settings, cwd=directory(options), extensions=getattr(options, "extension", ()), **more
+    )
+    check_rules(options, agent)
+    return agent
+
+
+def check_rules(options: argparse.Namespace, agent: Agent) -> None:
+    """Hold rules and mode of a command line against what there is."""
+    for rule in (*getattr(options, "allow", ()), *getattr(options, "deny", ())):
+        name = rule.partition("(")[0].strip()
+        known = {*agent.tools, *ELSEWHERE}
+        if name not in known and "*" not in name and not name.startswith("mcp__"):
+            names = ", ".join(agent.tools)
+            raise UsageError(f"{no_such('tool', name, known)} in the rule {rule!r} ({names})")
+    mode = getattr(options, "mode", None)
+    if mode:
+        from crow.extensions.permissions import MODES
+
+        known = {*MODES, *agent.modes}
+        if mode not in known:
+            raise UsageError(f"{no_such('mode', mode, known)} ({', '.join(sorted(known))})")
+
+
+def tell_problems(settings: Settings, agent: Agent | None, out: Output) -> None:
+    """Say what is wrong in the settings, and which extensions are broken."""
+    from crow.app import complaints
+
+    for text in complaints(settings, agent):
+        out.error(text)

@@ -1,0 +1,156 @@
+"""Where the command writes: text that cannot steer the terminal, colours only where they show."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from typing import IO, Literal, TextIO
+from unicodedata import east_asian_width
+
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
+CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC: titles, links
+    r"|\x1b[ -/]*[0-~]?"
+    r"|\x9b[0-?]*[ -/]*[@-~]?"
+)
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    """Text without anything that a terminal would obey: sequences, controls, direction marks."""
+    return CONTROLS.sub("", SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def one_line(text: str) -> str:
+    """Clean text with every run of white space as one blank."""
+    return " ".join(clean(text).split())
+
+
+def columns(text: str) -> int:
+    """How many cells a terminal needs for a line."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """A line cut to a number of cells, with an ellipsis where something is missing."""
+    if columns(text) <= width:
+        return text
+    kept, used = "", 1
+    for char in text:
+        used += columns(char)
+        if used > width:
+            break
+        kept += char
+    return f"{kept.rstrip()}…"
+
+
+class Output:
+    """Standard output and standard error.
+
+    ``gone`` is True once the reader of standard output has left; writing does nothing then, and
+    ``when_gone`` was called.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.out = out or sys.stdout
+        self.err = err or sys.stderr
+        self.gone = False
+        self.when_gone: Callable[[], object] | None = None
+        self.at_start = True
+        for stream in (self.out, self.err):
+            with contextlib.suppress(AttributeError, ValueError):
+                stream.reconfigure(errors="replace")  # type: ignore[attr-defined]
+
+    @property
+    def is_terminal(self) -> bool:
+        """True where a person watches standard output."""
+        return self.out.isatty()
+
+    @property
+    def width(self) -> int:
+        """Cells in a line; at least 20."""
+        return max(20, shutil.get_terminal_size((100, 24)).columns)
+
+    def styled(self, text: str, *styles: Style, stream: IO[str] | None = None) -> str:
+        """Text in a style where that shows and is wanted."""
+        if not text or not styles or not has_colours(stream or self.out):
+            return text
+        codes = ";".join(str(CODES[style]) for style in styles)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    def write(self, text: str, *styles: Style) -> None:
+        """Write a piece of text as it comes."""
+        text = clean(text)
+        if text:
+            self._put(self.styled(text, *styles))
+            self.at_start = text.endswith("\n")
+
+    def line(self, text: str = "", *styles: Style) -> None:
+        """Write a line of its own."""
+        self.raw(self.styled(clean(text), *styles))
+
+    def raw(self, text: str) -> None:
+        """Write a line of its own that was cleaned and styled before."""
+        self.start_line()
+        self._put(f"{text}\n")
+
+    def verbatim(self, line: str) -> None:
+        """Write a line for a program."""
+        self._put(f"{line}\n")
+
+    def start_line(self) -> None:
+        """End the line that is being written, if any."""
+        if not self.at_start:
+            self._put("\n")
+            self.at_start = True
+
+    def fit(self, text: str, indent: int = 0) -> str:
+        """A line that fits where a person watches; as it is where a program reads."""
+        return shorten(text, self.width - indent) if self.is_terminal else text
+
+    def error(self, text: str) -> None:
+        """Say on standard error, in one line, what went wrong or what somebody should know."""
+        self.start_line()
+        with contextlib.suppress(OSError, ValueError):
+            self.err.write(f"{self.styled('crow:', 'red', stream=self.err)} {one_line(text)}\n")
+            self.err.flush()
+
+    def note(self, text: str) -> None:
+        """Say something beside the matter on standard error."""
+        self.start_line()
+        with contextlib.suppress(OSError, ValueError):
+            self.err.write(f"{self.styled(one_line(text), 'dim', stream=self.err)}\n")
+            self.err.flush()
+
+    def _put(self, text: str) -> None:
+        if self.gone:
+            return
+        try:
+            self.out.write(text)
+            self.out.flush()
+        except (BrokenPipeError, ValueError):
+            self.leave()
+
+    def leave(self) -> None:
+        """Stop writing to a reader that has left, and keep the interpreter from trying again."""
+        self.gone = True
+        if self.when_gone is not None:
+            self.when_gone()
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
+
+
+def has_colours(stream: IO[str]) -> bool:
+    """True where colours show and nobody has turned them off."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,75 @@
+"""The command line: one table of sub-commands, and errors that say what was meant."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from crow.core.errors import CrowError
+
+COMMANDS = {
+    "run": "answer one prompt",
+    "acp": "speak the Agent Client Protocol on standard input and output",
+    "demo": "three prompts with the embedded model: no key, no network",
+    "sessions": "list, show, search and delete stored sessions",
+    "ext": "which extensions were found, loaded, disabled or broken",
+    "hooks": "which hooks run, in which order, from which file",
+    "permissions": "what the permission rules say to a call",
+    "config": "effective settings and the file that each came from",
+    "trust": "let a project's settings and extensions run",
+}
+
+
+class UsageError(CrowError):
+    """The command line cannot be understood; the command ends with status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse with errors raised, and the nearest option named."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.options: list[str] = []
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    def add_argument(self, *names: Any, **kwargs: Any) -> argparse.Action:
+        """Remember the option's names."""
+        self.options += [name for name in names if name.startswith("--")]
+        return super().add_argument(*names, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def understand(self, argv: list[str]) -> argparse.Namespace:
+        """The options of a command line. Raises `UsageError` for one that is unknown."""
+        options, unknown = self.parse_known_args(argv)
+        if unknown:
+            word = next((word for word in unknown if word.startswith("-")), unknown[0])
+            name = word.partition("=")[0]
+            noun = "option" if word.startswith("-") else "argument"
+            raise UsageError(f"{no_such(noun, name, self.options)} (see {self.prog} --help)")
+        return options
+
+
+def no_such(noun: str, word: str, known: Iterable[str]) -> str:
+    """One line that says that a thing does not exist, and which one may be meant."""
+    near = get_close_matches(word, sorted(known), n=2)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"there is no {noun} {word!r}{hint}"
+
+
+def overview() -> Parser:
+    """The parser of ``crow`` without a sub-command."""
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
+    parser = Parser(
+        prog="crow",
+        usage="crow COMMAND ...",
+        description="A coding agent that is extended, not forked.",
+        epilog=f"commands:\n{rows}\n\ncrow COMMAND --help says more.",
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and end")
+    return parser

@@ -1,0 +1,174 @@
+"""Answer one prompt: the text as it comes, tool calls and denials as short lines.
+
+Exit status: 0 done, 1 error, 2 usage, 130 interrupted. Without PROMPT, or where it is -, the prompt
+is read from standard input. Ctrl-C ends the run with a whole history, a second one at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from crow.cli.ask import Asker, somebody_is_there
+from crow.cli.interrupt import Interrupts
+from crow.cli.jsonl import Lines
+from crow.cli.options import agent_of, declare_agent, directory, settings_of, tell_problems
+from crow.cli.output import Output
+from crow.cli.parser import Parser, UsageError
+from crow.cli.stored import stored, whole_id
+from crow.cli.view import View
+from crow.core.errors import SessionError
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.context import Reply
+    from crow.core.session import Session, Store
+    from crow.settings import Settings
+
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+SUCCESSES = ("end_turn", "hook_stopped")
+CUT_OFF = "the answer is longer than the model may write at once"
+
+
+def declare(parser: Parser) -> None:
+    """The options of ``crow run``."""
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do")
+    declare_agent(parser)
+    parser.add_argument("--resume", metavar="ID", help="go on with a stored session")
+    parser.add_argument(
+        "--continue", dest="latest", action="store_true", help="go on with the latest one here"
+    )
+    parser.add_argument("--json", action="store_true", help="one event a line, for programs")
+    parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
+
+
+def main(options: argparse.Namespace, out: Output) -> int:
+    """Run ``crow run``."""
+    prompt = prompt_of(options)
+    if options.resume and options.latest:
+        raise UsageError("--resume and --continue exclude each other")
+    settings = settings_of(options)
+    os.environ.update(settings.env)
+    try:
+        return asyncio.run(answer(options, settings, prompt, out))
+    except asyncio.CancelledError:
+        return INTERRUPTED
+
+
+def prompt_of(options: argparse.Namespace) -> str:
+    """The prompt, from the command line or standard input."""
+    given = options.prompt
+    if given in (None, "-"):
+        if given is None and somebody_is_there():
+            raise UsageError('what is to be done? crow run "PROMPT", or pipe the prompt in')
+        given = sys.stdin.read()
+    if not given.strip():
+        raise UsageError('the prompt is empty: crow run "PROMPT"')
+    return given
+
+
+async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:
+    """Answer the prompt; the exit status."""
+    asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
+    agent = agent_of(options, settings, interactive=asker is not None and not options.json)
+    tell_problems(settings, agent, out)
+    view = client_of(options, out, asker)
+    agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
+    with Interrupts(agent) as interrupts:
+        reply = await talk(agent, options, settings, prompt, view)
+    return conclude(reply, view, out, interrupts.status)
+
+
+async def talk(
+    agent: Agent, options: argparse.Namespace, settings: Settings, prompt: str, view: View | Lines
+) -> Reply:
+    """Open the session, answer the prompt, close everything."""
+    async with agent:
+        session = await session_of(agent, options, settings, view)
+        view.out.when_gone = lambda: agent.cancel(session)
+        if isinstance(view, Lines):
+            view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
+        reply = await agent.prompt(session, prompt)
+        await idle(session)
+        view.conclude(reply)
+    return reply
+
+
+def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
+    """Who shows what happens."""
+    if options.json:
+        return Lines(out)
+    return View(out, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
+
+
+async def session_of(
+    agent: Agent, options: argparse.Namespace, settings: Settings, view: View | Lines
+) -> Session:
+    """The session that was asked for, or a new one."""
+    from crow.app import place_of
+
+    cwd = str(directory(options))
+    if options.resume:
+        known = await whole_id(stored(agent), options.resume)
+        session = await agent.load_session(known, client=view, source="resume")
+    elif options.latest:
+        known = await latest(stored(agent), cwd)
+        session = await agent.load_session(known, client=view, source="resume")
+    else:
+        directories = tuple(map(place_of, settings.permissions.directories))
+        return await agent.new_session(cwd, client=view, directories=directories)
+    if options.mode:
+        session.mode = options.mode
+    return session
+
+
+async def latest(store: Store, cwd: str) -> str:
+    """The id of the session that was used last in a directory."""
+    found, _ = await store.sessions(cwd=cwd, limit=1)
+    if not found:
+        raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")
+    return found[0].id
+
+
+async def idle(session: Session) -> None:
+    """Wait until nothing is left to do: hooks of the end, and prompts that they queued."""
+    await asyncio.sleep(0)
+    while True:
+        after = [task for task in session.tasks if task.get_name() == "after_run"]
+        if after:
+            await asyncio.wait(after)
+        elif session.busy:
+            await asyncio.sleep(0.02)
+        else:
+            return
+        await asyncio.sleep(0)
+
+
+def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | None) -> int:
+    """Say how the run ended, where that was not simply the end; the exit status."""
+    if out.gone:
+        return FAILED
+    short = reply.session.id[:8]
+    if view.unasked:
+        names = ", ".join(sorted({request.call.name for request in view.unasked}))
+        out.error(
+            f"{names} needed permission and nobody could be asked: allow it with --allow RULE "
+            "(crow run --help), or run in a terminal"
+        )
+    if reply.stop_reason == "cancelled":
+        out.error(f'interrupted; crow run --resume {short} "..." goes on')
+        return interrupted or INTERRUPTED
+    if reply.stop_reason != "end_turn":
+        cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
+        out.error(reply.detail or cut)
+    elif out.err.isatty() and not view_is_terse(view):
+        out.note(f"session {short}")
+    return DONE if reply.stop_reason in SUCCESSES else FAILED
+
+
+def view_is_terse(view: View | Lines) -> bool:
+    """True where a program reads, or a person wants the answer alone."""
+    return not isinstance(view, View) or view.quiet

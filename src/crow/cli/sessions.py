@@ -1,0 +1,214 @@
+"""Stored sessions: list, show, search, rename and delete them.
+
+crow sessions                   the sessions of this directory, the last used first
+crow sessions --all             those of every directory
+crow sessions show ID           what was said and done; the first letters of the id are enough
+crow sessions search TEXT       sessions in which TEXT occurs
+crow sessions rename ID TITLE
+crow sessions delete ID
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from crow.cli.options import agent_of, declare_place, directory, settings_of
+from crow.cli.output import Output, columns, one_line, shorten
+from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.stored import stored, whole_id
+from crow.cli.view import View, counted
+from crow.core.errors import SessionError
+from crow.core.events import UserMessage
+from crow.core.messages import text_of
+
+if TYPE_CHECKING:
+    from crow.core.session import SessionInfo, Store
+
+TAKES = {"list": "", "show": "ID", "search": "TEXT", "rename": "ID TITLE", "delete": "ID"}
+SHORT = 8
+PAGE = 20
+
+
+def declare(parser: Parser) -> None:
+    """The options of ``crow sessions``."""
+    parser.add_argument("action", metavar="ACTION", nargs="?", default="list")
+    parser.add_argument("words", metavar="ID|TEXT", nargs="*")
+    parser.add_argument("--all", action="store_true", help="sessions of every directory")
+    parser.add_argument("--limit", type=int, default=PAGE, metavar="N", help="how many at once")
+    parser.add_argument("--cursor", metavar="CURSOR", help="where the next page begins")
+    parser.add_argument("--json", action="store_true", help="one object a line, for programs")
+    declare_place(parser)
+
+
+def main(options: argparse.Namespace, out: Output) -> int:
+    """Run ``crow sessions``."""
+    if options.action not in TAKES:
+        raise UsageError(f"{no_such('action', options.action, TAKES)} (crow sessions --help)")
+    if options.limit < 1:
+        raise UsageError("--limit takes a number from 1 on")
+    takes = TAKES[options.action]
+    if len(options.words) < len(takes.split()) or (options.words and not takes):
+        raise UsageError(f"crow sessions {options.action} {takes}".rstrip() + " is how to say it")
+    return asyncio.run(act(options, out))
+
+
+async def act(options: argparse.Namespace, out: Output) -> int:
+    """Do what was asked for, with the store that the settings name."""
+    agent = agent_of(options, settings_of(options))
+    async with agent:
+        store = stored(agent)
+        match options.action:
+            case "show":
+                await show(store, options, out)
+            case "search":
+                await search(store, options, out)
+            case "rename":
+                await rename(store, options, out)
+            case "delete":
+                await delete(store, options, out)
+            case _:
+                await listing(store, options, out)
+    return 0
+
+
+async def listing(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """List a page of sessions."""
+    cwd = None if options.all else str(directory(options))
+    page, cursor = await store.sessions(cwd=cwd, cursor=options.cursor, limit=options.limit)
+    write_infos(page, options, out)
+    if not page and not options.json:
+        where = "" if options.all else f" in {cwd}; crow sessions --all lists those of all others"
+        out.line(f"there are no sessions{where}")
+    if cursor and not options.json:
+        out.line(f"more: crow sessions{' --all' if options.all else ''} --cursor {cursor}", "dim")
+    elif cursor:
+        out.verbatim(json.dumps({"next_cursor": cursor}))
+
+
+def write_infos(page: list[SessionInfo], options: argparse.Namespace, out: Output) -> None:
+    """One session a line."""
+    for info in page:
+        if options.json:
+            out.verbatim(json.dumps(described(info)))
+            continue
+        when = age(info.updated)
+        head = f"{info.id[:SHORT]}  {when:>9}  {counted(info.messages, 'message'):>12}  "
+        title = one_line(info.title) or "(no title)"
+        if options.all:
+            title = f"{title}  [{info.cwd}]"
+        room = out.width - columns(head) if out.is_terminal else 10_000
+        out.raw(f"{out.styled(head, 'dim')}{shorten(title, room)}")
+
+
+def described(info: SessionInfo) -> dict[str, Any]:
+    """A session as a JSON object."""
+    return {
+        "id": info.id,
+        "cwd": info.cwd,
+        "title": info.title,
+        "updated": info.updated,
+        "messages": info.messages,
+    }
+
+
+def age(updated: str) -> str:
+    """How long ago something was, in short words."""
+    try:
+        then = datetime.fromisoformat(updated)
+    except ValueError:
+        return updated
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = (datetime.now(UTC) - then).total_seconds()
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "min")):
+        if seconds >= size:
+            number = int(seconds // size)
+            return f"{number} {unit}{'s' if number > 1 and unit != 'min' else ''}"
+    return "just now"
+
+
+async def show(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Print what was said and done in a session."""
+    session_id = await whole_id(store, options.words[0])
+    replay = getattr(store, "replay", None)
+    if options.json or replay is None:
+        await show_messages(store, session_id, out)
+        return
+    info = await find(store, session_id)
+    out.line(f"session {session_id}", "bold")
+    out.line(f"{info.cwd}  {counted(info.messages, 'message')}", "dim")
+    view = View(out, cwd=info.cwd, asker=None)
+    for event in await replay(session_id):
+        if isinstance(event, UserMessage):
+            out.line()
+            out.line(f"> {text_of(event.content)}", "bold")
+            out.line()
+        else:
+            await view.update(session_id, event)
+    out.line()
+    out.line(f'crow run --resume {session_id[:SHORT]} "..." goes on', "dim")
+
+
+async def find(store: Store, session_id: str) -> SessionInfo:
+    """What the list says about a session."""
+    cursor = None
+    while True:
+        page, cursor = await store.sessions(cursor=cursor, limit=500)
+        for info in page:
+            if info.id == session_id:
+                return info
+        if cursor is None:
+            raise SessionError(f"there is no session {session_id!r}")
+
+
+async def show_messages(store: Store, session_id: str, out: Output) -> None:
+    """Print the messages as the model sees them, one JSON object a line."""
+    segments = getattr(store, "segments", None)
+    if segments is not None:
+        messages = (await segments(session_id))[-1]
+    else:
+        messages = (await store.load(session_id)).messages
+    for message in messages:
+        out.verbatim(json.dumps(message))
+
+
+async def search(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """List the sessions in which a text occurs, in their title or in what was said and done."""
+    export = getattr(store, "export", None)
+    wanted = " ".join(options.words).casefold()
+    cwd = None if options.all else str(directory(options))
+    found: list[SessionInfo] = []
+    cursor = options.cursor
+    while len(found) < options.limit:
+        page, cursor = await store.sessions(cwd=cwd, cursor=cursor, limit=50)
+        for info in page:
+            text = info.title if export is None else f"{info.title}\n{await export(info.id)}"
+            if wanted in text.casefold():
+                found.append(info)
+        if cursor is None:
+            break
+    write_infos(found[: options.limit], options, out)
+    if not found and not options.json:
+        out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
+
+
+async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Give a session another title."""
+    name = getattr(store, "rename", None)
+    if name is None:
+        raise SessionError("this store cannot rename sessions")
+    session_id = await whole_id(store, options.words[0])
+    title = " ".join(options.words[1:])
+    await name(session_id, title)
+    out.line(f"session {session_id[:SHORT]} is called {title!r}")
+
+
+async def delete(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Delete sessions for good."""
+    for start in options.words:
+        session_id = await whole_id(store, start)
+        await store.delete(session_id)
+        out.line(f"deleted session {session_id[:SHORT]}")

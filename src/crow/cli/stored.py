@@ -1,0 +1,36 @@
+"""Stored sessions by the first letters of their id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crow.core.errors import SessionError
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.session import Store
+
+
+def stored(agent: Agent) -> Store:
+    """Where the agent keeps sessions. Raises `SessionError` where it keeps none."""
+    if agent.store is None:
+        raise SessionError("sessions are not stored: the extension persistence is not in use")
+    return agent.store
+
+
+async def whole_id(store: Store, start: str) -> str:
+    """The id that begins so. Raises `SessionError` where there is none, or several."""
+    matching: list[str] = []
+    cursor = None
+    while True:
+        page, cursor = await store.sessions(cursor=cursor, limit=500)
+        matching += [info.id for info in page if info.id.startswith(start)]
+        if start in matching:
+            return start
+        if cursor is None:
+            break
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise SessionError(f"{len(matching)} sessions begin with {start!r}: give more of the id")
+    raise SessionError(f"there is no session {start!r}: crow sessions --all lists them")

@@ -1,0 +1,147 @@
+"""Extensions in files and modules: found by what somebody wrote, and what of them is to be used."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from crow.core.agent import Agent
+from crow.core.errors import CrowError, ExtensionError
+from crow.core.hooks import MARK
+from crow.core.installed import entry_points
+
+
+def in_a_line(error: BaseException) -> str:
+    """An error in one line; those that are meant for people as they are."""
+    text = " ".join(str(error).split())
+    if isinstance(error, CrowError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def find(spec: str) -> tuple[str, str, Any]:
+    """Name, source and thing of ``FILE.py``, ``module``, ``module:Name`` or an entry point."""
+    path = Path(spec).expanduser()
+    if path.suffix == ".py" or path.is_file():
+        return path.stem, str(path), loaded(spec, lambda: load_file(path))
+    module, _, attribute = spec.partition(":")
+    for point in entry_points():
+        if point.name == spec:
+            return spec, point.value, loaded(spec, point.load)
+    thing = loaded(spec, lambda: import_beside(module.replace("-", "_")))
+    if not attribute:
+        return module.rpartition(".")[2], spec, thing
+    if not hasattr(thing, attribute):
+        raise ExtensionError(f"the extension {spec} is broken: {module} has no {attribute!r}")
+    return module.rpartition(".")[2], spec, getattr(thing, attribute)
+
+
+def loaded(spec: str, do: Callable[[], Any]) -> Any:
+    """What `do` returns. Raises `ExtensionError` that names the spec where it fails."""
+    try:
+        return do()
+    except FileNotFoundError:
+        raise ExtensionError(
+            f"the extension {spec} does not exist: there is no such file"
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ExtensionError(
+            f"the extension {spec} does not exist: {error} (a file.py, a module or module:Name)"
+        ) from None
+    except (Exception, SystemExit) as error:
+        raise ExtensionError(f"the extension {spec} is broken: {in_a_line(error)}") from error
+
+
+def load_file(path: Path) -> ModuleType:
+    """A Python file as a module of its own; what it raises is raised."""
+    name = f"crow_extension_{path.stem}_{abs(hash(str(path.absolute()))):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ExtensionError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def import_beside(name: str) -> ModuleType:
+    """A module that is installed, or lies in the current directory."""
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.append(here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def things(thing: Any) -> list[Any]:
+    """What to use of a thing: of a module itself, if it hangs anything, else its classes and tools.
+
+    Raises `ExtensionError` for a module with nothing.
+    """
+    if not isinstance(thing, ModuleType):
+        return [thing]
+    members = list(vars(thing).values())
+    found: list[Any] = [thing]
+    if not hangs(thing):
+        found = [each for each in members if _is_own(each, thing) and hangs(each)]
+    tools = [each for each in members if _is_tool(each)]
+    if tools and found != [thing]:
+        found.append(ToolBox(tools))
+    if not found:
+        raise ExtensionError(
+            "it holds no extension: no init_agent, no tool, nothing named like an event"
+        )
+    return found
+
+
+class ToolBox:
+    """The tools of a file as an extension."""
+
+    def __init__(self, tools: list[Any]) -> None:
+        self.tools = tools
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the tools."""
+        for tool in self.tools:
+            agent.add_tool(tool)
+
+
+def _is_own(thing: Any, module: ModuleType) -> bool:
+    return inspect.isclass(thing) and thing.__module__ == module.__name__
+
+
+def _is_tool(thing: Any) -> bool:
+    return not inspect.isclass(thing) and all(
+        hasattr(thing, name) for name in ("name", "description", "parameters", "run")
+    )
+
+
+def hangs(thing: Any) -> bool:
+    """True for a module or class that hangs something on an agent."""
+    from crow.core.agent_hook import AgentHook
+    from crow.core.hooks import Hooks
+
+    if hasattr(thing, "init_agent"):
+        return True
+    events = Hooks().names
+    for name in dir(thing):
+        member = inspect.getattr_static(thing, name)
+        if hasattr(member, MARK):
+            return True
+        if name in events and member is not AgentHook.__dict__.get(name):
+            return True
+    return False

@@ -1,0 +1,107 @@
+"""The real command, as a process of its own in an empty home."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command left: its exit status and what it wrote."""
+
+    status: int | None
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The lines of ``--json``."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def complaint(self) -> str:
+        """The one line on standard error."""
+        (line,) = self.err.splitlines()
+        assert line.startswith("crow: ")
+        return line.removeprefix("crow: ")
+
+
+class Crow:
+    """``await crow("run", "PROMPT")`` in a project's directory."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = cwd
+        self.env: dict[str, str] = {}
+
+    def use(self, endpoint: Endpoint) -> None:
+        """Ask this endpoint."""
+        self.env |= {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_API_KEY": "k"}
+
+    def command(self, *argv: str) -> list[str]:
+        """The program and its arguments."""
+        return [sys.executable, "-m", "crow.cli", *argv]
+
+    async def start(self, *argv: str, **env: str) -> asyncio.subprocess.Process:
+        """Start a command and leave it running."""
+        return await asyncio.create_subprocess_exec(
+            *self.command(*argv),
+            cwd=self.cwd,
+            env={**os.environ, **self.env, **env},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def __call__(self, *argv: str, stdin: str = "", **env: str) -> Ended:
+        process = await self.start(*argv, **env)
+        out, err = await process.communicate(stdin.encode())
+        return Ended(process.returncode, out.decode(), err.decode())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with one file."""
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "README.md").write_text("# Thing\n\nIt does things.\n", "utf-8")
+    return folder
+
+
+@pytest.fixture
+def crow(project: Path) -> Crow:
+    """The command, in the project."""
+    return Crow(project)
+
+
+@pytest.fixture
+async def endpoint(crow: Crow) -> AsyncIterator[Endpoint]:
+    """A model's endpoint that the command asks."""
+    async with Endpoint() as endpoint:
+        crow.use(endpoint)
+        yield endpoint
+
+
+def calls(*wanted: tuple[str, dict[str, Any]], text: str = "") -> Response:
+    """The response of a model that calls tools."""
+    parts = [
+        {
+            "index": index,
+            "id": f"call_{index}_{name}",
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(args)},
+        }
+        for index, (name, args) in enumerate(wanted)
+    ]
+    said = [delta(content=text)] if text else []
+    return stream(*said, delta(tool_calls=parts), delta(finish="tool_calls"), USAGE)

@@ -1,0 +1,188 @@
+"""``crow run``: a prompt goes in, the model is asked, tools run, and what happened is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from tests.cli.conftest import Crow, calls
+
+from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
+
+READ = ("Read", {"file_path": "README.md"})
+WRITE = ("Write", {"file_path": "new.txt", "content": "one\ntwo\n"})
+
+
+async def test_text_and_tool_calls_are_told_in_short_lines(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(READ, text="I look."), answer("It does things."))
+    ended = await crow("run", "What is this?")
+    assert ended.status == 0
+    assert ended.out == "I look.\n\n● Read README.md\n  └ 3 lines\n\nIt does things.\n"
+    assert ended.err == ""
+
+
+async def test_the_model_reads_what_the_tool_returned(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(READ), answer("ok"))
+    await crow("run", "What is this?")
+    first, second = (request.body["messages"] for request in endpoint.requests)
+    assert first[-1] == {"role": "user", "content": "What is this?"}
+    assert second[-1]["role"] == "tool"
+    assert "It does things." in second[-1]["content"]
+
+
+async def test_a_change_is_shown_as_a_short_diff(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(WRITE), answer("Done."))
+    ended = await crow("run", "Write it", "--allow", "Edit")
+    assert ended.out == ("● Write new.txt\n  └ created, +2 -0\n    +one\n    +two\n\nDone.\n")
+    assert (crow.cwd / "new.txt").read_text("utf-8") == "one\ntwo\n"
+
+
+async def test_what_nobody_allows_is_denied_where_nobody_can_be_asked(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(calls(("Bash", {"command": "touch made"})), answer("I may not."))
+    ended = await crow("run", "Make it")
+    assert ended.status == 0
+    assert "● Bash touch made\n  └ ✗ denied: " in ended.out
+    assert ended.complaint.startswith("Bash needed permission and nobody could be asked: allow it ")
+    assert not (crow.cwd / "made").exists()
+
+
+async def test_an_allow_rule_lets_a_call_run_and_a_deny_rule_beats_it(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(calls(("Bash", {"command": "touch made"})), answer("Done."))
+    await crow("run", "Make it", "--allow", "Bash(touch *)")
+    assert (crow.cwd / "made").exists()
+    endpoint.play(calls(("Bash", {"command": "touch more"})), answer("No."))
+    ended = await crow("run", "More", "--allow", "Bash(touch *)", "--deny", "Bash(touch more)")
+    assert "denied" in ended.out
+    assert not (crow.cwd / "more").exists()
+
+
+async def test_the_prompt_can_come_from_standard_input(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("one"), answer("two"))
+    await crow("run", stdin="from a pipe")
+    await crow("run", "-", stdin="from a dash")
+    prompts = [request.body["messages"][-1]["content"] for request in endpoint.requests]
+    assert prompts == ["from a pipe", "from a dash"]
+
+
+async def test_quiet_writes_the_answer_and_nothing_else(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(READ, text="I look."), answer("It does things."))
+    ended = await crow("run", "-q", "What is this?")
+    assert (ended.out, ended.err) == ("It does things.\n", "")
+
+
+async def test_sequences_of_model_and_tools_do_not_reach_the_terminal(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    (crow.cwd / "evil.txt").write_text("\x1b]0;owned\x07\x1b[2Jx", "utf-8")
+    loud = ("Bash", {"command": "cat evil.txt"})
+    endpoint.play(calls(loud, text="\x1b[31mred\x1b]52;c;x\x07"), answer("\x9b2Jend"))
+    ended = await crow("run", "Show", "--allow", "Bash(cat *)", FORCE_COLOR="")
+    assert [char for char in ended.out if ord(char) < 32 and char != "\n"] == []
+    assert "\x9b" not in ended.out
+    assert ended.out.startswith("red\n")
+
+
+async def test_a_run_goes_on_where_it_was(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("I am Crow."), answer("Crow."), answer("Yes."))
+    first = await crow("run", "--json", "Who are you?")
+    session_id = first.events[0]["session_id"]
+    await crow("run", "--resume", session_id[:8], "Say it again")
+    await crow("run", "--continue", "Really?")
+    spoken = [
+        message["content"]
+        for message in endpoint.requests[-1].body["messages"]
+        if message["role"] in ("user", "assistant")
+    ]
+    assert spoken == ["Who are you?", "I am Crow.", "Say it again", "Crow.", "Really?"]
+
+
+async def test_a_killed_run_goes_on_with_a_whole_history(crow: Crow, endpoint: Endpoint) -> None:
+    sleep = ("Bash", {"command": "touch started; sleep 60"})
+    endpoint.play(calls(READ), calls(sleep, READ), answer("Here again."))
+    process = await crow.start("run", "--json", "--allow", "Bash", "Work")
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if b'"tool_started"' in line and b"sleep" in line:
+            break
+    process.kill()
+    await process.wait()
+
+    ended = await crow("run", "--continue", "Go on")
+
+    assert (ended.status, ended.out) == (0, "Here again.\n")
+    history = [m for m in endpoint.requests[-1].body["messages"] if m["role"] != "system"]
+    roles = [message["role"] for message in history]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "tool", "user"]
+    asked = [call["id"] for message in history for call in message.get("tool_calls", ())]
+    answered = [m["tool_call_id"] for m in history if m["role"] == "tool"]
+    assert answered == asked
+    assert "It does things." in history[2]["content"]
+    assert "interrupted" in history[4]["content"]
+    assert history[-1]["content"] == "Go on"
+
+
+async def test_ctrl_c_ends_the_run_with_a_whole_history_and_status_130(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG], answer("Back."))
+    process = await crow.start("run", "--json", "Think")
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if b"Let me" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    out, err = await process.communicate()
+    assert process.returncode == 130
+    assert b'"stop_reason": "cancelled"' in out
+    assert b"crow: interrupted; crow run --resume" in err
+
+    await crow("run", "--continue", "And?")
+    spoken = [m["content"] for m in endpoint.requests[-1].body["messages"] if m["role"] != "system"]
+    assert spoken == ["Think", "Let me", "And?"]
+
+
+async def test_a_second_ctrl_c_ends_what_does_not_want_to_end(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    stubborn = tmp_path / "stubborn.py"
+    stubborn.write_text(
+        "import time\n"
+        "def on_session_end(ctx):\n"
+        "    print('ending', flush=True)\n"
+        "    time.sleep(60)\n",
+        "utf-8",
+    )
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG])
+    process = await crow.start("run", "--extension", str(stubborn), "Think")
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"Let me")
+    process.send_signal(signal.SIGINT)
+    await process.stdout.readuntil(b"ending")
+    process.send_signal(signal.SIGINT)
+    async with asyncio.timeout(5):
+        await process.wait()
+    assert process.returncode == 130
+
+
+async def test_a_reader_that_leaves_ends_the_run(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(READ, text="I look."), answer("never seen"))
+    reading, writing = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        *crow.command("run", "x"),
+        cwd=crow.cwd,
+        env={**os.environ, **crow.env},
+        stdout=writing,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(reading)
+    os.close(writing)
+    _, err = await process.communicate()
+    assert err == b""
+    assert process.returncode == 141
+    assert len(endpoint.requests) == 1

@@ -1,0 +1,134 @@
+"""Bad input: one clear line that says what to do, no traceback, a status that is not zero."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow
+
+from crow.testing.endpoint import Endpoint, answer, respond
+
+
+async def test_the_version_is_printed(crow: Crow) -> None:
+    ended = await crow("--version")
+    assert (ended.status, ended.out, ended.err) == (0, "crow 0.1.0\n", "")
+
+
+async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
+    ended = await crow()
+    assert ended.status == 2
+    assert "crow COMMAND --help" in ended.out
+    helped = await crow("help", "run")
+    assert helped.status == 0
+    assert "--resume" in helped.out
+
+
+@pytest.mark.parametrize(
+    "argv, complaint",
+    [
+        (["rnu", "x"], "there is no command 'rnu'; did you mean 'run'? (see crow --help)"),
+        (["--verison"], "there is no option '--verison'; did you mean '--version'? (see crow "),
+        (["run", "x", "--extention", "y"], "there is no option '--extention'; did you mean '--ex"),
+        (["run", "x", "y"], "there is no argument 'y' (see crow run --help)"),
+        (["run", "x", "--model"], "argument --model: expected one argument (see crow run --help)"),
+        (["run"], 'the prompt is empty: crow run "PROMPT"'),
+        (["run", " "], 'the prompt is empty: crow run "PROMPT"'),
+        (["run", "x", "--cwd", "absent"], "there is no directory 'absent': --cwd takes one that "),
+        (["run", "x", "--resume", "a", "--continue"], "--resume and --continue exclude each other"),
+        (["sessions", "shwo"], "there is no action 'shwo'; did you mean 'show'?"),
+        (["sessions", "show"], "crow sessions show ID is how to say it"),
+        (["sessions", "--limit", "0"], "--limit takes a number from 1 on"),
+        (["hooks", "list", "PreToolUze"], "there is no event 'PreToolUze'; did you mean 'PreTool"),
+        (["ext", "lst"], "there is no action 'lst'; did you mean 'list'?"),
+        (["trust", "absent"], "there is no directory 'absent'"),
+    ],
+)
+async def test_what_cannot_be_understood_is_named_and_ends_with_status_2(
+    crow: Crow, argv: list[str], complaint: str
+) -> None:
+    ended = await crow(*argv)
+    assert ended.status == 2
+    assert ended.complaint.startswith(complaint)
+    assert ended.out == ""
+
+
+@pytest.mark.parametrize(
+    "argv, complaint",
+    [
+        (["--settings", "absent.json"], "absent.json: cannot be read: No such file or directory"),
+        (["--settings", "{"], "--settings: line 1: no JSON"),
+        (["--extension", "absent.py"], "the extension absent.py does not exist: there is no such "),
+        (["--extension", "no_such_module"], "the extension no_such_module does not exist: No mod"),
+        (["--extension", "json:Nothing"], "the extension json:Nothing is broken: json has no 'Not"),
+        (["--extension", "this"], "the extension this is broken: it holds no extension"),
+        (["--resume", "abc"], "there is no session 'abc': crow sessions --all lists them"),
+        (["--continue"], "there is no session in "),
+    ],
+)
+async def test_what_does_not_exist_is_named_and_ends_with_status_1(
+    crow: Crow, endpoint: Endpoint, argv: list[str], complaint: str
+) -> None:
+    ended = await crow("run", "hello", *argv)
+    assert ended.status == 1
+    assert ended.err.splitlines()[-1].startswith(f"crow: {complaint}")
+    assert "Traceback" not in ended.err
+    assert endpoint.requests == []
+
+
+@pytest.mark.parametrize("option", ["--allow", "--deny"])
+async def test_a_rule_for_a_tool_that_does_not_exist_is_refused(
+    crow: Crow, endpoint: Endpoint, option: str
+) -> None:
+    ended = await crow("run", "hello", option, "Bsh(ls *)")
+    assert ended.status == 2
+    assert ended.complaint.startswith("there is no tool 'Bsh'; did you mean 'Bash'? in the rule ")
+
+
+async def test_an_endpoint_that_cannot_be_reached_is_named(crow: Crow) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        ended = await crow("run", "hello", CROW_BASE_URL=url, CROW_MODEL="m", CROW_API_KEY="sk-x")
+    assert ended.status == 1
+    assert url in ended.err
+    assert "Traceback" not in ended.err
+    assert "sk-x" not in ended.err
+
+
+async def test_a_refused_key_is_said_in_one_line_without_the_key(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(respond(401, {"error": {"message": "bad key sk-secret-1234"}}))
+    ended = await crow("run", "hello", CROW_API_KEY="sk-secret-1234")
+    assert ended.status == 1
+    assert endpoint.url in ended.complaint
+    assert "sk-secret-1234" not in ended.err
+
+
+async def test_a_broken_settings_file_is_named_and_the_rest_applies(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    endpoint.play(answer("Still here."))
+    broken = home / ".crow/settings.json"
+    broken.parent.mkdir()
+    broken.write_text('{"model": "x",', "utf-8")
+    ended = await crow("run", "hello")
+    assert (ended.status, ended.out) == (0, "Still here.\n")
+    assert ended.complaint.startswith(f"{broken}: line 1: no JSON")
+
+
+async def test_a_traceback_is_shown_to_whoever_asks_for_it(crow: Crow) -> None:
+    ended = await crow("run", "x", "--settings", "absent.json", CROW_DEBUG="1")
+    assert ended.status == 1
+    assert "Traceback" in ended.err
+
+
+async def test_unknown_settings_are_listed_by_config_with_status_1(crow: Crow, home: Path) -> None:
+    (home / ".crow").mkdir()
+    (home / ".crow/settings.json").write_text(json.dumps({"modle": "x"}), "utf-8")
+    ended = await crow("config")
+    assert ended.status == 1
+    assert "there is no setting 'modle'; did you mean 'model'?" in ended.complaint

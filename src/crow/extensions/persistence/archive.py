@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from concurrent.futures import Future
 from functools import partial
@@ -11,15 +12,20 @@ from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from crow.core.errors import SessionError
+from crow.core.events import Event
 from crow.core.session import SessionInfo
 from crow.extensions.persistence import shelf
 from crow.extensions.persistence.database import Database, explain
+from crow.extensions.persistence.history import Replay
 from crow.extensions.persistence.lease import Lease, file_name
 from crow.extensions.persistence.ledger import Batch, Ledger, write
-from crow.extensions.persistence.record import Entry
+from crow.extensions.persistence.record import Entry, read_entries
 from crow.extensions.persistence.restoring import restore
 from crow.extensions.persistence.shelf import Stored
+from crow.extensions.persistence.words import Found, index, search
 from crow.extensions.persistence.writer import Work, Writer
+
+logger = logging.getLogger("crow.persistence")
 
 T = TypeVar("T")
 
@@ -59,7 +65,7 @@ class Archive:
                 return question(connection)
             finally:
                 connection.close()
-        except apsw.Error as error:
+        except (apsw.Error, ValueError) as error:
             raise explain(error, self.path) from error
 
     def missing(self, session_id: str) -> SessionError:
@@ -71,11 +77,11 @@ class Archive:
 
     async def begin(self, ledger: Ledger) -> None:
         """Give a new session its row, and its lock. Raises `SessionError`."""
+        self.ledgers.setdefault(ledger.session.id, ledger)
         await self.do(lambda _: None)
         ledger.lease = self._lease(ledger.session.id)
         ledger.catch_up()
         await self.flush(ledger)
-        self.ledgers[ledger.session.id] = ledger
 
     def _lease(self, session_id: str) -> Lease:
         try:
@@ -121,8 +127,9 @@ class Archive:
         finally:
             if ledger.lease is not None:
                 ledger.lease.release()
-            self.ledgers.pop(ledger.session.id, None)
-            self.writer.rest()
+            if self.ledgers.get(ledger.session.id) is ledger:
+                del self.ledgers[ledger.session.id]
+            self.rest()
 
     async def load(self, session_id: str) -> Ledger:
         """Open a stored session, mended. Raises `SessionError`."""
@@ -182,6 +189,21 @@ class Archive:
                 return found
         raise self.missing(session_id)
 
+    async def replay(self, session_id: str) -> list[Event]:
+        """A session as events, with what waits to be written. Raises `SessionError`."""
+        ledger = self.ledgers.get(session_id)
+        waiting = list(ledger.waiting.values()) if ledger else []
+        try:
+            _, entries = await self.stored(session_id)
+        except SessionError:
+            if not waiting:
+                raise
+            entries = []
+        known = {entry.seq for entry in entries}
+        rows = [(r.seq, r.segment, r.kind, r.data) for r in waiting if r.seq not in known]
+        entries = sorted([*entries, *read_entries(rows)], key=lambda entry: entry.seq)
+        return await asyncio.to_thread(lambda: list(Replay(session_id).events(entries)))
+
     async def lines(self, session_id: str) -> str:
         """A session as JSON Lines. Raises `SessionError`."""
         if self.path.exists():
@@ -189,6 +211,22 @@ class Archive:
             if text is not None:
                 return text
         raise self.missing(session_id)
+
+    async def search(self, text: str, cwd: str | None, limit: int) -> list[Found]:
+        """Sessions where a text was said. Raises `SessionError`."""
+        if not self.path.exists():
+            return []
+        try:
+            while await self.do(index):
+                pass
+        except SessionError as error:
+            logger.info("searching what was indexed before: %s", error)
+        return await self.ask(partial(search, text=text, cwd=cwd, limit=limit))
+
+    def rest(self) -> None:
+        """Index and settle what is written, while nobody waits."""
+        self.writer.submit(index)
+        self.writer.rest()
 
     async def fork(self, session_id: str) -> str:
         """Copy a session, in use or not; the copy's id. Raises `SessionError`."""

@@ -39,10 +39,11 @@ from crow.core.messages import Message
 from crow.core.session import Session, SessionInfo
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
-from crow.extensions.persistence.history import History, Replay
+from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import finished, started
+from crow.extensions.persistence.words import Found
 
 logger = logging.getLogger("crow.persistence")
 
@@ -110,6 +111,13 @@ class PersistenceHook:
         """Stored sessions, the last used first, and the cursor of the next page."""
         return await self._archive.page(cwd, cursor, limit)
 
+    async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:
+        """Sessions where all words of a text were said in one message, the best first.
+
+        Prompts, answers and titles are searched; the last word may be the beginning of one.
+        """
+        return await self._archive.search(text, cwd, limit)
+
     async def delete(self, session_id: str) -> bool:
         """Remove a session for good; False where there is none. `SessionError` where it is used."""
         return await self._archive.delete(session_id)
@@ -138,8 +146,7 @@ class PersistenceHook:
         All segments, each message once; text and calls in one piece. Message ids are those of the
         first time. Reads only. Raises `SessionError`.
         """
-        _, entries = await self._archive.stored(session_id)
-        return list(Replay(session_id).events(entries))
+        return await self._archive.replay(session_id)
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.
@@ -224,8 +231,10 @@ class PersistenceHook:
 
     @hook("after_turn", order=OUTERMOST)
     async def after_turn(self, ctx: Context) -> None:
-        """Store usage and state, where they changed."""
-        await self._keep(ctx, await self._page(ctx.session), everything=True)
+        """Store usage and state, where they changed; nobody has to wait for that."""
+        ledger = await self._page(ctx.session)
+        if not ledger.trouble:
+            self._archive.save(ledger)
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:
@@ -252,7 +261,7 @@ class PersistenceHook:
     @hook("after_run", order=OUTERMOST)
     def after_run(self) -> None:
         """Let the disk catch up while nobody waits."""
-        self._archive.writer.rest()
+        self._archive.rest()
 
     @hook("on_update", order=INNERMOST)
     def on_update(self, ctx: UpdateContext) -> Awaitable[None] | None:

@@ -12,13 +12,17 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, cast
+from itertools import islice
+from typing import Any, Literal
 
 from crow.core.calls import Call, Diff, Location, ToolResult
 from crow.core.context import ToolContext
 from crow.core.events import PlanChanged, PlanEntry
 
 Kind = Literal["message", "answer", "carried", "segment", "started", "result", "plan", "said"]
+
+
+TOGETHER = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +58,26 @@ def dump(value: object) -> str:
     return text
 
 
-def read_entries(rows: Iterable[tuple[int, int, str, str]]) -> list[Entry]:
-    """Rows (seq, segment, kind, data) with their JSON read, all of it in one go where possible."""
-    rows = list(rows)
+def read_entries(rows: Iterable[tuple[Any, ...]]) -> list[Entry]:
+    """Rows (seq, segment, kind, data) with their JSON read, many at a time."""
+    read: list[Entry] = []
+    every = iter(rows)
+    while some := list(islice(every, TOGETHER)):
+        read += map(_entry, some, _values(some))
+    return read
+
+
+def _entry(row: tuple[Any, ...], data: Any) -> Entry:
+    return Entry(row[0], row[1], row[2], data if isinstance(data, dict) else None)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _values(rows: list[tuple[Any, ...]]) -> list[Any]:
+    """The JSON of some rows, as one text where all of it is whole: that is twice as fast."""
     try:
         values: list[Any] = json.loads(f"[{','.join([row[3] for row in rows])}]")
     except ValueError:
-        values = [_lenient(row[3]) for row in rows]
-    if len(values) != len(rows):
-        values = [_lenient(row[3]) for row in rows]
-    return [
-        Entry(seq, segment, kind, cast("dict[str, Any]", data) if isinstance(data, dict) else None)
-        for (seq, segment, kind, _), data in zip(rows, values, strict=True)
-    ]
+        values = []
+    return values if len(values) == len(rows) else [_lenient(row[3]) for row in rows]
 
 
 def _lenient(text: str) -> Any:

@@ -44,5 +44,13 @@ CREATE TABLE states (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING,)
+SEARCH = """
+CREATE VIRTUAL TABLE words USING fts5 (
+    text, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO marks VALUES ('indexed', 0);
+"""
+
+MIGRATIONS: tuple[str, ...] = (BEGINNING, SEARCH)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""

@@ -10,6 +10,7 @@ from crow.core.session import SessionInfo
 from crow.extensions.persistence.ledger import now, touch
 from crow.extensions.persistence.record import Entry, dump, read_entries
 from crow.extensions.persistence.sql import Connection
+from crow.extensions.persistence.words import forget, look_again
 
 Stored: TypeAlias = dict[str, Any]
 
@@ -121,8 +122,11 @@ def everything(connection: Connection, session_id: str) -> tuple[Stored, list[En
 
 def delete(connection: Connection, session_id: str) -> bool:
     """Take a session away with all that belongs to it; False where there is none of that id."""
+    forget(connection, session_id)
     connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-    return connection.changes() > 0
+    removed = connection.changes() > 0
+    look_again(connection)
+    return removed
 
 
 def mark_damaged(connection: Connection, session_id: str, seqs: list[int]) -> None:

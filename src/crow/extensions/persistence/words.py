@@ -1,0 +1,119 @@
+"""Full-text search over what people and models said, indexed when nobody waits for it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from crow.core.messages import is_prompt, text_of
+from crow.core.session import SessionInfo
+from crow.extensions.persistence.sql import Connection
+
+BATCH = 1000
+AROUND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A session that a text was found in. ``snippet`` is the place, ``seq`` its record's number.
+
+    ``seq`` is None where the title alone has it.
+    """
+
+    session: SessionInfo
+    snippet: str
+    seq: int | None = None
+
+
+def index(connection: Connection) -> bool:
+    """Index a part of what is not indexed yet; True where more is left."""
+    rows = connection.execute(
+        "SELECT id, kind, data FROM log"
+        " WHERE id > (SELECT value FROM marks WHERE name = 'indexed') ORDER BY id LIMIT ?",
+        (BATCH,),
+    ).fetchall()
+    if rows:
+        connection.executemany(
+            "INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?)",
+            [(key, text) for key, kind, data in rows if (text := spoken(kind, data))],
+        )
+        connection.execute("UPDATE marks SET value = ? WHERE name = 'indexed'", (rows[-1][0],))
+    return len(rows) == BATCH
+
+
+def spoken(kind: str, data: str) -> str:
+    """What a person or a model said in a record; empty for tools and injected context."""
+    if kind not in ("message", "said"):
+        return ""
+    try:
+        value: Any = json.loads(data)
+        if kind == "said":
+            return str(value.get("text", ""))
+        return text_of(value["content"]) if value["role"] == "assistant" or is_prompt(value) else ""
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def search(
+    connection: Connection, text: str, cwd: str | None = None, limit: int = 20
+) -> list[Found]:
+    """The sessions where every word of a text was said in one message, the best first."""
+    text = text.replace("\0", " ").encode(errors="replace").decode()
+    words = text.split()
+    if not words:
+        return []
+    found: dict[str, Found] = {}
+    for info, seq, kind, data in _hits(connection, words, cwd, limit * 10):
+        found.setdefault(info.id, Found(info, snippet(spoken(kind, data), words), seq))
+    for info in _titles(connection, text, cwd, limit):
+        found.setdefault(info.id, Found(info, info.title))
+    return list(found.values())[:limit]
+
+
+def _hits(
+    connection: Connection, words: list[str], cwd: str | None, limit: int
+) -> list[tuple[SessionInfo, int, str, str]]:
+    quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
+    rows = connection.execute(
+        "SELECT s.id, s.cwd, s.title, s.updated, s.messages, log.seq, log.kind, log.data"
+        " FROM words JOIN log ON log.id = words.rowid JOIN sessions s ON s.key = log.session"
+        " WHERE words MATCH ?1 AND (?2 IS NULL OR s.cwd = ?2) ORDER BY words.rank LIMIT ?3",
+        (f"{quoted}*", cwd, limit),
+    )
+    return [(SessionInfo(*row[:5]), row[5], row[6], row[7]) for row in rows]
+
+
+def _titles(connection: Connection, text: str, cwd: str | None, limit: int) -> list[SessionInfo]:
+    rows = connection.execute(
+        "SELECT id, cwd, title, updated, messages FROM sessions"
+        " WHERE instr(lower(title), lower(?1)) AND (?2 IS NULL OR cwd = ?2)"
+        " ORDER BY touched DESC LIMIT ?3",
+        (text.strip(), cwd, limit),
+    )
+    return [SessionInfo(*row) for row in rows]
+
+
+def snippet(text: str, words: list[str]) -> str:
+    """The part of a text around the first of the words, in one line."""
+    line = " ".join(text.split())
+    at = max(line.casefold().find(words[0].casefold()), 0)
+    start, end = max(at - AROUND, 0), at + AROUND
+    return f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
+
+
+def forget(connection: Connection, session_id: str) -> None:
+    """Take a session's words away."""
+    connection.execute(
+        "DELETE FROM words WHERE rowid IN (SELECT log.id FROM log"
+        " JOIN sessions ON sessions.key = log.session WHERE sessions.id = ?)",
+        (session_id,),
+    )
+
+
+def look_again(connection: Connection) -> None:
+    """Index numbers that were freed at the end of the log, once they are given again."""
+    connection.execute(
+        "UPDATE marks SET value = min(value, coalesce((SELECT max(id) FROM log), 0))"
+        " WHERE name = 'indexed'"
+    )

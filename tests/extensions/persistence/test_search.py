@@ -1,0 +1,90 @@
+"""What was said is found again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from crow.core.agent import Agent
+from crow.extensions import PersistenceHook
+from crow.testing import ScriptedModel, call
+from crow.tools import tool
+
+
+@tool
+async def secret() -> str:
+    """A secret."""
+    return "a walrus"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> PersistenceHook:
+    """Three conversations."""
+    store = PersistenceHook(tmp_path / "crow.db")
+    script = (
+        call("secret"),
+        "The pipe is mended",
+        "Größe geändert",
+        "The pipe is 'quoted\" (or) NOT",
+    )
+    async with Agent(ScriptedModel(*script), hooks=[store], tools=[secret]) as agent:
+        for prompt, name in (("mend the pipe", "one"), ("die Größe", "two"), ("say it", "three")):
+            session = await agent.new_session(tmp_path if name == "two" else "/", id=name)
+            await agent.prompt(session, prompt)
+    return store
+
+
+async def ids(store: PersistenceHook, text: str) -> set[str]:
+    return {found.session.id for found in await store.search(text)}
+
+
+async def test_prompts_and_answers_are_found_by_all_their_words(store: PersistenceHook) -> None:
+    assert await ids(store, "pipe") == {"one", "three"}
+    assert await ids(store, "mended PIPE") == {"one"}
+    assert await ids(store, "grosse") == set()
+    assert await ids(store, "große") == {"two"}
+    assert await ids(store, "mend") == {"one"}
+    assert await ids(store, "pipe nowhere") == set()
+
+
+async def test_what_a_tool_said_is_not_searched(store: PersistenceHook) -> None:
+    assert await ids(store, "walrus") == set()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", '"', "' OR", "(", "NOT", "a:b", "*", "pipe*", "-x", "\x00", "\udc80"]
+)
+async def test_any_text_can_be_searched_for(store: PersistenceHook, text: str) -> None:
+    assert await ids(store, text) <= {"one", "two", "three"}
+
+
+async def test_a_find_shows_its_place(store: PersistenceHook) -> None:
+    (found,) = await store.search("geändert")
+    assert (found.session.title, found.snippet) == ("die Größe", "Größe geändert")
+    assert found.seq == 1
+
+
+async def test_a_find_can_be_limited_to_a_directory(store: PersistenceHook) -> None:
+    assert await store.search("geändert", cwd="/") == []
+    assert len(await store.search("pipe", limit=1)) == 1
+
+
+async def test_titles_are_searched_too(store: PersistenceHook) -> None:
+    await store.rename("two", "Umlauts everywhere")
+    assert [(f.session.id, f.seq) for f in await store.search("umlauts ev")] == [("two", None)]
+
+
+async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceHook) -> None:
+    copy = await store.fork("three")
+    assert await ids(store, "quoted") == {"three", copy}
+    await store.delete("three")
+    await store.delete(copy)
+    assert await ids(store, "quoted") == set()
+    async with Agent(ScriptedModel("quoted again"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("once more")).session
+    assert await ids(store, "quoted") == {session.id}
+
+
+async def test_nothing_is_found_where_nothing_was_stored(tmp_path: Path) -> None:
+    assert await PersistenceHook(tmp_path / "none.db").search("x") == []

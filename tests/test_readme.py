@@ -1,0 +1,80 @@
+"""What the README shows is run as it stands."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[Any]:
+    """Every Python block of a page; one that begins with ``# not run`` only has to compile."""
+    found = re.finditer(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [
+        pytest.param(
+            page, match[1], id=f"{page.name}:{page.read_text()[: match.start()].count(chr(10)) + 2}"
+        )
+        for match in found
+    ]
+
+
+@pytest.mark.parametrize("page, code", [block for page in PAGES for block in blocks(page)])
+async def test_every_python_block_runs(page, code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, Any] = {"__name__": "block"}
+    flags = __import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT
+    compiled = compile(code, str(page), "exec", flags=flags)
+    result = eval(compiled, scope)
+    if inspect.isawaitable(result):
+        await result
+    main = scope.get("main")
+    if main is not None:
+        await main()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_inside_the_repository_leads_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_picture_of_the_house_is_the_layout_of_the_folders():
+    picture = (ROOT / "README.md").read_text().split("src/crow/\n")[1].split("```")[0]
+    drawn = {line.split()[0].rstrip("/") for line in picture.splitlines() if line.strip()}
+    rooms = {
+        path.name
+        for path in (ROOT / "src/crow").iterdir()
+        if not path.name.startswith("_") and path.suffix in ("", ".py")
+    }
+    assert drawn <= rooms
+    assert rooms - drawn <= {"defaults.py"}
+
+
+def test_the_picture_of_the_loop_names_every_point():
+    from crow.core.points import POINTS
+
+    picture = (ROOT / "README.md").read_text().split("## An extension")[0]
+    assert {point.name for point in POINTS} <= set(re.findall(r"[a-z]+(?:_[a-z]+)+", picture))
+
+
+def test_the_table_of_hooks_is_the_table_of_points():
+    from crow.core.points import POINTS
+
+    rows = {
+        line.split("|")[1].strip(" `"): line
+        for line in (ROOT / "docs/hooks.md").read_text().splitlines()
+        if line.startswith("| `") and line.count("|") == 7
+    }
+    assert list(rows) == [point.name for point in POINTS]
+    for point in POINTS:
+        cells = [cell.strip() for cell in rows[point.name].split("|")]
+        named = {name.strip(" *"): "*" in name for name in cells[3].split(",")}
+        assert named == {field: field in point.changes for field in point.fields}
+        assert cells[5] == point.kind + (", reversed" if point.reverse else "")
+        assert cells[6] == ", ".join(f"`{alias.name}`" for alias in point.aliases)

@@ -142,6 +142,8 @@ def hangs(thing: Any) -> bool:
         member = inspect.getattr_static(thing, name)
         if hasattr(member, MARK):
             return True
+        if inspect.isclass(member):  # such as an imported Stop
+            continue
         if name in events and member is not AgentHook.__dict__.get(name):
             return True
     return False

@@ -260,12 +260,17 @@ class Hooks:
             slot.put(hooks)
 
     def add(self, thing: object, owner: Owner) -> None:
-        """Register every method of an object whose name is an event or that is marked a hook."""
+        """Register every method of an object whose name is an event or that is marked a hook.
+
+        Classes do not count: a module that imports `Stop` has no hook of that name.
+        """
         for name in dir(thing):
             if name.startswith("__") or isinstance(inspect.getattr_static(thing, name), property):
                 continue
             known = name in self._names or name in ELSEWHERE
             method = getattr(thing, name, None)
+            if inspect.isclass(method):
+                continue
             marks: tuple[Mark, ...] = getattr(method, MARK, ())
             for mark in marks:
                 self.register(mark.event, _callable(method), owner=owner, **mark.options)

@@ -1,25 +1,28 @@
-"""The editor's face: the methods of the protocol on an agent.
-
-Imports the protocol's library, so it is imported itself only when that is there.
-"""
+"""The editor's face: the methods of the protocol on an agent, with plain data on both sides."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from acp.exceptions import RequestError
-from acp.schema import PromptRequest
+from typing import Any, TypeVar
 
 from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.content import from_blocks
 from crow.acp.editor import Editor
 from crow.acp.handshake import AUTH_METHOD
-from crow.acp.jsonrpc import INTERNAL_ERROR, NOT_FOUND, Message, as_object
+from crow.acp.jsonrpc import (
+    AUTH_REQUIRED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    NOT_FOUND,
+    Message,
+    Refusal,
+    as_object,
+)
 from crow.acp.link import Link
 from crow.acp.peer import Peer
 from crow.acp.transport import Result
@@ -31,17 +34,17 @@ from crow.core.events import TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 T = TypeVar("T")
 SETTLE = 0.02
 CLOSING = 1.0
-STEERING = "session/steering"
 
 
 class Face:
-    """Serves one client. ``turns`` are the prompts that are being answered, by session."""
+    """Serves one client; each method takes the parameters of a request and gives its result.
+
+    Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
+    being answered, by session. Methods raise `Refusal`.
+    """
 
     def __init__(self, agent: Agent, link: Link, peer: Peer) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
@@ -52,116 +55,83 @@ class Face:
 
     # sessions
 
-    async def new_session(
-        self,
-        cwd: str,
-        mcp_servers: list[BaseModel] | None = None,
-        additional_directories: list[str] | None = None,
-        **_: Any,
-    ) -> Message:
+    async def new_session(self, params: Message) -> Message:
         """Open a session; what it has to say beside follows the answer."""
-        editor = self._editor(mcp_servers)
-        session = await self._agent.new_session(
-            absolute(cwd), client=editor, directories=directories(additional_directories)
-        )
+        editor = self._editor(params)
+        session = await self._agent.new_session(client=editor, **place(params))
         return self._opened(session, editor, {"sessionId": session.id})
 
-    async def load_session(
-        self,
-        cwd: str,
-        session_id: str,
-        mcp_servers: list[BaseModel] | None = None,
-        additional_directories: list[str] | None = None,
-        **_: Any,
-    ) -> Message:
+    async def load_session(self, params: Message) -> Message:
         """Open a stored session and show all of it."""
-        where = absolute(cwd), directories(additional_directories)
-        session, editor = await self._stored(session_id, where, mcp_servers, "load")
+        session, editor = await self._stored(params["sessionId"], params, "load")
         await editor.tell_again()
         return self._opened(session, editor, {})
 
-    async def resume_session(
-        self,
-        session_id: str,
-        cwd: str,
-        mcp_servers: list[BaseModel] | None = None,
-        additional_directories: list[str] | None = None,
-        **_: Any,
-    ) -> Message:
+    async def resume_session(self, params: Message) -> Message:
         """Open a stored session for a client that has it on show already."""
-        where = absolute(cwd), directories(additional_directories)
-        session, editor = await self._stored(session_id, where, mcp_servers, "resume")
+        session, editor = await self._stored(params["sessionId"], params, "resume")
         return self._opened(session, editor, {})
 
-    async def fork_session(
-        self,
-        session_id: str,
-        cwd: str,
-        mcp_servers: list[BaseModel] | None = None,
-        additional_directories: list[str] | None = None,
-        **_: Any,
-    ) -> Message:
+    async def fork_session(self, params: Message) -> Message:
         """Open a session that begins with another one's history."""
-        where = absolute(cwd), directories(additional_directories)
         copying: Any = getattr(self._agent.store, "fork", None)
         if copying is not None:
-            copied = await found(copying(session_id))
-            session, editor = await self._stored(copied, where, mcp_servers, "fork")
+            copied = await found(copying(params["sessionId"]))
+            session, editor = await self._stored(copied, params, "fork")
         else:
-            origin, _editor = self._open_session(session_id)
-            editor = self._editor(mcp_servers)
+            origin, _editor = self._open_session(params)
+            editor = self._editor(params)
             session = await self._agent.new_session(
-                where[0], client=editor, directories=where[1], source="fork", **inherited(origin)
+                client=editor, source="fork", **place(params), **inherited(origin)
             )
         return self._opened(session, editor, {"sessionId": session.id})
 
-    async def list_sessions(
-        self, cwd: str | None = None, cursor: str | None = None, **_: Any
-    ) -> Message:
+    async def list_sessions(self, params: Message) -> Message:
         """Stored sessions, a page at a time."""
+        cwd, cursor = params.get("cwd"), params.get("cursor")
         try:
-            found, after = await self._store.sessions(cwd=cwd, cursor=cursor)
+            page, after = await self._store.sessions(cwd=cwd, cursor=cursor)
         except (SessionError, ValueError) as error:
-            raise RequestError.invalid_params({"details": str(error)}) from error
-        listed = [
+            raise invalid(str(error)) from error
+        listed: list[Message] = [
             {
                 "sessionId": info.id,
                 "cwd": info.cwd,
                 "title": info.title or None,
                 "updatedAt": info.updated,
             }
-            for info in found
+            for info in page
         ]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
 
-    async def close_session(self, session_id: str, **_: Any) -> Message:
+    async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go."""
-        session, _editor = self._open_session(session_id)
+        session, _editor = self._open_session(params)
         await self._close(session)
         return {}
 
-    async def delete_session(self, session_id: str, **_: Any) -> Message:
+    async def delete_session(self, params: Message) -> Message:
         """Remove a session for good; no matter if there was one."""
         store = self._store
-        session = self._agent.sessions.get(session_id)
+        session = self._agent.sessions.get(params["sessionId"])
         if session is not None:
             await self._close(session)
-        await store.delete(session_id)
+        await store.delete(params["sessionId"])
         return {}
 
     # prompts
 
-    async def prompt(self, session_id: str, prompt: list[BaseModel], **_: Any) -> Message:
+    async def prompt(self, params: Message) -> Message:
         """Answer a prompt; the answer follows all updates of its turn.
 
         Nothing is awaited before the agent knows of the prompt, so that a cancellation that comes
         right behind it finds it.
         """
-        session, editor = self._open_session(session_id)
-        content = self._content(prompt)
+        session, editor = self._open_session(params)
+        content = self._content(params)
         turn = asyncio.current_task()
         assert turn is not None
-        running = self.turns.setdefault(session_id, set())
+        running = self.turns.setdefault(session.id, set())
         running.add(turn)
         editor.begin_turn()
         try:
@@ -169,103 +139,91 @@ class Face:
             result = answer(reply, editor)
             if not session.title:
                 session.title = title_of(content)
-                await editor.update(session_id, TitleChanged(session.title))
+                await editor.update(session.id, TitleChanged(session.title))
         finally:
             running.discard(turn)
             editor.end_turn()
         if result is None:
             editor.release()
-            raise RequestError.auth_required({"details": reply.detail})
+            raise Refusal(AUTH_REQUIRED, "Authentication required", reply.detail)
         return Result(result, editor.release)
 
-    async def cancel(self, session_id: str, **_: Any) -> None:
+    async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
-        session = self._agent.sessions.get(session_id)
+        session = self._agent.sessions.get(params["sessionId"])
         if session is not None:
             self._agent.cancel(session)
 
-    async def ext_method(self, method: str, params: Message) -> Message:
-        """What the protocol does not know: ``_session/steering``, said to a run that is on."""
-        if method != STEERING:
-            raise RequestError.method_not_found(f"_{method}")
-        request = PromptRequest.model_validate(params)
-        session, _editor = self._open_session(request.session_id)
+    async def steer(self, params: Message) -> Message:
+        """Say something to a run that is on; the model reads it with its next request."""
+        session, _editor = self._open_session(params)
+        content = self._content(params)
         if session.busy:
-            self._agent.steer(session, self._content(request.prompt))
+            self._agent.steer(session, content)
             return {"outcome": "injected"}
         wish = as_object(as_object(params.get("_meta")).get("steering")).get("idleBehavior")
         if wish == "promptRequired":
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-        self._agent.queue(session, self._content(request.prompt))
+        self._agent.queue(session, content)
         return {"outcome": "startedNewTurn"}
 
     # choices
 
-    async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> Message:
+    async def set_mode(self, params: Message) -> Message:
         """Choose a mode."""
-        await self._choose(session_id, options.MODE, mode_id)
+        await self._choose(params, options.MODE, params["modeId"])
         return {}
 
-    async def set_config_option(
-        self, config_id: str, session_id: str, value: str | bool, **_: Any
-    ) -> Message:
+    async def set_config_option(self, params: Message) -> Message:
         """Choose a mode or a model; the complete list of options, as it is then."""
-        session = await self._choose(session_id, config_id, value)
+        session = await self._choose(params, params["configId"], params["value"])
         return {"configOptions": options.config_options(self._agent, session)}
 
-    async def authenticate(self, method_id: str, **_: Any) -> Message:
+    async def authenticate(self, params: Message) -> Message:
         """See whether there are credentials now."""
-        if method_id != AUTH_METHOD["id"]:
-            raise RequestError.invalid_params({"details": f"there is no method {method_id!r}"})
+        if params["methodId"] != AUTH_METHOD["id"]:
+            raise invalid(f"there is no method {params['methodId']!r}")
         try:
             _llm = self._agent.llm
         except ModelError as error:
-            raise RequestError.auth_required({"details": str(error)}) from error
+            raise Refusal(AUTH_REQUIRED, "Authentication required", str(error)) from error
         return {}
 
     # helpers
 
-    def _content(self, prompt: Sequence[BaseModel]) -> Content:
-        """A prompt's blocks as the content of a message."""
-        blocks = [block.model_dump(by_alias=True, exclude_none=True) for block in prompt]
-        if not blocks:
-            raise RequestError.invalid_params({"details": "the prompt is empty"})
-        return from_blocks(blocks, self._link.offer)
-
     @property
     def _store(self) -> Store:
         if self._agent.store is None:
-            raise RequestError.method_not_found("session/*: this agent stores no sessions")
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no sessions")
         return self._agent.store
 
-    def _editor(self, mcp_servers: list[BaseModel] | None) -> Editor:
+    def _editor(self, params: Message) -> Editor:
         self._peer.abilities = Abilities.of(self._link.hello)
-        named = [
-            server.model_dump(by_alias=True, exclude_none=True) for server in mcp_servers or ()
-        ]
-        return Editor(self._agent, self._peer, named)
+        return Editor(self._agent, self._peer, params.get("mcpServers", []))
 
-    def _open_session(self, session_id: str) -> tuple[Session, Editor]:
+    def _content(self, params: Message) -> Content:
+        """A prompt's blocks as the content of a message."""
+        if not params["prompt"]:
+            raise invalid("the prompt is empty")
+        return from_blocks(params["prompt"], self._link.offer)
+
+    def _open_session(self, params: Message) -> tuple[Session, Editor]:
         """An open session; a client that names it knows of it."""
-        session = self._agent.sessions.get(session_id)
-        editor = self._editors.get(session_id)
+        session = self._agent.sessions.get(params["sessionId"])
+        editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
-            raise not_found(f"there is no open session {session_id!r}")
+            raise not_found(f"there is no open session {params['sessionId']!r}")
         editor.introduce()
         return session, editor
 
     async def _stored(
-        self,
-        session_id: str,
-        where: tuple[str, tuple[str, ...]],
-        mcp_servers: list[BaseModel] | None,
-        source: str,
+        self, session_id: str, params: Message, source: str
     ) -> tuple[Session, Editor]:
         """A session from the store, or an open one, with the client at its other end."""
         _store = self._store
-        editor = self._editor(mcp_servers)
+        editor = self._editor(params)
         loading = self._agent.load_session(
-            session_id, client=editor, source=source, cwd=where[0], directories=where[1]
+            session_id, client=editor, source=source, **place(params)
         )
         session = await found(loading)
         editor.attach(session)
@@ -293,28 +251,25 @@ class Face:
         await self._agent.close_session(session)
         self._editors.pop(session.id, None)
 
-    async def _choose(self, session_id: str, name: str, value: str | bool) -> Session:
-        session, _editor = self._open_session(session_id)
+    async def _choose(self, params: Message, name: str, value: str | bool) -> Session:
+        session, _editor = self._open_session(params)
         offered = options.values(self._agent, session, name)
         if value not in offered:
-            details = f"{name} {value!r} is not on offer; there are: {', '.join(offered) or 'none'}"
-            raise RequestError.invalid_params({"details": details})
+            there = ", ".join(offered) or "none"
+            raise invalid(f"{name} {value!r} is not on offer; there are: {there}")
         refused = await self._agent.configure(session, **{name: value})
         if refused:
-            raise RequestError(INTERNAL_ERROR, refused)
+            raise Refusal(INTERNAL_ERROR, refused)
         return session
 
 
-def absolute(cwd: str) -> str:
-    """A directory as the protocol wants it, or the error that says so."""
-    if not Path(cwd).is_absolute():
-        raise RequestError.invalid_params({"details": f"not an absolute path: {cwd!r}"})
-    return cwd
-
-
-def directories(given: list[str] | None) -> tuple[str, ...]:
-    """The additional directories of a session."""
-    return tuple(map(absolute, given or ()))
+def place(params: Message) -> Message:
+    """Where a session works: the directory and the additional ones, as fields of `Session`."""
+    directories = tuple(params.get("additionalDirectories", ()))
+    for path in (params["cwd"], *directories):
+        if not Path(path).is_absolute():
+            raise invalid(f"not an absolute path: {path!r}")
+    return {"cwd": params["cwd"], "directories": directories}
 
 
 def inherited(origin: Session) -> dict[str, Any]:
@@ -332,13 +287,18 @@ def inherited(origin: Session) -> dict[str, Any]:
 
 
 async def found(looking: Awaitable[T]) -> T:
-    """What is looked for, or the error that it cannot be had."""
+    """What is looked for, or the refusal that says that it cannot be had."""
     try:
         return await looking
     except SessionError as error:
         raise not_found(str(error)) from error
 
 
-def not_found(details: str) -> RequestError:
-    """The error for a session that cannot be had."""
-    return RequestError(NOT_FOUND, "Resource not found", {"details": details})
+def not_found(details: str) -> Refusal:
+    """The refusal for a session that cannot be had."""
+    return Refusal(NOT_FOUND, "Resource not found", details)
+
+
+def invalid(details: str) -> Refusal:
+    """The refusal for parameters that make no sense here."""
+    return Refusal(INVALID_PARAMS, "Invalid params", details)

@@ -74,7 +74,7 @@ class Translation:
             case ConfigChanged():
                 return self._config(event)
             case CommandsChanged():
-                return [commands(self.agent)]
+                return [commands(self.agent, self.session)]
             case TitleChanged():
                 return [{"sessionUpdate": "session_info_update", "title": event.title}]
             case Compacted():
@@ -171,10 +171,10 @@ def usage(event: UsageReported) -> list[Message]:
     return [update]
 
 
-def commands(agent: Agent) -> Message:
+def commands(agent: Agent, session: Session) -> Message:
     """The slash commands on offer."""
     listed: list[Message] = []
-    for command in agent.commands.values():
+    for command in agent.commands_of(session).values():
         fields: Message = {"name": command.name, "description": command.description}
         listed.append({**fields, "input": {"hint": command.hint}} if command.hint else fields)
     return {"sessionUpdate": "available_commands_update", "availableCommands": listed}

@@ -125,6 +125,10 @@ class Agent:
         """The tools that the model of a session can call."""
         return {**self.tools, **session.tools} if session.tools else self.tools
 
+    def commands_of(self, session: Session) -> Mapping[str, Command]:
+        """The slash commands of a session."""
+        return {**self.commands, **session.commands} if session.commands else self.commands
+
     def tool(self, name: str, session: Session) -> Tool | None:
         """A tool by name."""
         return session.tools.get(name) or self.tools.get(name)

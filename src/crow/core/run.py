@@ -82,11 +82,11 @@ async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
 
 async def _command(ctx: RunContext) -> Ruling:
     """Expand a slash command; an `Answer` where no model is to be asked."""
-    name, _, rest = text_of(ctx.prompt).removeprefix("/").partition(" ")
-    command = ctx.agent.commands.get(name)
-    if command is None or not text_of(ctx.prompt).startswith("/"):
+    name, *rest = text_of(ctx.prompt).split(maxsplit=1) or [""]
+    command = ctx.agent.commands_of(ctx.session).get(name[1:])
+    if command is None or not name.startswith("/"):
         return Ruling()
-    now = CommandContext(ctx, name, rest.strip())
+    now = CommandContext(ctx, name[1:], rest[0].strip() if rest else "")
     ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
     if ruling.refused or ruling.answer is not None:
         return ruling

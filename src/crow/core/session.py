@@ -13,6 +13,7 @@ from crow.core.ports import Client, Nobody, Tool
 from crow.core.trace import Trace
 
 if TYPE_CHECKING:
+    from crow.core.catalog import Command
     from crow.core.context import RunContext
 
 INTERRUPTED = "interrupted, outcome unknown"
@@ -38,7 +39,8 @@ class Session:
 
     ``messages`` is the history of the current ``segment``: append only, and no message is changed
     in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
-    stored. ``options`` are settings of this session beside ``model`` and ``mode``.
+    stored. ``tools`` and ``commands`` are this session's own, beside the agent's.
+    ``options`` are settings of this session beside ``model`` and ``mode``.
     ``parent`` is set for a sub-agent's.
     """
 
@@ -56,6 +58,7 @@ class Session:
     mode: str = "default"
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    commands: dict[str, Command] = field(default_factory=dict[str, "Command"])
     segment: int = 0
     usage: Usage = field(default_factory=Usage)
     store: Store | None = None

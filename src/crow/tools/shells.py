@@ -11,7 +11,7 @@ from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.process import Process
 from crow.tools.spool import Spool
-from crow.tools.warden import Warden
+from crow.warden import Warden
 
 _KEY = "tools.shells"
 _SECRETS = ("CROW_API_KEY",)

@@ -26,7 +26,7 @@ async def use(ctx: Bench) -> None:
     assert_type(await named(ctx, "x"), list[str])
     plain(3)  # pyright: ignore[reportArgumentType]
     plain("x", hours=1)  # pyright: ignore[reportCallIssue]
-    tool(kind="nothing")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    tool(kind="nothing")  # pyright: ignore[reportArgumentType]
 
 
 def fits(one: Tool, all_of_them: tuple[Tool, ...]) -> None:

@@ -1,0 +1,88 @@
+"""The pytest plugin: what its fixtures give, what they refuse, and what it costs everybody else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OUTSIDE = """
+import asyncio
+from crow.testing import call
+
+class Extension:
+    async def before_tool(self, call):
+        return "not here"
+
+def test_an_extension(agent_of):
+    agent = agent_of(call("Bash", command="ls"), "Done.", hooks=[Extension()])
+    reply = asyncio.run(agent.run("Go"))
+    assert reply.text == "Done."
+    assert agent.llm.asked[1]["messages"][-1]["content"] == "not here"
+    assert "Bash" in agent.tools
+
+def test_tools_can_be_left_out(agent_of):
+    assert list(agent_of(tools=[]).tools) == []
+
+def test_a_model_by_itself(scripted):
+    assert scripted("never said", leftover="allow").asked == []
+
+def test_left_over(scripted):
+    scripted("never said")
+
+def test_overrun(agent_of):
+    agent = agent_of(tools=[])
+
+    async def swallow():
+        session = await agent.new_session()
+        await agent.prompt(session, "Go")
+        await agent.close()
+
+    asyncio.run(swallow())
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pytest says of a project that has nothing but Crow installed."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "test_it.py").write_text(OUTSIDE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", "-p", "no:cacheprovider", "."],
+        cwd=folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    return done.stdout
+
+
+def test_an_extension_is_tested_with_a_script(told: str):
+    assert "PASSED test_it.py::test_an_extension\n" in told
+    assert "PASSED test_it.py::test_tools_can_be_left_out\n" in told
+    assert "PASSED test_it.py::test_a_model_by_itself\n" in told
+
+
+def test_lines_that_are_left_over_fail_the_test(told: str):
+    assert "ERROR test_it.py::test_left_over - AssertionError: " in told
+    assert "1 of its lines" in told
+    assert "'never said'" in told
+
+
+def test_being_asked_past_the_script_fails_the_test_even_if_the_error_was_swallowed(told: str):
+    assert "ERROR test_it.py::test_overrun - AssertionError: the scripted model" in told
+
+
+def test_whoever_does_not_use_it_pays_nothing(tmp_path: Path):
+    """The plugin is loaded in every pytest run where Crow is installed."""
+    program = (
+        "import pytest, sys; before = set(sys.modules)\n"
+        "import crow.testing.plugin\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=tmp_path)
+    assert set(loaded.split()) == {"crow", "crow._version", "crow.testing", "crow.testing.plugin"}

@@ -814,9 +814,9 @@ async def test_L19_half_a_surrogate_pair_in_arguments_never_comes_out(endpoint, 
 
 async def test_L19_what_is_sent_is_clean_too(endpoint, ask):
     endpoint.play(answer("Hi."))
-    await ask(user("a\ud800b\0c"), user("a\\u0000b"))
+    await ask(user("a\ud800b\0c"), user("a\\u0000b"), user("a\ud83d\ude00b"), user("\0"))
     sent = [message["content"] for message in endpoint.requests[0].body["messages"]]
-    assert sent == ["a�b�c", "a\\u0000b"]
+    assert sent == ["a�b�c", "a\\u0000b", "a😀b", "�"]
 
 
 async def test_L19_two_megabytes_in_one_chunk_come_through(endpoint, ask):

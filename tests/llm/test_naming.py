@@ -154,6 +154,8 @@ def test_an_endpoint_without_a_model_says_so():
     [
         ("localhost:11434", "no base URL of a model; it looks like http://localhost:11434/v1"),
         ("ftp://x", "no base URL"),
+        ("http://host:99999/v1", "no base URL"),
+        ("http://host:port/v1", "no base URL"),
         ("https://me:secret@host/v1", "the base URL of host carries a secret"),
         ("https://host/v1?key=secret", "the base URL of host carries a secret"),
     ],

@@ -33,12 +33,13 @@ class Reply:
     """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
 
     ``cap`` bounds its characters; what goes beyond is cut off as if the model had reached its
-    limit. ``known`` gives the ids of the calls that the conversation holds already.
+    limit. ``complete`` once nothing more is to be expected: a reason to end, and usage with it or
+    after it. ``known`` gives the ids of the calls that the conversation holds already.
     """
 
     __slots__ = (
         "_calls", "_cap", "_finish", "_flow", "_given_usage", "_id", "_model", "_reasoning",
-        "_refused", "_size", "_text", "_thought_flow", "begun",
+        "_refused", "_size", "_text", "_thought_flow", "complete",
     )  # fmt: skip
 
     def __init__(
@@ -56,17 +57,12 @@ class Reply:
         self._size = 0
         self._text: list[str] = []
         self._thought_flow = TextFlow()
-        self.begun = False
+        self.complete = False
 
     @property
     def finished(self) -> bool:
         """True once the endpoint gave its reason for ending."""
         return self._finish is not None
-
-    @property
-    def complete(self) -> bool:
-        """True once nothing more is to be expected."""
-        return self._finish is not None and self._given_usage is not None
 
     @property
     def overflowed(self) -> bool:
@@ -85,6 +81,7 @@ class Reply:
         usage = event.get("usage")
         if usage:
             self._given_usage = usage
+            self.complete = self.finished
         if not self._model and isinstance(model := event.get("model"), str):
             self._model = model
 

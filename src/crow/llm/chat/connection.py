@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LINGER = 1.0
 HANDOVER = 0.05
 KEPT_ALIVE = 300.0
+WHY = "is it running, and is the base URL right?"
 
 
 class Connection:
@@ -140,7 +141,8 @@ def fault_of(error: Exception) -> ModelError:
         case httpx2.TimeoutException():
             return ModelError(f"took too long: {said}", kind="timeout")
         case httpx2.ConnectError():
-            return UnreachableError(f"could not be reached: {said}", kind="network")
+            what = f"could not be reached: {said} ({WHY})"
+            return UnreachableError(what, kind="network")
         case httpx2.NetworkError() | httpx2.RemoteProtocolError() | httpx2.ProxyError():
             return ModelError(f"broke the connection: {said}", kind="network")
         case httpx2.DecodingError():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
@@ -167,20 +167,32 @@ class ChatCompletions:
             head[self._cache_key] = request.session_id
         head.update(self._params)
         head.update(request.params)
-        return self._encoder.body(head, request.messages, request.tools, request.session_id)
+        try:
+            return self._encoder.body(head, request.messages, request.tools, request.session_id)
+        except (TypeError, ValueError) as error:
+            what = f"cannot be asked: the request is no JSON: {error}"
+            raise ModelError(what, kind="invalid_request") from error
 
 
 def _checked_url(base_url: str) -> str:
     """The URL without what stands behind its path. Raises `ModelError` (unconfigured)."""
     text = base_url.strip().rstrip("/").removesuffix("/chat/completions")
     parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
         what = f"{base_url!r} is no base URL of a model; it looks like http://localhost:11434/v1"
         raise ModelError(what, kind="unconfigured")
     if parts.username or parts.query:
         what = f"the base URL of {parts.hostname} carries a secret; put it into the key or headers"
         raise ModelError(what, kind="unconfigured")
     return text
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """False where the port is none that there can be."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def _headers(api_key: str | None, own: Mapping[str, str]) -> dict[str, str]:

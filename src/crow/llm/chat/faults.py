@@ -56,7 +56,6 @@ ADVICE = {
     "authentication": "check the API key and what it may use",
     "billing": "the account has no credit or quota left",
     "model_not_found": "check the model's name and the base URL",
-    "network": "is it running, and is the base URL right?",
     "context_length": "the conversation is too long for this model",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ class Slow:
         self.said = asyncio.Event()
         self.closed = asyncio.Event()
 
-    async def stream(self, request: Any) -> Any:
+    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
         try:
             yield TextDelta("half a sen")
             self.said.set()

@@ -15,6 +15,7 @@ from crow.core.calls import ToolResult
 from crow.core.context import ToolContext
 from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.hooks import FIRST, LAST
+from crow.core.messages import Usage
 from crow.core.ports import Completion
 from crow.core.verdicts import (
     Allow,
@@ -563,7 +564,7 @@ async def test_a_stop_hook_goes_on_with_its_message_and_counts():
 
     assert reply.text == "three"
     assert counts == [0, 1, 2]
-    assert "again 0\n\nme too" in model.asked[1]["messages"][-1]["content"]
+    assert "again 0\n\nme too" in str(model.asked[1]["messages"][-1]["content"])
 
 
 async def test_the_cap_overrides_a_stop_hook_that_never_ends_and_says_so():
@@ -626,7 +627,7 @@ async def test_a_hooks_clock_stands_still_while_the_user_thinks(echo, watcher):
 
 
 async def test_usage_of_all_requests_adds_up(echo):
-    used = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    used: Usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
     agent = Agent(
         ScriptedModel(call("echo", text="a", usage=used), text("done", usage=used)), tools=[echo]
     )

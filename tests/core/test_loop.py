@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import sys
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -100,7 +101,7 @@ class Faulty:
     def __init__(self, *completions: Completion) -> None:
         self.completions = list(completions)
 
-    async def stream(self, request: Any) -> Any:
+    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
         yield self.completions.pop(0)
 
 
@@ -163,7 +164,7 @@ async def test_a_model_that_ends_without_an_answer_is_an_error_and_the_next_prom
         context_window = None
         asked = 0
 
-        async def stream(self, request: Any) -> Any:
+        async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
             self.asked += 1
             if self.asked > 1:
                 yield Completion("here I am")

@@ -86,7 +86,8 @@ async def test_a_hook_for_an_extensions_event_waits_until_that_extension_defines
     dispose = agent.hooks.define(Point("TaskCreated", "watch", ("task",)))
     assert not agent.hooks.waiting
     session = await agent.new_session()
-    await agent.hooks["TaskCreated"].fire(TaskContext(agent, session))
+    fire: Any = agent.hooks["TaskCreated"]
+    await fire.fire(TaskContext(agent, session))
     assert heard == ["write tests"]
     dispose()
     with pytest.raises(HookError, match="there is no event 'TaskCreate'"):

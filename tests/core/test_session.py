@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.messages import Message, context_block, is_prompt, text_of
+from crow.core.calls import ToolKind
+from crow.core.messages import Message, Usage, context_block, is_prompt, text_of
 from crow.core.session import Session, weight
 from crow.testing import ScriptedModel, call, text
 
@@ -109,7 +111,7 @@ def test_injected_context_is_no_prompt():
 
 async def test_the_seven_methods_of_a_context(echo):
     seen: dict[str, Any] = {}
-    used = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
+    used: Usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
     model = ScriptedModel(text("one", usage=used), "two", context_window=1000)
     agent = Agent(model, tools=[echo])
 
@@ -284,7 +286,8 @@ def test_a_model_error_carries_what_a_face_needs():
 @pytest.mark.parametrize("value, shown", [("a", "a"), ({"b": 1}, '{"b": 1}')])
 async def test_what_a_tool_returns_becomes_a_result(make_echo, value, shown):
     class Odd:
-        name, description, kind = "odd", "", "other"
+        name, description = "odd", ""
+        kind: ToolKind = "other"
         parameters: dict[str, Any] = {"type": "object"}  # noqa: RUF012
 
         def title(self, args: Any) -> str:
@@ -303,7 +306,7 @@ async def test_what_a_tool_returns_becomes_a_result(make_echo, value, shown):
 async def test_a_hook_can_ask_the_model_beside_the_conversation():
     from crow.core.ports import Request
 
-    used = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+    used: Usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
     agent = Agent(ScriptedModel(text("a summary", usage=used), "done"), tools=())
     said: list[str] = []
 
@@ -319,7 +322,7 @@ async def test_a_hook_can_ask_the_model_beside_the_conversation():
     class Mute:
         model, context_window = "mute", None
 
-        async def stream(self, request: Any) -> Any:
+        async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
             for nothing in ():
                 yield nothing
 

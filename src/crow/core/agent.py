@@ -181,7 +181,7 @@ class Agent:
         else:
             initialise = thing if inspect.isfunction(thing) else getattr(thing, "init_agent", None)
             if getattr(thing, "__dict__", {}).get("agent", self) is None:
-                thing.agent = self  # made without the agent that it wants to keep
+                setattr(thing, "agent", self)  # noqa: B010 - made without the agent it wants to keep
             if initialise is not None:
                 initialise(self)
             self.hooks.add(thing, owner)

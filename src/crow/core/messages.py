@@ -70,7 +70,7 @@ class Message(TypedDict, total=False):
     """One message of a conversation, as the endpoint receives it."""
 
     role: Required[Role]
-    content: Content | None
+    content: Required[Content | None]
     tool_calls: list[ToolCall]
     tool_call_id: str
     name: str

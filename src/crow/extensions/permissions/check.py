@@ -136,6 +136,8 @@ def decide(case: Mapping[str, Any], second: SecondOpinion) -> Decision:
 def joined(decision: Decision, hook: Mapping[str, Any], mode: str) -> Decision:
     """A decision and what a hook said: the stricter stands, an allow skips the question only."""
     said, reason = hook.get("decision"), str(hook.get("reason") or "a hook decided so")
+    if said is None and (code := hook.get("exit_code", hook.get("exit"))):
+        said = "deny" if code == 2 else f"exit status {code}"
     if decision.decision == "deny" and not decision.default:
         return decision
     match said:

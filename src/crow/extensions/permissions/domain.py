@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote, urlsplit
 
-PLAIN_URL = re.compile(r"https?://[^\s\\@\x00-\x20\x7f]+", re.IGNORECASE)
+PLAIN_URL = re.compile(r"https?://[^/?#@\s\\]+(?:/[^\s\\]*|[?#][^@\s\\]*)?", re.IGNORECASE)
 
 
 def host_of(url: str) -> str | None:

@@ -29,7 +29,8 @@ class Files:
     """The path rules, for one working directory.
 
     ``roots`` are the directories that are worked in, ``base`` is what ``/`` means in rules
-    without a root of their own. ``accepts`` is true where edits in the roots need no question.
+    without a root of their own. ``accepts`` is true where edits in the roots need no question,
+    ``frozen`` where nothing is to be edited.
     """
 
     disk: Disk
@@ -40,6 +41,7 @@ class Files:
     ask: tuple[Rule, ...]
     deny: tuple[Rule, ...]
     accepts: bool = False
+    frozen: bool = False
 
     @property
     def has_read_limits(self) -> bool:
@@ -64,6 +66,8 @@ class Files:
             return found
         if where.real is None:
             return Finding("guard", f"it cannot be told where {where.path} leads")
+        if self.frozen:
+            return Finding("guard", "the mode is plan, which edits nothing")
         if any(is_protected(path) for path in where.names):
             return Finding("guard", f"{where.path} is protected")
         if self.disk.is_link(where.path):

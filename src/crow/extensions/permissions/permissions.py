@@ -17,6 +17,7 @@ from crow.extensions.permissions.domain import host_of, possible_hosts
 from crow.extensions.permissions.files import Files, Finding
 from crow.extensions.permissions.opinion import SecondOpinion
 from crow.extensions.permissions.parser import Reading, new_parser, read
+from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import (
     EDITORS,
     READERS,
@@ -27,7 +28,7 @@ from crow.extensions.permissions.rule import (
     tool_name,
 )
 from crow.extensions.permissions.script import Node, Other
-from crow.extensions.permissions.shell import Report, ShellJudge
+from crow.extensions.permissions.shell import ShellJudge
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
@@ -190,7 +191,8 @@ class Permissions:
         base = self.base or cwd
         roots = tuple(dict.fromkeys((base, cwd, *self.directories)))
         accepts = self.mode in {"acceptEdits", "bypassPermissions"}
-        return Files(self.disk, cwd, base, roots, self.allow, self.ask, self.deny, accepts)
+        frozen = self.mode == "plan"
+        return Files(self.disk, cwd, base, roots, self.allow, self.ask, self.deny, accepts, frozen)
 
     def may_read(self, path: str, *, cwd: str) -> bool:
         """Whether no rule keeps a path from being read; for tools that search."""
@@ -220,8 +222,6 @@ class Permissions:
                 return Decision("ask", finding.reason, finding.rule)
             case "guard":
                 return Decision("ask", finding.reason, default=bypass)
-            case "allow" if name in EDITORS and self.mode == "plan":
-                return Decision("ask", "the mode is plan, which edits nothing")
             case "allow":
                 return Decision("allow", finding.reason, finding.rule)
             case "none":
@@ -376,6 +376,8 @@ ORDER = ("deny", "ask", "guard", "none", "allow")
 def outside_parts(root: str, pattern: str) -> list[str]:
     """Where a search pattern leads by itself: its fixed beginning, if that leaves the root."""
     fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+    if "{" in pattern and re.search(r"[{,](?:[/~]|[^,}]*\.\.)", pattern):
+        return ["/"]
     if pattern.startswith(("/", "~")):
         return [fixed or "/"]
     if ".." in pattern.split("/"):

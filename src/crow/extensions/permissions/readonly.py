@@ -116,6 +116,11 @@ hostname|fsiIdA||fqdn short ip-address long|none||
 uptime|psV||pretty since|none||
 free|bkmghtlwv||human mega giga kilo total wide|none||
 true||||text||
+exit||||number||
+break||||number||
+continue||||number||
+wait||||number||
+set|euxo|||text||
 false||||text||
 :||||text||
 sleep||||text||
@@ -248,6 +253,8 @@ def _use(
             return Use()
         case "none":
             return Use() if not operands or loose else None
+        case "number":
+            return Use() if all((word.text or "?").isdigit() for word in operands) else None
         case "path":
             return Use(tuple(operands), deep) if len(operands) <= 1 or loose else None
         case "pattern":

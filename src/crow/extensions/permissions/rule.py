@@ -125,7 +125,8 @@ def wildcard(text: str) -> re.Pattern[str]:
 def _matchers(name: str, specifier: str, behaviour: Behaviour) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     parameter = PARAMETER.fullmatch(specifier)
-    if parameter and behaviour != "allow" and parameter[1] not in PRIMARY:
+    primary = parameter is not None and parameter[1] in PRIMARY and name in TOOLS
+    if parameter and behaviour != "allow" and not primary:
         fields["parameter"] = (parameter[1], wildcard(parameter[2].strip()))
     if name == "Bash":
         fields["command"] = CommandPattern.of(specifier)

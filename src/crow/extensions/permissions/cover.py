@@ -1,0 +1,188 @@
+"""Finding what lets a command run unasked: a rule, that it only reads, or the mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crow.extensions.permissions import builtin, repository
+from crow.extensions.permissions.characters import looks_special
+from crow.extensions.permissions.command import CommandPattern
+from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
+from crow.extensions.permissions.paths import Cwds, Paths
+from crow.extensions.permissions.readonly import reads
+from crow.extensions.permissions.report import Report
+from crow.extensions.permissions.rule import Rule
+from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.search import is_fixed
+from crow.extensions.permissions.wrapper import (
+    EXACT,
+    INTERPRETERS,
+    LOOSE,
+    SEEN_THROUGH,
+    SHELLS,
+    program,
+    unwrap,
+)
+
+FIND_ACTS = frozenset(
+    {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
+)
+INERT = frozenset(
+    {"echo", "cat", "head", "tail", "ls", "grep", "egrep", "fgrep", "stat", "basename", "dirname"}
+)
+
+
+@dataclass(slots=True)
+class Cover:
+    """The allow rules. ``changed`` tells that a cd went before."""
+
+    paths: Paths
+    report: Report
+    allow: Sequence[Rule]
+    changed: bool = False
+    uses_git: bool = False
+
+    def command(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
+        """Find what lets a command through; note it where nothing does."""
+        if not all(word.known for word in words):
+            self.report.suspect("it has an expansion that needs a look")
+        name = words[0].text
+        if name is None or not is_fixed(words[0]):
+            self.report.miss("the name of the program cannot be foreseen")
+            return cwds
+        if any(looks_special(word.bare) for word in words):
+            self.report.suspect("it has characters that only look like the shell's")
+        if name == "cd":
+            return self.change(words, cwds)
+        if builtin.evaluates(words):
+            self._note_builtin(words, name)
+        elif not self.is_covered(words, cwds):
+            self.report.miss(f"no rule allows {shown(words)}")
+        return cwds
+
+    def _note_builtin(self, words: tuple[Word, ...], name: str) -> None:
+        reason = f"{name} changes the shell or evaluates text"
+        if builtin.may_hide(words):
+            self.report.suspect(reason)
+        else:
+            self.report.miss(reason)
+
+    def is_covered(self, words: tuple[Word, ...], cwds: Cwds, *, open_end: bool = False) -> bool:
+        """Whether a rule, the list of reading commands or the mode lets a command through."""
+        self.uses_git = self.uses_git or words[0].text == "git"
+        for rule in self.allow:
+            if rule.command is not None and self.allows(rule, words):
+                self.report.rules.append(rule.text)
+                return True
+        for inner in unwrap(words):
+            if inner.plain:
+                more = (Word((Text(HOLE),)),) if inner.open else ()
+                if builtin.evaluates(inner.words) or inner.words[0].text == "cd":
+                    return False
+                return self.is_covered(inner.words + more, cwds, open_end=inner.open)
+        if open_end:
+            plain = words[:-1]
+            return (
+                self.only_reads(plain, cwds) and reads(plain) is not None and plain[0].text in INERT
+            )
+        return self.only_reads(words, cwds) or self.only_edits(words, cwds)
+
+    def allows(self, rule: Rule, words: tuple[Word, ...]) -> bool:
+        """Whether an allow rule means a command."""
+        pattern = rule.command
+        assert pattern is not None
+        shapes = [word.shape for word in words]
+        if not pattern.matches(shapes) or HOLE in shapes[0]:
+            return False
+        name = program(words[0]) or ""
+        if name in EXACT or (name == "find" and self._acts(words)):
+            return pattern.exact or is_spelled_out(pattern, words)
+        if name in LOOSE or name in SEEN_THROUGH:
+            return pattern.exact or self._names_inner(pattern.head, words)
+        return bool(pattern.head) or not (name in SHELLS or INTERPRETERS.fullmatch(name))
+
+    def _acts(self, words: tuple[Word, ...]) -> bool:
+        return any(
+            word.text is None or word.text in FIND_ACTS or word.globbed for word in words[1:]
+        )
+
+    def _names_inner(self, head: tuple[str, ...], words: tuple[Word, ...]) -> bool:
+        """Whether a rule's literal words reach to the program that a wrapper runs."""
+        runs = [inner for inner in unwrap(words) if not inner.vague]
+        if not runs:
+            return len(head) > 1
+        return all(len(head) > len(words) - len(inner.words) for inner in runs)
+
+    def only_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        """Whether a command only reads, and only what may be read."""
+        if words[0].text == "git":
+            return self._git_reads(words, cwds)
+        if words[0].text == "command" and len(words) == 3 and words[1].text in {"-v", "-V"}:
+            return words[2].text is not None
+        use = reads(words)
+        if use is None:
+            return False
+        return all(self.paths.may_read(word, cwds) for word in use.paths)
+
+    def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        operands = repository.reads_only(words)
+        if operands is None or len(cwds) != 1 or cwds[0] is None:
+            return False
+        if not repository.is_quiet(self.paths.files.disk, cwds[0]):
+            self.report.miss("the settings of this git repository could run programs")
+            return False
+        outside = [w for w in operands if re.match(r"[/~]|(?:.*/)?\.\.(?:/|$)", w.text or "")]
+        return all(self.paths.may_read(word, cwds) for word in outside)
+
+    def only_edits(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        """Whether a command only edits files, in a mode and at places where that is accepted."""
+        done = (
+            edits(words)
+            if self.paths.files.accepts and words[0].text in {*ACCEPTED, "sed"}
+            else None
+        )
+        if done is None or not done.sure or not done.writes:
+            return False
+        if not all(self.paths.may_read(word, cwds) for word in done.reads):
+            return False
+        return all(self.paths.writes(word, cwds, known=True) for word in self._targets(done))
+
+    def _targets(self, done: Edits) -> list[Word]:
+        """What is written, with the names that files get in a directory that they are put into."""
+        targets = list(done.writes)
+        last = targets[-1].text or ""
+        for source in (*done.reads, *targets[:-1]):
+            name = (source.text or "").rstrip("/").rpartition("/")[2]
+            targets.append(Word((Text(f"{last.rstrip('/')}/{name}"),)) if done.reads else source)
+            if not done.reads:
+                targets.append(Word((Text(f"{last.rstrip('/')}/{name}"),)))
+        return targets
+
+    def change(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
+        """``cd``: where the next command runs, if that is a directory that is worked in."""
+        operands = [word for word in words[1:] if word.text not in {"--", "-P", "-L"}]
+        places = self.paths.places(operands[0], cwds) if len(operands) == 1 else []
+        if not places or operands[0].text == "-" or operands[0].globbed:
+            self.changed = True
+            self.report.miss("cd to a directory that cannot be foreseen")
+            return (None,)
+        if {where.path for where in places} != set(cwds):
+            self.changed = True
+        for where in places:
+            if not self.paths.files.is_inside(where):
+                self.report.miss(f"cd leads out of the working directories, to {where.path}")
+        return tuple(dict.fromkeys(where.path for where in places))
+
+
+def is_spelled_out(pattern: CommandPattern, words: Sequence[Word]) -> bool:
+    """Whether a rule names a command word by word, its asterisks being quoted text."""
+    texts = tuple(word.text for word in words)
+    return texts == pattern.words and not any(word.globbed for word in words)
+
+
+def shown(words: Sequence[Word]) -> str:
+    """A command as a person reads it."""
+    text = " ".join(word.shape.replace(HOLE, "…") for word in words)
+    return text if len(text) <= 80 else text[:79] + "…"

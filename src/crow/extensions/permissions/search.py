@@ -1,0 +1,231 @@
+"""Looking for deny and ask rules in a command, and in all that it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from crow.extensions.permissions.disk import Disk, Place, place
+from crow.extensions.permissions.edits import edits, may_read
+from crow.extensions.permissions.files import Finding
+from crow.extensions.permissions.globbing import expand
+from crow.extensions.permissions.paths import Cwds, Paths
+from crow.extensions.permissions.protected import is_critical
+from crow.extensions.permissions.report import Report
+from crow.extensions.permissions.rule import Rule
+from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.wrapper import (
+    INTERPRETERS,
+    LOOSE,
+    SHELLS,
+    program,
+    shell_texts,
+    unwrap,
+)
+
+DEEPEST = 6
+REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
+GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
+RUNS_TEXT = frozenset(
+    {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "man"}
+)
+
+
+@dataclass(slots=True)
+class Search:
+    """The deny and ask rules. ``visit`` goes through a text that a shell is given."""
+
+    paths: Paths
+    report: Report
+    ask: Sequence[Rule]
+    deny: Sequence[Rule]
+    visit: Callable[[str, Cwds], None]
+    depth: int = 0
+
+    def command(self, words: tuple[Word, ...], cwds: Cwds, *, vague: bool = False) -> None:
+        """Look for deny and ask rules in a command, and in all that it runs."""
+        if self.depth > DEEPEST:
+            return self.report.suspect("the command is nested too deeply")
+        self.match_rules(words, vague=vague)
+        if not vague:
+            self.match_paths(words, cwds)
+            self.guard_removal(words, cwds)
+        self.depth += 1
+        for inner in unwrap(words):
+            more = (Word((Text(HOLE),)),) if inner.open else ()
+            self.command(inner.words + more, cwds, vague=vague or inner.vague)
+        if not vague:
+            self.search_texts(words, cwds)
+        self.depth -= 1
+        return None
+
+    def search_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """Look into texts that a command has a shell evaluate."""
+        for text in shell_texts(words):
+            if text is None:
+                self.report.suspect("it has a shell run text that cannot be foreseen")
+            else:
+                self.visit(text, cwds)
+        name = program(words[0])
+        operands = [word for word in words[1:] if not (word.text or "-").startswith("-")]
+        if name in {"at", "batch"} or (name in SHELLS and not operands):
+            self.report.suspect("a shell reads commands from its input")
+
+    def match_rules(self, words: tuple[Word, ...], *, vague: bool) -> None:
+        """Compare a command with the deny and ask rules."""
+        name = words[0]
+        if not is_fixed(name) or not (name.text or "").isascii():
+            return self.report.suspect("the name of the program cannot be foreseen")
+        shapes = [word.shape for word in words]
+        spellings = [shapes, [program(name) or "", *shapes[1:]]]
+        if spellings[1][0] == "git":
+            spellings.append(without_git_options(spellings[1]))
+        for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):
+            for rule in rules:
+                if rule.command is None:
+                    continue
+                if any(rule.command.matches(one) for one in spellings):
+                    self._matched(rule, "ask" if vague else kind)
+                elif self._may_match(rule, spellings, words, vague=vague):
+                    self._matched(rule, "ask")
+        return None
+
+    def _may_match(
+        self, rule: Rule, spellings: list[list[str]], words: tuple[Word, ...], *, vague: bool
+    ) -> bool:
+        assert rule.command is not None
+        if vague:
+            return False
+        if any(rule.command.may_match(one) or rule.command.resembles(one) for one in spellings):
+            return True
+        if not rule.command.head:
+            return False
+        name, wanted = spellings[1][0], re.escape(rule.command.head[0])
+        runs_text = name in RUNS_TEXT or name in LOOSE or INTERPRETERS.fullmatch(name)
+        before = r"(?<![\w-])" if runs_text else r"(?:^!|[!=|;&`(]\s*)(?:\S*/)?"
+        named = re.compile(rf"{before}{wanted}(?![\w-])")
+        return any(
+            named.search(word.shape) and (runs_text or word.shape != wanted) for word in words[1:]
+        )
+
+    def _matched(self, rule: Rule, kind: str) -> None:
+        if kind == "deny":
+            self.report.note(Finding("deny", f"the rule {rule.text} denies it", rule.text))
+        else:
+            verb = "asks about it" if rule.behaviour == "ask" else "may deny it"
+            self.report.note(Finding("ask", f"the rule {rule.text} {verb}", rule.text))
+
+    def match_paths(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """Compare the files that a command names with the path rules."""
+        done = edits(words)
+        if done is not None:
+            for word in done.writes:
+                self.paths.writes(word, cwds, known=False)
+        if not self.paths.files.has_read_limits:
+            return
+        found = may_read(words)
+        if found is not None:
+            self._match_reads(*found, cwds)
+        if found is None or INTERPRETERS.fullmatch(program(words[0]) or ""):
+            self._match_others(words, cwds)
+
+    def _match_reads(self, paths: list[Word], deep: bool, cwds: Cwds) -> None:
+        for word in paths:
+            places = self.paths.places(word, cwds)
+            if not places:
+                self.report.suspect("a file that it reads cannot be foreseen")
+            for where in places:
+                self.paths.note_refusal(self.paths.files.read(where, deep=True))
+                if deep and self.paths.files.disk.is_dir(where.path):
+                    self.note_hidden(where)
+
+    def _match_others(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """A command that is not known for reading files, given one that may not be read."""
+        name = program(words[0])
+        if name in {"echo", "printf", "git"}:
+            return self._match_revisions(words, cwds) if name == "git" else None
+        for word in words[1:]:
+            if word.text is None or not re.search(r"[/.]", word.text):
+                continue
+            for part in {word.text, *re.findall(r"[\w./~-]*[./][\w./~-]*", word.text)}:
+                for where in self.paths.places(Word.plain(part), cwds):
+                    finding = self.paths.files.read(where)
+                    if finding.kind in {"deny", "ask"} and self.paths.files.disk.exists(where.path):
+                        self.report.note(Finding("ask", finding.reason, finding.rule))
+        return None
+
+    def _match_revisions(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        for word in words[2:]:
+            for part in (word.text or "").split(":"):
+                if part and not part.startswith("-"):
+                    for where in self.paths.places(Word.plain(part), cwds):
+                        self.paths.note_refusal(self.paths.files.read(where))
+
+    def note_hidden(self, where: Place) -> None:
+        """Look for what may not be read below a directory that is read whole."""
+        hidden = self.paths.files.hides_denied(where)
+        if hidden == "unknown":
+            self.report.suspect(f"{where.path} is too large to look for what may not be read")
+        elif hidden is not None:
+            verb = "speaks of something in"
+            self.report.note(
+                Finding("ask", f"the rule {hidden.text} {verb} {where.path}", hidden.text)
+            )
+
+    def guard_removal(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """Notice the removal of what must not be removed unasked."""
+        name = program(words[0])
+        if name not in REMOVERS:
+            return
+        for word in words[1:]:
+            text = word.text
+            if text is not None and text.startswith("-"):
+                continue
+            if text is None or HOLE in text:
+                self.critical(f"{name} of a path that cannot be foreseen")
+            elif None in cwds:
+                self.critical(f"{name} in a directory that cannot be foreseen")
+            else:
+                self._guard_target(name, word, tuple(cwd for cwd in cwds if cwd))
+
+    def _guard_target(self, name: str, word: Word, cwds: tuple[str, ...]) -> None:
+        text = word.text or ""
+        if text.startswith("~") and text != "~" and not text.startswith("~/"):
+            self.critical(f"{name} of a home directory")
+        kept = (*cwds, self.paths.files.cwd, self.paths.files.base)
+        for cwd in cwds:
+            for one in removed(self.paths.files.disk, cwd, text) if word.globbed else [text]:
+                where = place(self.paths.files.disk, cwd, one)
+                if is_critical(self.paths.files.disk, where, kept):
+                    self.critical(f"{name} of {where.path}")
+
+    def critical(self, reason: str) -> None:
+        """Keep a removal that only the user may approve."""
+        self.report.critical = self.report.critical or reason
+
+
+def removed(disk: Disk, cwd: str, text: str) -> list[str]:
+    """What the removal of a glob removes: a whole directory where it matches all that is in it."""
+    segments = text.split("/")
+    first = next(i for i, one in enumerate(segments) if re.search(r"[*?\[]", one))
+    head = "/".join(segments[:first])
+    head = head or ("/" if text.startswith("/") else ".")
+    if head == "/" or not re.sub(r"\[[^\]]*\]|[*?.]", "", segments[first]):
+        return [head]
+    return expand(disk, cwd, text)
+
+
+def is_fixed(name: Word) -> bool:
+    """Whether the name of a program is what it will be."""
+    if name.text in {"[", "[["}:
+        return True
+    return name.text is not None and not name.globbed and not name.bare.startswith("~")
+
+
+def without_git_options(words: list[str]) -> list[str]:
+    """``git -C dir push`` as ``git push``."""
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in GIT_VALUED else 1
+    return [words[0], *words[index:]]

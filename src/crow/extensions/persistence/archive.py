@@ -49,12 +49,15 @@ class Archive:
 
     async def ask(self, question: Work[T]) -> T:
         """Ask the database something, of all that was written before. Raises `SessionError`."""
+        trouble: SessionError | None = None
         try:
             await self.do(lambda _: None)
-        except SessionError:
-            if not self.path.exists():
-                raise
-        return await asyncio.to_thread(self._ask, question)
+        except SessionError as error:
+            trouble = error
+        try:
+            return await asyncio.to_thread(self._ask, question)
+        except SessionError as error:
+            raise trouble or error from error
 
     def _ask(self, question: Work[T]) -> T:
         import apsw

@@ -51,7 +51,8 @@ class Database:
                 return self._current(self._sound(alone), alone)
             finally:
                 self._share()
-        except (OSError, apsw.Error) as error:
+        except (OSError, apsw.Error, SessionError) as error:
+            self.close()
             raise explain(error, self.path) from error
 
     def read(self) -> Connection:
@@ -260,6 +261,8 @@ def explain(error: Exception, path: Path) -> SessionError:
             | PermissionError()
         ):
             why = "it cannot be written: look at its permissions, or use another db_path"
+        case apsw.IOError():
+            why = f"it could not be written ({error}): free some space, or use another db_path"
         case OSError():
             why = f"{error.strerror or error}: free some space, or use another db_path"
         case _:

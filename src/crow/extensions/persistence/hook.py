@@ -181,7 +181,7 @@ class PersistenceHook:
     async def before_run(self, ctx: RunContext) -> None:
         """Say what is wrong with the storage, and try again where it failed before."""
         ledger = await self._page(ctx.session)
-        ledger.failed = False
+        ledger.failure = ""
         notices = [*self._archive.database.notices, *ledger.notices]
         self._archive.database.notices.clear()
         ledger.notices.clear()
@@ -216,8 +216,8 @@ class PersistenceHook:
         """Store the intent before the side effect; without the one there is not the other."""
         ledger = await self._page(ctx.session)
         ledger.record("started", started(ctx))
-        if not await self._keep(ctx, ledger) and ledger.failed:
-            return ToolResult.failure(f"not run: {ledger.trouble}")
+        if not await self._keep(ctx, ledger) and ledger.failure:
+            return ToolResult.failure(f"not run: {ledger.failure}")
         return await call_next()
 
     @hook("after_tool", order=OUTERMOST)
@@ -254,9 +254,9 @@ class PersistenceHook:
             await self._retry(ctx, ledger)
         elif await self._keep(ctx, ledger, everything=True) and ledger.lease is not None:
             ledger.lease.clear()
-        if ledger.failed and ctx.reply.stop_reason == "error" and ctx.reply.error is None:
-            ctx.reply.error = SessionError(ledger.trouble or "the session could not be stored")
-            ctx.reply.detail = str(ctx.reply.error)
+        if ledger.failure and ctx.reply.stop_reason == "error" and ctx.reply.error is None:
+            ctx.reply.error = SessionError(ledger.failure)
+            ctx.reply.detail = ledger.failure
 
     @hook("after_run", order=OUTERMOST)
     def after_run(self) -> None:
@@ -337,7 +337,8 @@ class PersistenceHook:
         return True
 
     async def _fail(self, ctx: Context, ledger: Ledger, trouble: str) -> None:
-        ledger.trouble, ledger.failed = trouble, ctx.run is not None
+        ledger.trouble = trouble
+        ledger.failure = trouble if ctx.run is not None else ""
         ctx.stop(trouble, stop_reason="error")
         text = f"the session cannot be stored: {trouble}"
         await ctx.emit(Notice(text, "error", "persistence"))

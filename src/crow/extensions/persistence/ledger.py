@@ -44,7 +44,8 @@ class Ledger:
 
     ``count`` is how many messages of the current segment have a row, ``start`` the seq of the
     segment's first row. ``trouble`` says why nothing can be written; it is empty where all is
-    well. ``said`` is text that was shown since the last message. ``gone`` is a deleted session.
+    well. ``failure`` is the trouble that ended the present run. ``said`` is text that was shown
+    since the last message. ``gone`` is a deleted session.
     """
 
     session: Session
@@ -57,7 +58,7 @@ class Ledger:
     stored: bool = False
     gone: bool = False
     trouble: str = ""
-    failed: bool = False
+    failure: str = ""
     notices: list[str] = field(default_factory=list[str])
     said: list[str] = field(default_factory=list[str])
     waiting: dict[int, Row] = field(default_factory=dict[int, Row])

@@ -39,8 +39,9 @@ def restore(connection: Connection, session_id: str, tail: Path) -> Ledger | Non
     _speak(ledger, pieces)
     if history.damaged:
         ledger.damaged = history.damaged
-        number = len(history.damaged)
-        ledger.notices.append(f"{number} damaged records of this session were passed over")
+        ledger.notices.append(
+            f"damaged records of this session, passed over: {len(history.damaged)}"
+        )
     ledger.catch_up()
     return ledger
 

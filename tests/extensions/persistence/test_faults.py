@@ -1,0 +1,406 @@
+"""Full disks, locks, damage, strange files, other versions: one clear line, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+from crow.core.agent import Agent
+from crow.core.context import Context
+from crow.core.errors import SessionError
+from crow.core.events import Event, Notice
+from crow.core.messages import user
+from crow.core.ports import Nobody
+from crow.core.session import Session
+from crow.extensions import PersistenceHook
+from crow.extensions.persistence.database import Database, file_system
+from crow.extensions.persistence.schema import MIGRATIONS
+from crow.testing import ScriptedModel, call
+from crow.tools import tool
+
+BASELINE = Path(__file__).with_name("version_1.sql")
+
+
+class Witness(Nobody):
+    """A client that keeps the notices it is shown."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    async def update(self, session_id: str, event: Event) -> None:
+        if isinstance(event, Notice):
+            self.notices.append(event)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(notice.text for notice in self.notices)
+
+
+@tool
+async def touch(path: str) -> str:
+    """Make a file."""
+    Path(path).touch()
+    return "made"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "crow.db"
+
+
+@contextmanager
+def no_space() -> Iterator[None]:
+    """Let this process write nothing behind the first two thousand bytes of a file."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_ends_the_turn_and_not_the_agent(db: Path) -> None:
+    client, store = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "c", "d"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "one")
+        with no_space():
+            failed = await agent.prompt(session, "two")
+            assert failed.stop_reason == "error"
+            assert isinstance(failed.error, SessionError)
+            assert "could not be written" in failed.detail
+            assert client.notices[-1].severity == "error"
+            assert (await store.sessions())[0][0].id == session.id
+            assert len((await store.segments(session.id))[0]) == 2
+            assert (await agent.prompt(session, "three")).text == "c"
+            assert "not stored for now" in client.notices[-1].text
+            assert len(await store.replay(session.id)) == 5
+        assert (await agent.prompt(session, "four")).text == "d"
+        assert client.notices[-1].text == "the session is stored again"
+    again = await store.load(session.id)
+    assert again.messages == session.messages
+    assert [m.get("content") for m in again.messages] == [
+        "one",
+        "a",
+        "two",
+        "three",
+        "c",
+        "four",
+        "d",
+    ]
+
+
+async def test_no_tool_runs_whose_intent_cannot_be_stored(db: Path, tmp_path: Path) -> None:
+    class Fill:
+        def before_tool(self) -> None:
+            limit.__enter__()
+
+    limit = no_space()
+    script = call("touch", path=str(tmp_path / "made"))
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(script), hooks=[store, Fill()], tools=[touch]) as agent:
+        try:
+            session = await agent.new_session()
+            reply = await agent.prompt(session, "go")
+        finally:
+            limit.__exit__(None, None, None)
+    assert reply.stop_reason == "error"
+    assert not (tmp_path / "made").exists()
+    assert str(session.messages[-1].get("content")).startswith("not run: ")
+    assert (await store.load(session.id)).messages == session.messages
+
+
+async def test_a_session_ends_in_peace_on_a_full_disk(
+    db: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[])
+    session = await agent.new_session()
+    await agent.prompt(session, "one")
+    with no_space():
+        await agent.prompt(session, "two")
+        await agent.close()
+    assert "records" in caplog.text
+    assert len((await PersistenceHook(db).load(session.id)).messages) == 2
+
+
+async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Path) -> None:
+    async with Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        session = await agent.new_session()
+        other = apsw.Connection(str(db))
+        other.execute("BEGIN IMMEDIATE")
+        gaps: list[float] = []
+        beat = asyncio.create_task(heart(gaps))
+        prompt = asyncio.create_task(agent.prompt(session, "one"))
+        await asyncio.sleep(0.5)
+        assert not prompt.done()
+        other.execute("COMMIT")
+        other.close()
+        assert (await prompt).stop_reason == "end_turn"
+        beat.cancel()
+    assert max(gaps) < 0.2
+    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+
+
+async def heart(gaps: list[float]) -> None:
+    clock = asyncio.get_running_loop().time
+    while True:
+        before = clock()
+        await asyncio.sleep(0.005)
+        gaps.append(clock() - before)
+
+
+def spoil_header(db: Path) -> None:
+    db.write_bytes(b"not a database at all" * 100 + db.read_bytes()[2100:])
+
+
+def spoil_pages(db: Path) -> None:
+    content = bytearray(db.read_bytes())
+    content[4096 : 4096 * 4] = b"\xff" * 4096 * 3
+    db.write_bytes(content)
+
+
+def cut_off(db: Path) -> None:
+    db.write_bytes(db.read_bytes()[: 4096 * 3 + 100])
+
+
+@pytest.mark.parametrize("spoil", [spoil_header, spoil_pages, cut_off])
+async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
+    db: Path, spoil: object
+) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(*["a" * 5000] * 5), hooks=[store], tools=[]) as agent:
+        old = await agent.new_session()
+        for _ in range(5):
+            await agent.prompt(old, "one")
+    spoil(db)  # type: ignore[operator]
+    damaged = db.read_bytes()
+    client, store = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "one")
+        assert f"{db} was damaged: it is kept as {db}.damaged" in client.text
+        assert Path(f"{db}.damaged").read_bytes() == damaged
+        infos, _ = await store.sessions()
+        assert session.id in [info.id for info in infos]
+    assert (await store.load(session.id)).messages == session.messages
+
+
+async def test_a_damaged_database_that_another_uses_is_left_where_it_is(db: Path) -> None:
+    async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        await agent.new_session()
+        change(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+        content = db.read_bytes()
+        spoil_header(db)
+        with pytest.raises(SessionError, match="damaged, and open in another process"):
+            await PersistenceHook(db).fork("x")
+        db.write_bytes(content)
+    assert not Path(f"{db}.damaged").exists()
+
+
+async def test_a_torn_write_ahead_log_loses_only_its_end(db: Path) -> None:
+    agent = Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[])
+    session = await agent.new_session()
+    await agent.prompt(session, "one")
+    copy, log = db.with_name("copy.db"), db.with_name("crow.db-wal").read_bytes()
+    copy.write_bytes(db.read_bytes())
+    copy.with_name("copy.db-wal").write_bytes(log[:-1000] + b"\x00" * 1000)
+    await agent.close()
+    assert len((await PersistenceHook(copy).load(session.id)).messages) in (0, 1, 2)
+
+
+@pytest.mark.parametrize("data", ["{", "[]", '"x"', '{"role": "nobody"}', "", "null"])
+async def test_a_damaged_record_is_passed_over_and_marked(db: Path, data: str) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        await agent.prompt(session, "one")
+        await agent.prompt(session, "two")
+    change(db, "UPDATE log SET data = ? WHERE seq = 1", data)
+    client = Witness()
+    async with Agent(ScriptedModel("c", "d"), hooks=[store], tools=[]) as agent:
+        again = await agent.load_session(session.id, client=client)
+        assert [m.get("content") for m in again.messages] == ["one", "two", "b"]
+        await agent.prompt(again, "three")
+        assert "damaged records of this session, passed over: 1" in client.text
+    assert [kind for (kind,) in rows(db, "SELECT kind FROM log WHERE seq = 1")] == [
+        "damaged message"
+    ]
+    assert (await store.load(session.id)).messages == again.messages
+    assert rows(db, "SELECT data FROM log WHERE seq = 1") == [(data,)]
+
+
+async def test_damaged_settings_of_a_session_are_left_out(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("one")).session
+    change(db, "UPDATE sessions SET options = '{', usage = '3', directories = ?", "null")
+    again = await store.load(session.id)
+    assert (again.messages, again.options, again.usage) == (session.messages, {}, {})
+
+
+async def test_a_kind_of_record_from_the_future_is_kept_and_passed_over(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("one")).session
+    change(db, "INSERT INTO log (session, seq, segment, kind, at, data) SELECT session, 9, 0, ?, 0, '{}'"
+               " FROM log WHERE seq = 1", "hologram")  # fmt: skip
+    again = await store.load(session.id)
+    assert again.messages == session.messages
+    assert len(await store.replay(session.id)) == 2
+    assert '"kind":"hologram"' in await store.export(session.id)
+
+
+async def test_an_older_database_is_brought_forward_and_backed_up(db: Path) -> None:
+    connection = sqlite3.connect(db)
+    connection.executescript(BASELINE.read_text())
+    connection.close()
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
+        session = await agent.load_session("old")
+        contents = [message.get("content") for message in session.messages]
+        assert contents == ["shout hi", None, "HI", "It said: HI"]
+        await agent.prompt(session, "more")
+    assert [found.session.id for found in await store.search("shout")] == ["old"]
+    backup = Path(f"{db}.version-1")
+    assert rows(backup, "PRAGMA user_version") == [(1,)]
+    assert rows(backup, "SELECT count(*) FROM log") == [(6,)]
+    assert backup.stat().st_mode & 0o077 == 0
+
+
+async def test_a_migration_that_fails_changes_nothing(db: Path) -> None:
+    database = Database(db)
+    database.open().close()
+    database.close()
+    before = rows(db, "SELECT * FROM sqlite_schema")
+    version = len(MIGRATIONS)
+    broken = ("",) * version + ("CREATE TABLE more (a); SELECT nonsense",)
+    with pytest.raises(SessionError, match="nonsense"):
+        Database(db, migrations=broken).open()
+    assert rows(db, "SELECT * FROM sqlite_schema") == before
+    assert rows(db, "PRAGMA user_version") == [(version,)]
+
+
+async def test_a_newer_database_is_refused_and_not_touched(db: Path) -> None:
+    async with Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        old = (await agent.run("one")).session
+    change(db, "PRAGMA user_version = 99")
+    store, client = PersistenceHook(db), Witness()
+    for question in (store.load(old.id), store.sessions(), store.search("x"), store.fork(old.id)):
+        with pytest.raises(SessionError, match=r"newer Crow .*: update crow-acp, or"):
+            await question
+    async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        assert (await agent.prompt(session, "one")).text == "b"
+    assert "newer Crow" in client.text
+    assert rows(db, "SELECT count(*) FROM sessions") == [(1,)]
+
+
+async def test_a_database_of_another_program_is_not_touched(db: Path) -> None:
+    change(db, "CREATE TABLE mine (a)")
+    with pytest.raises(SessionError, match="a database of another program: use another db_path"):
+        await PersistenceHook(db).sessions()
+    assert rows(db, "SELECT name FROM sqlite_schema") == [("mine",)]
+
+
+async def test_where_nothing_can_be_stored_the_session_goes_on_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    client, store = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
+    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        for text in ("a", "b"):
+            assert (await agent.prompt(session, "go")).text == text
+        assert len(await store.replay(session.id)) == 4
+    assert [notice.severity for notice in client.notices] == ["warning", "warning"]
+    assert "this session is not stored for now" in client.text
+    with pytest.raises(SessionError, match="there is no session"):
+        await store.load(session.id)
+
+
+async def test_what_could_not_be_stored_is_stored_once_that_is_possible(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    client, store = Witness(), PersistenceHook(tmp_path / "file" / "crow.db")
+    async with Agent(ScriptedModel("a", "b"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "one")
+        (tmp_path / "file").unlink()
+        await agent.prompt(session, "two")
+        assert "stored again" in client.text
+        with pytest.raises(SessionError, match="in use"):
+            await PersistenceHook(tmp_path / "file" / "crow.db").load(session.id)
+    assert (await store.load(session.id)).messages == session.messages
+
+
+async def test_an_agent_that_gets_the_extension_late_stores_what_was_said_before(db: Path) -> None:
+    async with Agent(ScriptedModel("a", "b"), tools=[]) as agent:
+        session = (await agent.run("one")).session
+        store = agent.use(PersistenceHook(db))
+        await agent.prompt(session, "two")
+    assert (await store.load(session.id)).messages == session.messages
+
+
+async def test_saving_by_hand_stores_what_was_added_by_hand(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        session.messages.append(user("by hand"))
+        assert session.save()
+        assert (await store.segments(session.id)) == [session.messages]
+        await Context(agent, session).append(user("by the context"))
+    assert len((await store.load(session.id)).messages) == 2
+    store.save(Session())
+
+
+async def test_a_database_that_was_replaced_gets_what_is_in_memory(db: Path) -> None:
+    async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        session = (await agent.run("one")).session
+        change(db, "DELETE FROM sessions")
+        await agent.prompt(session, "two")
+    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+
+
+async def test_any_session_id_has_a_lock_of_its_own(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(*"abc"), hooks=[store], tools=[]) as agent:
+        for name in ("../../etc/passwd", "..", "x" * 500):
+            session = await agent.new_session(id=name)
+            await agent.prompt(session, "one")
+            with pytest.raises(SessionError, match="in use"):
+                await PersistenceHook(db).load(name)
+    assert {path.name.partition("-")[0] for path in db.parent.iterdir()} == {
+        "crow.db",
+        "crow.db.locks",
+    }
+
+
+def test_the_file_system_of_a_path_is_known(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"/dev/x / ext4 rw 0 0\nserver:/a {tmp_path}/with\\040space nfs4 rw 0 0\n"
+        f"none {tmp_path}/with tmpfs rw 0 0\n"
+    )
+    (tmp_path / "with space").mkdir()
+    assert file_system(tmp_path / "with space" / "crow.db", mounts) == "nfs4"
+    assert file_system(tmp_path / "crow.db", mounts) == "ext4"
+    assert file_system(tmp_path, tmp_path / "nothing") == ""
+
+
+def change(db: Path, sql: str, *values: object) -> None:
+    connection = sqlite3.connect(db)
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(sql, values)
+    connection.commit()
+    connection.close()
+
+
+def rows(db: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(db)
+    found = connection.execute(sql).fetchall()
+    connection.close()
+    return found

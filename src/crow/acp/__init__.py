@@ -60,7 +60,8 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
     """Serve the agent that ``build`` makes, on standard input and output; for commands.
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
-    sessions, unless it says otherwise). Raises what ``build`` raises.
+    sessions, unless it says otherwise). Raises what ``build`` raises. Where the client is gone and
+    something still runs, the process ends here.
     """
     from crow.acp.handshake import Offer
 
@@ -68,9 +69,12 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
     import asyncio
 
     async def main() -> None:
+        import os
+
         from crow.acp.server import serve
 
-        await serve(build(), link, is_process=True)
+        if not await serve(build(), link, is_process=True):
+            os._exit(0)
 
     asyncio.run(main())
 

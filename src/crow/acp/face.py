@@ -237,8 +237,8 @@ class Face:
 
         def follow() -> None:
             editor.introduce()
-            if self._agent.commands:
-                editor.post(commands(self._agent))
+            if self._agent.commands_of(session):
+                editor.post(commands(self._agent, session))
 
         answered = {**fields, **options.choices(self._agent, session)}
         return Result(answered, lambda: loop.call_later(SETTLE, follow))

@@ -19,6 +19,15 @@ Message = dict[str, Any]
 _MISSING = object()
 
 
+class Refusal(Exception):  # noqa: N818 - it says no, and that is the answer
+    """Why a request is answered with an error."""
+
+    def __init__(self, code: int, text: str, details: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+        self.details = details
+
+
 def as_object(value: object) -> Message:
     """A value that should be an object; an empty one where it is none."""
     return cast("Message", value) if isinstance(value, dict) else {}

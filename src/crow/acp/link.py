@@ -75,6 +75,11 @@ class Link:
             news.clear()
         return self._inbox[0] is not None
 
+    def is_next(self, test: Callable[[Message], bool]) -> bool:
+        """True where a message is there already and passes a test."""
+        first = self._inbox[0] if self._inbox else None
+        return first is not None and test(first)
+
     def send(self, data: bytes, written: Callable[[], object] | None = None) -> None:
         """Write when all before it is written; then ``written`` is called, from the event loop."""
         self._outgoing.put((data, written))

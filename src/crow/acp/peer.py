@@ -38,16 +38,28 @@ class ClientError(OSError):
 class Peer:
     """A connected client. ``abilities`` is what it announced."""
 
-    def __init__(self, connection: Connection, outbox: Outbox) -> None:
-        self._connection = connection
+    def __init__(self, outbox: Outbox) -> None:
+        self._connection: Connection | None = None
         self._outbox = outbox
         self.abilities = Abilities()
+
+    def connect(self, connection: Connection) -> None:
+        """Send requests through this."""
+        self._connection = connection
+
+    async def close(self) -> None:
+        """Ask nothing more, and end what still answers."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
     async def request(self, method: str, params: Message, timeout: float | None = None) -> Message:
         """Ask the client for something.
 
         Raises ``OSError``: a `ClientError`, a ``TimeoutError`` or a ``ConnectionError``.
         """
+        if self._connection is None:
+            raise ConnectionError("the client is not connected")
         from acp.exceptions import RequestError
 
         try:

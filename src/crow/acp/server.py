@@ -6,53 +6,80 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from threading import Thread
+from threading import enumerate as enumerate_threads
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.jsonrpc import Message, as_object
+from crow.acp.early import is_plain_new_session, open_session
+from crow.acp.face import Face
 from crow.acp.link import Link
 from crow.acp.outbox import Outbox
+from crow.acp.peer import Peer
+from crow.acp.transport import LinkTransport
 from crow.core.agent import Agent
 
 if TYPE_CHECKING:
     from acp.connection import Connection
 
-    from crow.acp.face import Face
-
 SETTLING = 0.85
 CLOSING = 0.3
 PARENT_CHECK = 1.0
-OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
+IDLE = 0.5
+IMPORTING = "crow-acp-import"
 
 
 async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
     """Serve one client until its input ends, then end what runs and close the agent.
 
     ``is_process``: the process is there for this client alone; it leaves when its parent does.
-    False where something ignored its cancellation and still runs.
+    False where something still runs: it ignored its cancellation, or is being imported.
     """
     before = asyncio.all_tasks()
-    library = load_library()
     outbox = Outbox(link.send)
+    peer = Peer(outbox)
+    face = Face(agent, link, peer)
+    transport = LinkTransport(link, outbox)
     async with leaving_with_parent(link, is_process=is_process):
         try:
-            if await link.ready():
-                await library
-                link.start()
-                await converse(agent, link, outbox)
+            if await opened(face, link, transport):
+                await converse(face, peer, transport)
         finally:
-            link.start()
-            await within(CLOSING, agent.close())
-            await within(CLOSING, outbox.drained())
-            outbox.close()
-    return asyncio.all_tasks() <= before
+            await finish(agent, face, link, outbox)
+            await within(CLOSING, peer.close())
+    is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
+    return not is_importing and asyncio.all_tasks() <= before
+
+
+async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
+    """Open the first session, the library being on its way; False at the end of input.
+
+    The library takes longer to import than all else together, and opening a session does not need
+    it: where that comes first, it is done first.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(IDLE):
+            await link.ready()
+    if link.is_next(is_plain_new_session):
+        request = await link.receive()
+        assert request is not None
+        await open_session(face, request, transport)
+    library = load_library()
+    is_on = await link.ready()
+    if is_on:
+        await library
+    link.start()
+    return is_on
 
 
 def load_library() -> asyncio.Future[None]:
-    """Import the protocol's library in a thread; it takes a while."""
+    """Import the protocol's library in a thread.
+
+    The interpreter waits for it when it ends: a thread that dies within an import takes the
+    process along.
+    """
     loop = asyncio.get_running_loop()
     loaded: asyncio.Future[None] = loop.create_future()
     loaded.add_done_callback(lambda future: future.cancelled() or future.exception())
@@ -68,76 +95,39 @@ def load_library() -> asyncio.Future[None]:
     def load() -> None:
         error: BaseException | None = None
         try:
-            import_module("crow.acp.face")
-        except ImportError as failed:
+            import_module("crow.acp.routes")
+        except Exception as failed:  # noqa: BLE001 - whoever waits is to have it
             error = failed
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(settle, error)
 
-    Thread(target=load, name="crow-acp-import", daemon=True).start()
+    Thread(target=load, name=IMPORTING).start()
     return loaded
 
 
-async def converse(agent: Agent, link: Link, outbox: Outbox) -> None:
-    """Answer requests until the input ends; then cancel what runs and wait a moment for it."""
-    face, connection = connect(agent, link, outbox)
-    try:
-        await connection.main_loop()
-    finally:
-        for session in list(agent.sessions.values()):
-            agent.cancel(session)
-        turns = {turn for running in face.turns.values() for turn in running}
-        if turns:
-            await asyncio.wait(turns, timeout=SETTLING)
-        await asyncio.sleep(0)
-        await within(CLOSING, outbox.drained())
-        await within(CLOSING, connection.close())
-
-
-def connect(agent: Agent, link: Link, outbox: Outbox) -> tuple[Face, Connection]:
-    """The library's connection and router, with an agent's face behind it."""
-    from acp.agent.router import build_agent_router
+async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
+    """Answer requests until the input ends."""
     from acp.connection import Connection
-    from acp.exceptions import RequestError
 
-    from crow.acp.face import Face
-    from crow.acp.peer import Peer
-    from crow.acp.transport import LinkTransport
+    from crow.acp.routes import Routes
 
-    async def handle(method: str, params: Any, is_notification: bool) -> Any:
-        try:
-            return await route(method, accepted(method, params), is_notification)
-        except RequestError:
-            if not is_notification:
-                raise
-        except ValueError as error:
-            if not is_notification:
-                raise RequestError.invalid_params({"details": brief(error)}) from error
-
-    connection = Connection(handle, LinkTransport(link, outbox), listening=False)
-    face = Face(agent, link, Peer(connection, outbox))
-    route = build_agent_router(face, use_unstable_protocol=True)  # type: ignore[arg-type]
-    return face, connection
+    connection: Connection = Connection(Routes(face), transport, listening=False)
+    peer.connect(connection)
+    await connection.main_loop()
 
 
-def accepted(method: str, params: Any) -> Message:
-    """Parameters as the router is to see them: it would take ``_meta`` for more of them."""
-    given = as_object(params)
-    if method.startswith("_"):
-        return given
-    taken: Message = {key: value for key, value in given.items() if key != "_meta"}
-    if method in OPENS_SESSION:
-        taken.setdefault("mcpServers", [])
-    return taken
-
-
-def brief(error: ValueError) -> str:
-    """What is wrong with parameters, in a line; without the parameters themselves."""
-    errors: Callable[..., list[Any]] | None = getattr(error, "errors", None)
-    if errors is None:
-        return str(error)
-    found = errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])
+async def finish(agent: Agent, face: Face, link: Link, outbox: Outbox) -> None:
+    """Cancel what runs, wait a moment for it, close the agent, and write what is left."""
+    link.start()
+    for session in list(agent.sessions.values()):
+        agent.cancel(session)
+    turns = {turn for running in face.turns.values() for turn in running}
+    if turns:
+        await asyncio.wait(turns, timeout=SETTLING)
+    await asyncio.sleep(0)
+    await within(CLOSING, agent.close())
+    await within(CLOSING, outbox.drained())
+    outbox.close()
 
 
 async def within(seconds: float, work: Coroutine[Any, Any, object]) -> None:

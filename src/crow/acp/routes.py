@@ -1,0 +1,83 @@
+"""From the method of a message to the face: parameters in the schema's shape, errors as errors.
+
+Imports the protocol's library, so it is imported itself only when that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from acp import schema
+from acp.exceptions import RequestError
+from pydantic import BaseModel, ValidationError
+
+from crow.acp.face import Face
+from crow.acp.jsonrpc import Message, Refusal, as_object
+
+Method = Callable[[Message], Awaitable[Message | None]]
+OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
+Option = schema.SetSessionConfigOptionSelectRequest
+Switch = schema.SetSessionConfigOptionBooleanRequest
+
+
+class Routes:
+    """The methods that there are; a `acp.connection.MethodHandler`."""
+
+    def __init__(self, face: Face) -> None:
+        self._notifications: dict[str, tuple[type[BaseModel], Method]] = {
+            "session/cancel": (schema.CancelNotification, face.cancel),
+        }
+        self._requests: dict[str, tuple[type[BaseModel], Method]] = {
+            "authenticate": (schema.AuthenticateRequest, face.authenticate),
+            "session/new": (schema.NewSessionRequest, face.new_session),
+            "session/load": (schema.LoadSessionRequest, face.load_session),
+            "session/resume": (schema.ResumeSessionRequest, face.resume_session),
+            "session/fork": (schema.ForkSessionRequest, face.fork_session),
+            "session/list": (schema.ListSessionsRequest, face.list_sessions),
+            "session/close": (schema.CloseSessionRequest, face.close_session),
+            "session/delete": (schema.DeleteSessionRequest, face.delete_session),
+            "session/prompt": (schema.PromptRequest, face.prompt),
+            "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
+            "session/set_config_option": (Option, face.set_config_option),
+            "_session/steering": (schema.PromptRequest, face.steer),
+        }
+
+    async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
+        """Answer a request, or take a notification; one that makes no sense is ignored."""
+        if is_notification:
+            return await self._notice(method, as_object(params))
+        if method not in self._requests:
+            raise RequestError.method_not_found(method)
+        try:
+            return await self._call(self._requests[method], method, as_object(params))
+        except Refusal as refusal:
+            data = {"details": refusal.details} if refusal.details else None
+            raise RequestError(refusal.code, str(refusal), data) from refusal
+        except ValidationError as error:
+            raise RequestError.invalid_params({"details": brief(error)}) from error
+
+    async def _notice(self, method: str, params: Message) -> None:
+        if method in self._notifications:
+            try:
+                await self._call(self._notifications[method], method, params)
+            except ValidationError:
+                return
+
+    async def _call(
+        self, route: tuple[type[BaseModel], Method], method: str, given: Message
+    ) -> Any:
+        model, function = route
+        if model is Option and given.get("type") == "boolean":
+            model = Switch
+        if method in OPENS_SESSION:
+            given = {"mcpServers": [], **given}
+        return await function(
+            model.model_validate(given).model_dump(by_alias=True, exclude_none=True)
+        )
+
+
+def brief(error: ValidationError) -> str:
+    """What is wrong with parameters, in a line; without the parameters themselves."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])

@@ -96,7 +96,6 @@ class _Log:
     wanted: frozenset[str] | None
     owner: Owner | None
     hung: set[str] = field(default_factory=set[str])
-    last: dict[str, object] = field(default_factory=dict[str, object])
 
     def hang(self, agent: Agent, slot: Slot[Any, Any]) -> None:
         """Hang at a point, in front of every other hook there."""
@@ -128,23 +127,23 @@ class _Log:
         """Write the line of a point, unless it is one more piece of the same stream."""
         update = getattr(ctx, "update", None) if event == "on_update" else None
         stream = type(update) if isinstance(update, STREAMED) else None
-        if stream is not None and self.last.get(ctx.session_id) is stream:
-            return
-        self.last[ctx.session_id] = stream
-        self.line(event, subject(event, ctx))
+        if stream is None or ctx.cache.get(HookLog.name) is not stream:
+            with suppress(Exception):
+                self.line(event, subject(event, ctx))
+        ctx.cache[HookLog.name] = stream
 
     def decided(self, record: Record, ctx: Context) -> None:
         """Write a line where a hook answered, changed something or failed."""
         said = decision(record) if self.wants(record.event) else None
         if said is not None and self.in_use(ctx.agent):
-            self.line(record.event, f"-> {record.owner}: {said}")
+            with suppress(Exception):
+                self.line(record.event, f"-> {record.owner}: {said}")
 
     def line(self, event: str, text: str) -> None:
-        """Write a line; where that fails, there is no log and nothing else happens."""
+        """Write a line."""
         shown = without_secrets(readable(text, self.width), os.environ)
         whole = f"{TAG} {event:<{EVENT_WIDTH}}  {shown}".rstrip()
-        with suppress(Exception):
-            self.write(shortened(whole, self.width))
+        self.write(shortened(whole, self.width))
 
 
 def subject(event: str, ctx: Any) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import monotonic
 
 from crow.core.context import Context, RunContext, ToolContext, TurnContext
+from crow.core.errors import ExtensionError
 from crow.core.events import StopReason
 from crow.core.hooks import FIRST, hook
 from crow.core.verdicts import Continue
@@ -49,7 +50,7 @@ class LimitsHook:
         seconds: float | None = None,
         session_turns: int | None = None,
         session_tokens: int | None = None,
-        faults: int = 3,
+        faults: int | None = 3,
         nudge: bool = True,
     ) -> None:
         self.turns = turns
@@ -59,6 +60,9 @@ class LimitsHook:
         self.session_tokens = session_tokens
         self.faults = faults
         self.nudge = nudge
+        for limit, value in vars(self).items():
+            if value is not None and (not isinstance(value, int | float) or value < 0):
+                raise ExtensionError(f"{limit} must be a number or nothing, not {value!r}")
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin to count."""
@@ -80,7 +84,7 @@ class LimitsHook:
         spent = self._spent(ctx)
         faulty = bool(ctx.results) and all(map(_could_not_run, ctx.results))
         spent.faults = spent.faults + 1 if faulty else 0
-        if faulty and spent.faults >= self.faults:
+        if faulty and _reached(spent.faults, self.faults):
             last = " ".join(ctx.results[-1].output.split())[:200]
             ctx.stop(f"{spent.faults} tool calls in a row could not run, the last one: {last}")
 

@@ -284,6 +284,7 @@ class TurnContext(Context):
 
     async def _replaced(self, summary: str, trigger: str) -> None:
         self.request.messages = list(self.session.messages)
+        self.request.message_id = self.session.next_message_id
         await super()._replaced(summary, trigger)
 
     async def show(self, delta: Delta) -> None:

@@ -153,12 +153,14 @@ class Context:
     async def complete(self, request: Request) -> Completion:
         """Ask the model beside the conversation: nothing is shown, stored or hooked.
 
-        The tokens count for the session. Raises `ModelError`.
+        The tokens count for the session and the run. Raises `ModelError`.
         """
         async with aclosing(self.agent.llm.stream(request)) as deltas:
             async for delta in deltas:
                 if isinstance(delta, Completion):
                     self.session.usage = add_usage(self.session.usage, delta.usage)
+                    if self.run is not None:
+                        self.run.reply.usage = add_usage(self.run.reply.usage, delta.usage)
                     return delta
         raise ModelError("the model ended without an answer", kind="protocol")
 

@@ -69,6 +69,7 @@ class Session:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     closed: bool = False
     _anchor: tuple[int, Usage] = (0, Usage())
+    _weighed: tuple[int, int] = (0, 0)
 
     @property
     def busy(self) -> bool:
@@ -138,7 +139,7 @@ class Session:
             messages = [m for m in reversed(self.messages) if is_prompt(m)][:1]
         self.segment += 1
         self.messages = list(messages)
-        self._anchor = (0, Usage())
+        self._anchor, self._weighed = (0, Usage()), (0, 0)
         if not any(run.open for run in self.runs):
             self.mend()
 
@@ -149,13 +150,13 @@ class Session:
         """
         if usage:
             self.usage = add_usage(self.usage, usage)
-            self._anchor = (len(self.messages) + ahead, usage)
+            length = len(self.messages) + ahead
+            self._anchor, self._weighed = (length, usage), (length, 0)
 
     def tokens(self, context_window: int | None = None) -> TokenCount:
         """How many tokens the next request will have, about."""
-        length, usage = self._anchor
-        new = sum(map(weight, self.messages[length:]))
-        total = usage.get("total_tokens", 0) + new // 4
+        usage = self._anchor[1]
+        total = usage.get("total_tokens", 0) + self._weigh() // 4
         return {
             "total_tokens": total,
             "input_tokens": usage.get("input_tokens", 0),
@@ -163,6 +164,14 @@ class Session:
             "context_window": context_window,
             "fraction": total / context_window if context_window else None,
         }
+
+    def _weigh(self) -> int:
+        """Characters since the anchor; what was weighed before is not weighed again."""
+        length, characters = self._weighed
+        if new := self.messages[length:]:
+            characters += sum(map(weight, new))
+            self._weighed = (length + len(new), characters)
+        return characters
 
     def save(self) -> bool:
         """Hand what is new to the store; False where no store is in use."""

@@ -192,6 +192,42 @@ async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
     assert (await store.load(session.id)).messages == session.messages
 
 
+async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(*["a" * 9000] * 12), hooks=[store], tools=[]) as agent:
+        olds = [await agent.new_session() for _ in range(6)]
+        for old in olds * 2:
+            await agent.prompt(old, "one")
+            old.state["kept"] = {"a": 1}
+    content = bytearray(db.read_bytes())
+    last = len(content) // 4096 - 8
+    content[4096 * last : 4096 * (last + 2)] = b"\xff" * 8192
+    db.write_bytes(content)
+    store = PersistenceHook(db)
+    whole = {info.id for info in (await store.sessions())[0]}
+    assert 3 <= len(whole) < 6
+    for old in olds:
+        if old.id in whole:
+            again = await store.load(old.id)
+            assert (again.messages, again.state) == (old.messages, old.state)
+    lost = next(old.id for old in olds if old.id not in whole)
+    with pytest.raises(SessionError, match=r"was damaged: it is kept as .*damaged"):
+        await store.load(lost)
+
+
+async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path) -> None:
+    client, store = Witness(), PersistenceHook(db)
+    async with Agent(ScriptedModel("a", "b", "c"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session(client=client)
+        await agent.prompt(session, "one")
+        change(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+        db.write_bytes(b"\xff" * db.stat().st_size)
+        await agent.prompt(session, "two")
+        await agent.prompt(session, "three")
+    assert Path(f"{db}.damaged").exists()
+    assert (await store.load(session.id)).messages == session.messages
+
+
 async def test_a_damaged_database_that_another_uses_is_left_where_it_is(db: Path) -> None:
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
         await agent.new_session()

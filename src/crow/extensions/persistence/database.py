@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from crow.core.errors import SessionError
+from crow.extensions.persistence.salvage import salvage
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
 from crow.extensions.persistence.sql import Connection, connect
 
@@ -48,7 +49,7 @@ class Database:
             self._create()
             alone = self._enter()
             try:
-                return self._current(self._sound(alone), alone)
+                return self._sound_and_current(alone)
             finally:
                 self._share()
         except (OSError, apsw.Error, SessionError) as error:
@@ -110,8 +111,25 @@ class Database:
                     raise
                 time.sleep(0.01)
 
-    def _sound(self, alone: bool) -> Connection:
-        """A connection to a file that is whole, or to a new one in its place."""
+    def _sound_and_current(self, alone: bool) -> Connection:
+        """A connection to a file that is whole, or to a new one with what of it could be read."""
+        connection = self._sound()
+        if connection is not None:
+            return self._current(connection, alone)
+        if not alone:
+            raise SessionError(f"{self.path} is damaged, and open in another process: close that")
+        aside = move_aside(self.path)
+        self._create()
+        connection = self._current(self._connect(), alone)
+        saved = salvage(connection, aside)
+        self.notices.append(
+            f"{self.path} was damaged: it is kept as {aside}, and a new one begun with the "
+            f"sessions that could be read whole ({saved})"
+        )
+        return connection
+
+    def _sound(self) -> Connection | None:
+        """A connection to the file; None where that is damaged."""
         import apsw
 
         try:
@@ -121,12 +139,7 @@ class Database:
             connection.close()
         except (apsw.CorruptError, apsw.NotADBError):
             pass
-        if not alone:
-            raise SessionError(f"{self.path} is damaged, and open in another process: close that")
-        aside = move_aside(self.path)
-        self.notices.append(f"{self.path} was damaged: it is kept as {aside}, and a new one begun")
-        self._create()
-        return self._connect()
+        return None
 
     def _connect(self) -> Connection:
 

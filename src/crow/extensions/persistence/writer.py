@@ -90,11 +90,21 @@ class Writer:
                     connection = self._perform(connection, [job])
                 return connection
             told = explain(error, self.database.path)
+            connection = self._kept(connection, error)
             for _, future in batch:
                 future.set_exception(told)
             return connection
         for (_, future), result in zip(batch, results, strict=True):
             future.set_result(result)
+        return connection
+
+    def _kept(self, connection: Connection | None, error: Exception) -> Connection | None:
+        """The connection; none after damage, so that the file is looked at when opened again."""
+        import apsw
+
+        if connection is not None and isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            connection.close()
+            return None
         return connection
 
 

@@ -1,0 +1,73 @@
+"""What can still be read of a damaged database, brought over into a new one by sessions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from crow.extensions.persistence.sql import Connection, Value, connect
+
+SECONDS = 10.0
+
+
+def salvage(target: Connection, damaged: Path) -> int:
+    """Copy the sessions that are whole; how many. Those that are not stay where they are."""
+    import apsw
+
+    try:
+        source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return 0
+    saved = 0
+    deadline = time.monotonic() + SECONDS
+    try:
+        for key in _keys(source):
+            saved += time.monotonic() < deadline and _copied(source, target, key)
+    finally:
+        source.close()
+    return saved
+
+
+def _keys(source: Connection) -> list[int]:
+    """The keys of the sessions whose rows can be found."""
+    import apsw
+
+    keys: list[int] = []
+    try:
+        for (key,) in source.execute("SELECT key FROM sessions NOT INDEXED ORDER BY key"):
+            keys.append(key)
+    except apsw.Error:
+        pass
+    return keys
+
+
+def _copied(source: Connection, target: Connection, key: int) -> bool:
+    """Copy one session, or nothing of it: a record between two others may not be missing."""
+    import apsw
+
+    target.execute("BEGIN IMMEDIATE")
+    try:
+        _copy_rows(source, target, "sessions", f"WHERE key = {key}")
+        seqs = _copy_rows(source, target, "log", f"WHERE session = {key} ORDER BY seq")
+        _copy_rows(source, target, "states", f"WHERE session = {key}")
+        if seqs != list(range(len(seqs))):
+            raise apsw.CorruptError
+        target.execute("COMMIT")
+    except apsw.Error:
+        target.execute("ROLLBACK")
+        return False
+    return True
+
+
+def _copy_rows(source: Connection, target: Connection, table: str, where: str) -> list[Value]:
+    """Copy rows as they are, but for their numbers in the log; their seqs, where they have any."""
+    cursor = source.execute(f"SELECT * FROM {table} {where}")  # noqa: S608
+    first = cursor.fetchone()
+    if first is None:
+        return []
+    names = [column[0] for column in cursor.get_description()]
+    kept = [index for index, name in enumerate(names) if (table, name) != ("log", "id")]
+    rows = [[row[index] for index in kept] for row in (first, *cursor)]
+    named, marks = ", ".join(names[index] for index in kept), ", ".join("?" * len(kept))
+    target.executemany(f"INSERT INTO {table} ({named}) VALUES ({marks})", rows)  # noqa: S608
+    return [row[names.index("seq") - 1] for row in rows] if table == "log" else []

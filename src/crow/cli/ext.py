@@ -11,6 +11,7 @@ import json
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.installed import Found
 
@@ -55,17 +56,12 @@ def show(found: Found, agent: Agent, width: int, out: Output) -> None:
     word = state(found)
     colour = {"in use": "green", "disabled": "yellow", "broken": "red"}[word]
     mark = out.styled(f"{word:8}", colour)  # pyright: ignore[reportArgumentType]
-    hung = f"  hooks: {hooks_of(found.name, agent)}" if word == "in use" else ""
-    source = out.styled(one_line(f"{found.source}{hung}"), "dim")
+    hung = sum(hook.owner.name == found.name for hook in agent.hooks)
+    hooks = f", {counted(hung, 'hook')}" if hung else ""
+    source = out.styled(one_line(f"{found.source}{hooks}"), "dim")
     out.raw(f"{mark}  {one_line(found.name):{width}}  {source}")
     if found.error:
         out.line(f"          {one_line(found.error)}", "red")
-
-
-def hooks_of(name: str, agent: Agent) -> str:
-    """The events at which an extension hangs."""
-    events = {hook.event for hook in agent.hooks if hook.owner.name == name}
-    return ", ".join(sorted(events)) or "none"
 
 
 def described(found: Found, agent: Agent) -> dict[str, object]:

@@ -18,7 +18,7 @@ from typing import Any
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import Bench, Tool
 
-COMMAND = re.compile(r"(rm|ls)((?: +-[a-zA-Z]+)*)((?: +[\w./*?-]+)+) *", re.ASCII)
+COMMAND = re.compile(r"(rm|ls)((?: +-[a-zA-Z]+)*)((?: +[\w./*?][\w./*?-]*)+) *", re.ASCII)
 
 
 class OutsideError(Exception):

@@ -1,0 +1,149 @@
+"""Questions to the person at the terminal, over a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.conftest import Crow, calls
+
+from crow.testing.endpoint import Endpoint, answer
+
+TOUCH = ("Bash", {"command": "touch made"})
+
+
+class Screen:
+    """A terminal with a command in it."""
+
+    def __init__(self) -> None:
+        self.master, self.slave = pty.openpty()
+        self.shown = b""
+        self._news = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self.master, self._read)
+
+    def _read(self) -> None:
+        try:
+            self.shown += os.read(self.master, 65536)
+        except OSError:
+            asyncio.get_running_loop().remove_reader(self.master)
+        self._news.set()
+
+    async def until(self, text: str) -> None:
+        """Wait until a text is shown."""
+        async with asyncio.timeout(20):
+            while text.encode() not in self.shown:
+                self._news.clear()
+                await self._news.wait()
+
+    def type(self, text: str) -> None:
+        """Type something."""
+        os.write(self.master, text.encode())
+
+    async def start(self, crow: Crow, *argv: str) -> asyncio.subprocess.Process:
+        """Start a command here."""
+        return await asyncio.create_subprocess_exec(
+            *crow.command(*argv),
+            cwd=crow.cwd,
+            env={**os.environ, **crow.env, "TERM": "xterm"},
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            start_new_session=True,
+        )
+
+    async def close(self, process: asyncio.subprocess.Process) -> int:
+        """Wait for the command's end; its status."""
+        async with asyncio.timeout(20):
+            status = await process.wait()
+        asyncio.get_running_loop().remove_reader(self.master)
+        os.close(self.slave)
+        os.close(self.master)
+        return status
+
+
+async def asked(
+    crow: Crow, endpoint: Endpoint, reply: Callable[[Screen], None]
+) -> tuple[int, Screen]:
+    """Run a prompt that needs a permission, and answer the question."""
+    endpoint.play(calls(TOUCH), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "Make it")
+    await screen.until("Enter rejects: ")
+    reply(screen)
+    return await screen.close(process), screen
+
+
+async def test_the_person_lets_a_call_run(crow: Crow, endpoint: Endpoint) -> None:
+    status, screen = await asked(crow, endpoint, lambda screen: screen.type("1\n"))
+    assert status == 0
+    assert (crow.cwd / "made").exists()
+    assert b"? Bash wants to run" in screen.shown
+    assert b"no rule allows touch made" in screen.shown
+
+
+async def test_enter_rejects(crow: Crow, endpoint: Endpoint) -> None:
+    status, screen = await asked(crow, endpoint, lambda screen: screen.type("\n"))
+    assert status == 0
+    assert not (crow.cwd / "made").exists()
+    assert b"denied: the user rejected this call" in screen.shown
+
+
+async def test_something_else_is_asked_again(crow: Crow, endpoint: Endpoint) -> None:
+    await asked(crow, endpoint, lambda screen: screen.type("9\nwhat\nallow once\n"))
+    assert (crow.cwd / "made").exists()
+
+
+async def test_the_end_of_the_input_denies(crow: Crow, endpoint: Endpoint) -> None:
+    await asked(crow, endpoint, lambda screen: screen.type("\x04"))
+    assert not (crow.cwd / "made").exists()
+
+
+async def test_always_holds_for_the_next_run_as_well(crow: Crow, endpoint: Endpoint) -> None:
+    await asked(crow, endpoint, lambda screen: screen.type("2\n"))
+    kept = crow.cwd / ".claude/settings.local.json"
+    assert "Bash(touch made)" in kept.read_text("utf-8")
+    (crow.cwd / "made").unlink()
+    endpoint.play(calls(TOUCH), answer("Done."))
+    ended = await crow("run", "Again")
+    assert (ended.status, ended.err) == (0, "")
+    assert (crow.cwd / "made").exists()
+
+
+async def test_ctrl_c_ends_a_question(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(TOUCH))
+    screen = Screen()
+    process = await screen.start(crow, "run", "Make it")
+    await screen.until("Enter rejects: ")
+    process.send_signal(signal.SIGINT)
+    assert await screen.close(process) == 130
+    assert not (crow.cwd / "made").exists()
+
+
+async def test_a_question_of_a_hook_is_asked(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    extension = tmp_path / "curious.py"
+    extension.write_text(
+        "async def before_run(ctx):\n"
+        "    sure = await ctx.ui.confirm('Really?')\n"
+        "    colour = await ctx.ui.select('Which?', ['red', 'blue'])\n"
+        "    name = await ctx.ui.ask('Who?')\n"
+        "    return f'{sure} {colour} {name}'\n",
+        "utf-8",
+    )
+    endpoint.play(answer("Fine."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "--extension", str(extension), "Go")
+    await screen.until("y/n: ")
+    screen.type("maybe\ny\n")
+    await screen.until("1-2: ")
+    screen.type("3\nblue\n")
+    await screen.until("Who?")
+    screen.type("Ada\n")
+    assert await screen.close(process) == 0
+    sent = [m["content"] for m in endpoint.requests[0].body["messages"] if m["role"] == "user"]
+    assert any("True blue Ada" in text for text in sent)

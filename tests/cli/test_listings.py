@@ -1,0 +1,184 @@
+"""``crow ext``, ``hooks``, ``config``, ``trust``, ``permissions``: what is in force, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Crow
+
+from crow.testing.endpoint import Endpoint, answer
+
+GOOD = "def before_run(ctx):\n    return 'context of the project'\n"
+BROKEN = "import no_such_thing\n"
+
+
+def write(path: Path, content: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+async def test_every_extension_is_listed_with_its_state_and_source(crow: Crow, home: Path) -> None:
+    good = write(home / ".crow/extensions/good.py", GOOD)
+    broken = write(home / ".crow/extensions/broken.py", BROKEN)
+    write(home / ".crow/settings.json", {"extensions": {"disable": ["limits"]}})
+    ended = await crow("ext", "list", "--json")
+    found = {each["name"]: each for each in ended.events}
+    assert ended.status == 1
+    assert found["permissions"]["state"] == "in use"
+    assert found["limits"]["state"] == "disabled"
+    assert found["good"] == {
+        "name": "good",
+        "state": "in use",
+        "source": str(good),
+        "error": None,
+        "hooks": ["before_run"],
+    }
+    assert found["broken"]["state"] == "broken"
+    assert found["broken"]["source"] == str(broken)
+    assert "No module named 'no_such_thing'" in found["broken"]["error"]
+    listed = await crow("ext")
+    assert f"in use    good           {good}, 1 hook\n" in listed.out
+    assert "broken    broken" in listed.out
+
+
+async def test_a_broken_extension_is_named_and_the_run_goes_on(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    endpoint.play(answer("Fine."))
+    path = write(home / ".crow/extensions/broken.py", BROKEN)
+    ended = await crow("run", "hello")
+    assert (ended.status, ended.out) == (0, "Fine.\n")
+    assert ended.complaint == (
+        f"the extension broken ({path}) is broken: "
+        "ModuleNotFoundError: No module named 'no_such_thing'"
+    )
+
+
+async def test_a_projects_extensions_run_once_it_is_trusted(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("one"), answer("two"))
+    path = write(crow.cwd / ".crow/extensions/good.py", GOOD)
+    ended = await crow("run", "hello")
+    assert ended.complaint == (
+        f"the extension good ({path}) is broken: the project is not trusted (crow trust)"
+    )
+    trusted = await crow("trust")
+    assert ".crow/extensions/good.py" in trusted.out
+    assert (await crow("run", "hello")).err == ""
+    first, second = (json.dumps(request.body["messages"]) for request in endpoint.requests)
+    assert "context of the project" not in first
+    assert "context of the project" in second
+
+    assert "is trusted already" in (await crow("trust")).out
+    assert "is not trusted" in (await crow("trust", "--revoke")).out
+    assert "not trusted (crow trust)" in (await crow("run", "hello")).err
+
+
+async def test_an_untrusted_project_can_redirect_no_request(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("Here."))
+    write(crow.cwd / ".crow/settings.json", {"base_url": "http://127.0.0.1:9", "model": "evil"})
+    ended = await crow("run", "hello", CROW_MODEL="")
+    assert "the project is not trusted" in ended.err
+    assert "base_url, model" in ended.err
+    ended = await crow("run", "hello")
+    assert ended.out == "Here.\n"
+
+
+async def test_the_hooks_are_listed_in_running_order_with_their_place(
+    crow: Crow, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "late.py", "\n\ndef before_run(ctx):\n    pass\n")
+    ended = await crow("hooks", "list", "UserPromptSubmit", "--extension", str(path), "--json")
+    hooks = ended.events
+    assert [each["number"] for each in hooks] == list(range(1, len(hooks) + 1))
+    assert {each["event"] for each in hooks} == {"before_run"}
+    assert hooks[-1]["owner"] == "late"
+    assert hooks[-1]["file"] == f"{path}:3"
+    shown = await crow("hooks", "list", "before_run", "--extension", str(path))
+    assert shown.out.startswith("before_run (gate)\n")
+    assert "late: before_run" in shown.out
+
+
+async def test_every_setting_is_shown_with_the_file_that_it_came_from(
+    crow: Crow, home: Path
+) -> None:
+    path = write(
+        home / ".crow/settings.json",
+        {
+            "model": "mine",
+            "api_key": "sk-secret",
+            "permissions": {"deny": ["Bash(rm *)"], "defaultMode": "plan"},
+            "extensions": {"limits": {"turns": 3}},
+        },
+    )
+    ended = await crow("config", "--json", "--allow", "Edit")
+    assert [(e["name"], e["value"], e["source"]) for e in ended.events] == [
+        ("model", "mine", str(path)),
+        ("api_key", "(hidden)", str(path)),
+        ("extensions.limits.turns", 3, str(path)),
+        ("permissions.defaultMode", "plan", str(path)),
+        ("permissions.deny", "Bash(rm *)", str(path)),
+        ("permissions.allow", "Edit", "command line"),
+    ]
+    assert "sk-secret" not in (await crow("config")).out
+    (await crow("config")).out.index("plan")
+
+
+async def test_a_call_is_judged_by_the_rules_that_hold_here(crow: Crow, home: Path) -> None:
+    path = write(home / ".crow/settings.json", {"permissions": {"deny": ["Bash(rm *)"]}})
+    denied = await crow("permissions", "check", "Bash(rm -rf build)")
+    assert denied.out.startswith("deny  ")
+    assert f"Bash(rm *)  from {path}" in denied.out
+    allowed = await crow("permissions", "check", "Bash(touch x)", "--allow", "Bash(touch *)")
+    assert allowed.out.startswith("allow  ")
+    asked = await crow("permissions", "check", "Write(x.txt)", "--json")
+    assert asked.events[0]["decision"] == "ask"
+    odd = await crow("permissions", "check", "rm -rf")
+    assert (odd.status, odd.complaint.split(",")[0]) == (
+        2,
+        "'rm -rf' is not written Tool(argument)",
+    )
+
+
+async def test_cases_are_judged_one_a_line(crow: Crow) -> None:
+    case = {
+        "id": "1",
+        "rules": {"allow": ["Bash(make *)"]},
+        "tool": "Bash",
+        "input": {"command": "make x"},
+        "cwd": "/tmp",
+    }
+    ended = await crow("permissions", "check", stdin=f"{json.dumps(case)}\nno json\n")
+    first, second = ended.events
+    assert (first["id"], first["decision"], first["rule"]) == ("1", "allow", "Bash(make *)")
+    assert "error" in second
+
+
+async def test_extension_options_come_from_the_settings_and_wrong_ones_are_named(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    endpoint.play(answer("ok"))
+    write(home / ".crow/settings.json", {"extensions": {"limits": {"trns": 3}}})
+    ended = await crow("run", "hello")
+    assert "the extension limits has no option 'trns'; did you mean 'turns'?" in ended.complaint
+
+
+async def test_the_limits_of_the_settings_end_a_run(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    write(home / ".crow/settings.json", {"limits": {"turns": 0}})
+    ended = await crow("run", "hello")
+    assert ended.status == 1
+    assert "the limit of 0 requests in one run is reached" in ended.complaint
+    assert endpoint.requests == []
+
+
+async def test_the_hook_log_hangs_where_the_settings_want_it(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    endpoint.play(answer("ok"))
+    write(home / ".crow/settings.json", {"extensions": {"hook_log": {"events": ["before_run"]}}})
+    ended = await crow("run", "hello")
+    assert ended.err == '[HOOK] before_run          "hello"\n'

@@ -1,0 +1,92 @@
+"""``crow sessions``: what was stored is listed, shown, found, renamed and deleted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow
+
+from crow.core.agent import Agent
+from crow.extensions import PersistenceHook
+from crow.testing.model import ScriptedModel, call, text
+from crow.tools import builtin
+
+
+@pytest.fixture
+async def stored(crow: Crow) -> list[str]:
+    """Three sessions, the last used first."""
+    ids: list[str] = []
+    read = call("Read", file_path="README.md")
+    for number, prompt in enumerate(("first thing", "second thing", "third thing")):
+        model = ScriptedModel([text("I look."), read], f"Answer {number}.")
+        async with Agent(model, tools=builtin(), hooks=[PersistenceHook()]) as agent:
+            reply = await agent.run(prompt, cwd=crow.cwd)
+        ids.insert(0, reply.session.id)
+    return ids
+
+
+async def test_sessions_are_listed_the_last_used_first(crow: Crow, stored: list[str]) -> None:
+    ended = await crow("sessions")
+    lines = ended.out.splitlines()
+    assert [line.split()[0] for line in lines] == [each[:8] for each in stored]
+    assert lines[0].endswith("4 messages  third thing")
+    as_json = [json.loads(line) for line in (await crow("sessions", "--json")).out.splitlines()]
+    assert [each["id"] for each in as_json] == stored
+    assert as_json[0]["cwd"] == str(crow.cwd)
+
+
+async def test_a_long_list_comes_in_pages(crow: Crow, stored: list[str]) -> None:
+    *lines, more = (await crow("sessions", "--limit", "2")).out.splitlines()
+    assert [line.split()[0] for line in lines] == [each[:8] for each in stored[:2]]
+    cursor = more.split("--cursor ")[1]
+    rest = await crow("sessions", "--limit", "2", "--cursor", cursor)
+    assert rest.out.split()[0] == stored[2][:8]
+    assert "--cursor" not in rest.out
+
+
+async def test_only_the_sessions_of_this_directory_are_listed_unless_all_are_wanted(
+    crow: Crow, stored: list[str], tmp_path: Path
+) -> None:
+    other = await crow("sessions", "--cwd", str(tmp_path))
+    assert other.out.startswith(f"there are no sessions in {tmp_path}")
+    every = await crow("sessions", "--all", "--cwd", str(tmp_path))
+    assert len(every.out.splitlines()) == 3
+
+
+async def test_a_session_is_shown_as_it_was_seen(crow: Crow, stored: list[str]) -> None:
+    shown = await crow("sessions", "show", stored[0][:6])
+    assert shown.out == (
+        f"session {stored[0]}\n{crow.cwd}  4 messages\n\n> third thing\n\nI look.\n\n"
+        "● Read README.md\n  └ 3 lines\n\nAnswer 2.\n\n"
+        f'crow run --resume {stored[0][:8]} "..." goes on\n'
+    )
+
+
+async def test_the_messages_are_shown_as_json(crow: Crow, stored: list[str]) -> None:
+    shown = await crow("sessions", "show", stored[0], "--json")
+    messages = [json.loads(line) for line in shown.out.splitlines()]
+    assert [each["role"] for each in messages] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_a_text_is_found_in_what_was_said(crow: Crow, stored: list[str]) -> None:
+    found = await crow("sessions", "search", "ANSWER", "1")
+    assert [line.split()[0] for line in found.out.splitlines()] == [stored[1][:8]]
+    none = await crow("sessions", "search", "nowhere")
+    assert none.out == "no session holds 'nowhere'; --all looks everywhere\n"
+
+
+async def test_a_session_can_be_renamed_and_deleted(crow: Crow, stored: list[str]) -> None:
+    assert (await crow("sessions", "rename", stored[0][:8], "A better", "title")).status == 0
+    assert "A better title" in (await crow("sessions")).out
+    assert (await crow("sessions", "delete", stored[0][:8])).status == 0
+    listed = await crow("sessions")
+    assert [line.split()[0] for line in listed.out.splitlines()] == [s[:8] for s in stored[1:]]
+    gone = await crow("run", "--resume", stored[0], "x")
+    assert gone.complaint.startswith(f"there is no session {stored[0]!r}")
+
+
+async def test_the_beginning_of_an_id_must_mean_one_session(crow: Crow, stored: list[str]) -> None:
+    ended = await crow("sessions", "show", "")
+    assert (ended.status, ended.complaint) == (1, "3 sessions begin with '': give more of the id")

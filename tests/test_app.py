@@ -1,0 +1,295 @@
+"""The composition root: settings, packages, files and names become one agent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.app import build, complaints
+from crow.core.errors import ExtensionError, ModelError
+from crow.core.installed import Found
+from crow.core.verdicts import Allow
+from crow.settings import load
+from crow.testing.model import ScriptedModel, call
+from crow.trust import is_trusted, trust
+
+WEATHER = """
+class WeatherSkill:
+    def __init__(self, agent=None, city="Berlin"):
+        self.city = city
+    def init_agent(self, agent):
+        agent.hooks.register("pre_request", self.say)
+        agent.extensions["weather_skill"] = self
+    def say(self, ctx):
+        return f"weather in {self.city}"
+"""
+ALLOWING = """
+from crow import Allow
+
+def before_tool(ctx):
+    return Allow("by a file")
+"""
+TOOLS = """
+from crow import tool
+
+@tool
+def double(number: int) -> int:
+    "Double a number."
+    return 2 * number
+"""
+TOUCH = call("Bash", command="touch made")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place where packages can be installed."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def write(path: Path, content: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+def install(packages: Path, name: str, module: str, code: str, thing: str = "") -> None:
+    """Install a package with an entry point."""
+    write(packages / f"{module}.py", code)
+    info = packages / f"{name.replace('-', '_')}-1.0.dist-info"
+    write(info / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    point = f"{module}:{thing}" if thing else module
+    write(info / "entry_points.txt", f"[crow.extensions]\n{module} = {point}\n")
+
+
+def owners(agent: Any, event: str) -> list[str]:
+    return [hook.owner.name for hook in agent.hooks[event].entries]
+
+
+def test_the_sources_are_hung_in_a_fixed_sequence(
+    home: Path, project: Path, packages: Path
+) -> None:
+    install(packages, "crow-zoo", "zoo", "def on_session_end(ctx): ...")
+    install(packages, "crow-ant", "ant", "def on_session_end(ctx): ...")
+    write(home / ".crow/extensions/users.py", "def on_session_end(ctx): ...")
+    write(project / ".crow/extensions/b.py", "def on_session_end(ctx): ...")
+    write(project / ".crow/extensions/a.py", "def on_session_end(ctx): ...")
+    named = write(project / "named.py", "def on_session_end(ctx): ...")
+    trust(project)
+
+    def on_session_end(ctx: Any) -> None: ...
+
+    agent = build(cwd=project, hooks=[on_session_end], extensions=[str(named)], env={})
+
+    sequence = ["named", "on_session_end", "b", "a", "users", "zoo", "ant"]  # it runs reversed
+    assert [name for name in owners(agent, "on_session_end") if name in sequence] == sequence
+    assert [found.name for found in agent.found] == [
+        *("permissions", "persistence", "system_prompt", "instructions"),
+        *("limits", "stuck", "truncation"),
+        *("ant", "zoo", "users", "a", "b", "named"),
+    ]
+    assert [found for found in agent.found if found.error or found.disabled] == []
+
+
+def test_a_broken_one_is_named_and_stops_nobody(home: Path, project: Path, packages: Path) -> None:
+    install(packages, "crow-bad", "bad_package", "raise RuntimeError('not\\ntoday')")
+    install(packages, "crow-good", "good_package", "def before_run(ctx): ...")
+    leaving = write(home / ".crow/extensions/leaving.py", "raise SystemExit(3)")
+    empty = write(home / ".crow/extensions/empty.py", "x = 1")
+    odd = write(home / ".crow/extensions/odd.py", "def before_run(ctx, colour): ...")
+    write(home / ".crow/extensions/_private.py", "raise RuntimeError")
+
+    agent = build(cwd=project, env={})
+
+    assert "good_package" in agent.extensions
+    broken = {found.name: (found.source, found.error) for found in agent.found if found.error}
+    assert broken["bad_package"] == ("crow-bad", "RuntimeError: not today")
+    assert broken["leaving"] == (str(leaving), "SystemExit: 3")
+    assert broken["empty"][0] == str(empty)
+    assert "it holds no extension" in str(broken["empty"][1])
+    assert broken["odd"][0] == str(odd)
+    assert "before_run has no 'colour'" in str(broken["odd"][1])
+    assert len(broken) == 4
+    lines = list(complaints(load(project), agent))
+    assert "the extension bad_package (crow-bad) is broken: RuntimeError: not today" in lines
+
+
+def test_what_is_disabled_is_not_imported(home: Path, project: Path, packages: Path) -> None:
+    install(packages, "crow-bad", "bad_package", "raise RuntimeError")
+    write(home / ".crow/extensions/mine.py", "raise RuntimeError")
+    names = ["bad_package", "mine", "limits"]
+    write(home / ".crow/settings.json", {"extensions": {"disable": names}})
+    agent = build(cwd=project, env={})
+    off = [found for found in agent.found if found.disabled]
+    assert sorted(found.name for found in off) == sorted(names)
+    assert not set(names) & set(agent.extensions)
+    assert [found for found in agent.found if found.error] == []
+
+
+def test_options_come_from_the_settings(home: Path, project: Path, packages: Path) -> None:
+    install(packages, "crow-weather", "weather", WEATHER, "WeatherSkill")
+    write(home / ".crow/extensions/sky.py", WEATHER.replace("weather_skill", "sky"))
+    options = {"weather": {"city": "Oslo"}, "sky": {"city": "Rome"}, "limits": {"turns": 7}}
+    write(home / ".crow/settings.json", {"extensions": options, "limits": {"seconds": 9}})
+    agent = build(cwd=project, env={})
+    assert agent.extensions["weather_skill"].city == "Oslo"
+    assert agent.extensions["sky"].city == "Rome"
+    limits = agent.extensions["limits"]
+    assert (limits.turns, limits.seconds) == (7, 9)
+
+
+def test_a_files_tools_can_be_called(project: Path) -> None:
+    path = write(project / "tools.py", TOOLS)
+    assert "double" in build(cwd=project, extensions=[str(path)], env={}).tools
+
+
+@pytest.mark.parametrize("spec", ["skill.py", "sky", "sky:WeatherSkill", "crow_sky"])
+def test_an_extension_is_named_as_file_module_class_or_entry_point(
+    project: Path, packages: Path, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    write(project / "skill.py", WEATHER)
+    write(packages / "sky.py", WEATHER)
+    write(packages / "crow_sky.py", WEATHER)
+    agent = build(cwd=project, extensions=[spec], env={})
+    assert "weather_skill" in agent.extensions
+    assert agent.found[-1].error is None
+
+
+def test_a_module_beside_the_project_is_found_and_the_path_is_as_before(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    before = list(sys.path)
+    monkeypatch.chdir(project)
+    write(project / "only_here.py", WEATHER)
+    assert "weather_skill" in build(cwd=project, extensions=["only_here"], env={}).extensions
+    assert sys.path == before
+
+
+@pytest.mark.parametrize(
+    "spec, complaint",
+    [
+        ("absent.py", "does not exist: there is no such file"),
+        ("no_such_module_anywhere", "does not exist: No module named 'no_such_module_anywhere'"),
+        ("json:Nothing", "is broken: json has no 'Nothing'"),
+        ("json", "is broken: it holds no extension"),
+    ],
+)
+def test_what_was_asked_for_by_name_must_work(project: Path, spec: str, complaint: str) -> None:
+    with pytest.raises(ExtensionError, match=f"the extension {spec} {complaint}"):
+        build(cwd=project, extensions=[spec], env={})
+
+
+def test_without_judged_permissions_there_is_no_agent(home: Path, project: Path) -> None:
+    write(home / ".crow/settings.json", {"extensions": {"permissions": {"no_such": 1}}})
+    with pytest.raises(ExtensionError, match=r"the permissions cannot be judged: .*'no_such'"):
+        build(cwd=project, env={})
+
+
+async def made(agent: Any, project: Path) -> bool:
+    """True where the agent may touch a file."""
+    agent.llm = ScriptedModel(TOUCH, "done")
+    await agent.run("touch it", cwd=project)
+    await agent.close()
+    return (project / "made").exists()
+
+
+async def test_the_allow_of_a_discovered_file_counts_only_where_the_user_says_so(
+    home: Path, project: Path
+) -> None:
+    write(home / ".crow/extensions/generous.py", ALLOWING)
+    assert not await made(build(cwd=project, env={}), project)
+    write(home / ".crow/settings.json", {"permissions": {"trusted": ["generous"]}})
+    assert await made(build(cwd=project, env={}), project)
+
+
+async def test_the_allow_of_the_users_own_code_counts_and_beats_no_rule(
+    home: Path, project: Path
+) -> None:
+    def before_tool(ctx: Any) -> Allow:
+        return Allow()
+
+    assert await made(build(cwd=project, hooks=[before_tool], env={}), project)
+    (project / "made").unlink()
+    denied = build(cwd=project, hooks=[before_tool], deny=["Bash(touch *)"], env={})
+    assert not await made(denied, project)
+
+
+async def test_rules_of_the_command_line_count(project: Path) -> None:
+    assert not await made(build(cwd=project, env={}), project)
+    assert await made(build(cwd=project, allow=["Bash(touch *)"], env={}), project)
+
+
+def test_the_model_is_the_command_lines_before_the_environments_before_the_settings(
+    home: Path, project: Path
+) -> None:
+    write(home / ".crow/settings.json", {"model": "a/settings", "base_url": "http://localhost:1"})
+    env = {"CROW_MODEL": "environment"}
+    assert build(cwd=project, env={}).llm.model == "a/settings"
+    assert build(cwd=project, env=env).llm.model == "environment"
+    assert build(cwd=project, model="flag", env=env).llm.model == "flag"
+
+
+def test_the_environment_of_the_settings_counts_for_the_model(home: Path, project: Path) -> None:
+    env = {"CROW_MODEL": "theirs", "CROW_BASE_URL": "http://localhost:1/v1"}
+    write(home / ".crow/settings.json", {"env": env})
+    assert build(cwd=project, env={}).llm.model == "theirs"
+
+
+def test_a_model_that_cannot_be_had_is_said_when_it_is_needed(project: Path) -> None:
+    agent = build(cwd=project, model="openai/gpt-5", env={})
+    with pytest.raises(ModelError, match="OPENAI_API_KEY"):
+        agent.llm.model  # noqa: B018
+    with pytest.raises(ModelError, match="do you mean ollama"):
+        build(cwd=project, model="olama/x", env={}).llm.context_window  # noqa: B018
+
+
+def test_a_rule_that_the_user_keeps_leaves_the_project_trusted(project: Path) -> None:
+    path = write(project / ".claude/settings.local.json", {"env": {"A": "b"}})
+    trust(project)
+    agent = build(cwd=project, env={})
+    agent.extensions["permissions"].save("Bash(make)", "allow")
+    agent.extensions["permissions"].save("Bash(make)", "allow")
+    assert json.loads(path.read_text("utf-8")) == {
+        "env": {"A": "b"},
+        "permissions": {"allow": ["Bash(make)"]},
+    }
+    assert is_trusted(project)
+    assert [entry.text for entry in load(project).permissions.allow] == ["Bash(make)"]
+
+
+def test_no_rule_is_kept_in_a_project_that_is_not_trusted_or_a_file_that_is_broken(
+    home: Path, project: Path
+) -> None:
+    path = write(project / ".claude/settings.local.json", "{broken")
+    trust(project)
+    build(cwd=project, env={}).extensions["permissions"].save("Bash(make)", "allow")
+    assert path.read_text("utf-8") == "{broken"
+    write(path, {})
+    assert build(cwd=project, env={}).extensions["permissions"].save is None
+    assert build(cwd=home, env={}).extensions["permissions"].save is None
+
+
+def test_malformed_rules_are_named(project: Path) -> None:
+    settings = load(project, flags={"permissions": {"allow": ["Bash(ls"]}})
+    agent = build(settings, cwd=project, env={})
+    assert any("Bash(ls" in line for line in complaints(settings, agent))
+
+
+def test_found_extensions_say_where_they_came_from(project: Path) -> None:
+    agent = build(cwd=project, env={})
+    assert agent.found[0] == Found("permissions", "crow")

@@ -34,13 +34,17 @@ async def cancelled(editor: FakeEditor, session: str, turn: asyncio.Task[Any]) -
 
 
 async def test_before_the_first_byte(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    def before_llm_request(ctx: TurnContext) -> None:
+        begun.set()
+
     model = ScriptedModel([delay(FOREVER), "never"], "again")
     editor = FakeEditor()
-    async with editor.connected(Agent(llm=model)):
+    async with editor.connected(Agent(llm=model, hooks=[before_llm_request])):
         session = await editor.new_session(tmp_path)
         turn = asyncio.create_task(editor.prompt(session, "Go"))
-        while not model.asked:
-            await asyncio.sleep(0)
+        await begun.wait()
         await cancelled(editor, session, turn)
 
 
@@ -94,12 +98,12 @@ async def test_while_the_model_is(tmp_path: Path, deltas: list[Any]) -> None:
 
 
 async def test_while_tools_run(tmp_path: Path) -> None:
-    started: list[str] = []
+    both = asyncio.Barrier(3)
 
     @tool
     async def hang(ctx: Bench) -> str:
         """Wait for ever."""
-        started.append(ctx.call.id)
+        await both.wait()
         await asyncio.Event().wait()
         return ""
 
@@ -108,8 +112,7 @@ async def test_while_tools_run(tmp_path: Path) -> None:
     async with editor.connected(Agent(llm=model, tools=[hang])):
         session = await editor.new_session(tmp_path)
         turn = asyncio.create_task(editor.prompt(session, "Go"))
-        while len(started) < 2:
-            await asyncio.sleep(0)
+        await both.wait()
         await cancelled(editor, session, turn)
     answers = [m for m in model.asked[-1]["messages"] if m["role"] == "tool"]
     assert len(answers) == 2

@@ -76,9 +76,7 @@ async def test_files_are_asked_for_only_where_both_ways_are_announced(
     editor = FakeEditor()
     hello = {"protocolVersion": 1, "clientCapabilities": {"fs": fs}}
     script = call("peek", path="/x"), "done"
-    async with editor.connected(
-        Agent(llm=ScriptedModel(*script), tools=[peek]), initialize=False
-    ):
+    async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek]), initialize=False):
         await editor.wire.request("initialize", hello)
         await editor.prompt(await editor.new_session(tmp_path), "Go")
         (card,) = editor.cards()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,10 @@ ANSWERED: list[tuple[bytes, int, Any]] = [
     (b'{"jsonrpc":"2.0","id":"x","method":"_vendor/thing","params":{}}', -32601, "x"),
     (b'{"jsonrpc":"2.0","id":7,"method":"session/cancel","params":{"sessionId":"x"}}', -32601, 7),
     (
-        b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":'
-        b'{"sessionId":"x","prompt":[{"type":"text","text":"Hi"}]}}',
+        (
+            b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":'
+            b'{"sessionId":"x","prompt":[{"type":"text","text":"Hi"}]}}'
+        ),
         -32002,
         7,
     ),
@@ -149,7 +152,7 @@ def test_lines_come_out_as_they_went_in_however_the_stream_is_cut(
     stream = b"".join(line + b"\n" for line in lines)
     edges = [0, *sorted(cut for cut in cuts if cut < len(stream)), len(stream)]
     reader = Lines(limit=30)
-    pieces = [stream[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [stream[a:b] for a, b in pairwise(edges)]
     found = [line for piece in pieces for line in reader.feed(piece)]
     assert [isinstance(line, Oversized) for line in found] == [len(line) > 30 for line in lines]
     kept = [line for line in found if isinstance(line, bytes)]

@@ -85,7 +85,12 @@ async def test_a_huge_piece_comes_in_lines_that_any_client_can_read(tmp_path: Pa
 async def test_pieces_grow_together_while_the_client_is_slow() -> None:
     written: list[bytes] = []
     waiting: list[Any] = []
-    outbox = Outbox(lambda data, done: (written.append(data), waiting.append(done)))
+
+    def send(data: bytes, done: Any) -> None:
+        written.append(data)
+        waiting.append(done)
+
+    outbox = Outbox(send)
 
     def build(text: str) -> Message:
         return {"text": text}

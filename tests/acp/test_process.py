@@ -17,7 +17,7 @@ import pytest
 
 from crow.testing import FakeEditor
 
-LEAVES_IN = 1.5
+LEAVES_IN = 2.0
 """A second, and what a busy machine takes to say so."""
 
 AGENT = """
@@ -77,10 +77,12 @@ def plain(script, tools=(noisy, stuck, deaf, thread)):
 def command(tmp_path: Path) -> Callable[..., list[str]]:
     """The command line of an agent that plays this script."""
 
-    def write(script: str, end: str = "asyncio.run(run_agent(plain(SCRIPT)))") -> list[str]:
-        file = tmp_path / "agent.py"
+    def write(
+        script: str, end: str = "asyncio.run(run_agent(plain(SCRIPT)))", home: Path = tmp_path
+    ) -> list[str]:
+        file = home / "agent.py"
         file.write_text(f"{AGENT}\nSCRIPT = [{script}]\n{end}\n")
-        return [sys.executable, str(file), str(tmp_path)]
+        return [sys.executable, str(file), str(home)]
 
     return write
 
@@ -95,10 +97,11 @@ def line(method: str, request_id: int | None = None, **params: Any) -> bytes:
 HELLO = line("initialize", 0, protocolVersion=1)
 
 
-async def there(path: Path) -> None:
-    """Wait for a file."""
-    while not path.exists():
-        await asyncio.sleep(0.01)
+async def until(is_met: Callable[[], bool]) -> None:
+    """Wait for something that another process does."""
+    async with asyncio.timeout(10):
+        while not is_met():  # noqa: ASYNC110 - no event comes from there
+            await asyncio.sleep(0.01)
 
 
 def is_alive(pid: int) -> bool:
@@ -223,45 +226,50 @@ async def begin(command: list[str], cwd: Path, **options: Any) -> Running:
 
 PHASES = {
     "the model is silent": '[delay(60), "never"]',
-    "a tool runs": 'call("Bash", command="echo $$ > pid; sleep 60")',
+    "a command runs": 'call("Bash", command="echo $$ > pid; touch on; sleep 60")',
+    "a hook hangs": '"never"',
     "a tool ignores its cancellation": 'call("deaf")',
     "the event loop is blocked": 'call("stuck")',
     "a thread is blocked": 'call("thread")',
-    "a hook hangs": '"never"',
 }
+ANSWERED = list(PHASES)[:3]
 
 
-@pytest.mark.parametrize("phase", PHASES)
-async def test_the_end_of_input_ends_the_process_while(
-    command: Any, tmp_path: Path, phase: str
-) -> None:
-    """C01."""
+async def in_phase(command: Any, home: Path, phase: str) -> Running:
+    """An agent in a phase of its turn."""
+    home.mkdir()
     if phase == "a hook hangs":
-        (tmp_path / "hook").touch()
-    running = await begin(command(PHASES[phase]), tmp_path)
-    stdin, stdout = running.process.stdin, running.process.stdout
-    assert stdin is not None
-    assert stdout is not None
-    if phase == "the model is silent":
-        await asyncio.sleep(0.1)
-    else:
-        await there(tmp_path / ("pid" if phase == "a tool runs" else "on"))
-    stdin.close()
-    assert await running.left() < LEAVES_IN
-    assert running.process.returncode == 0
-    rest = answers(await stdout.read())
-    if phase in ("the model is silent", "a tool runs", "a hook hangs"):
-        assert rest[-1]["result"]["stopReason"] == "cancelled"
-    if phase == "a tool runs":
-        pid = int((tmp_path / "pid").read_text())
-        async with asyncio.timeout(2):
-            while is_alive(pid):
-                await asyncio.sleep(0.01)
+        (home / "hook").touch()
+    running = await begin(command(PHASES[phase], home=home), home)
+    if phase != "the model is silent":
+        await until((home / "on").exists)
+    return running
+
+
+async def test_the_end_of_input_ends_the_process_in_every_phase(
+    command: Any, tmp_path: Path
+) -> None:
+    """C01: within a second, status 0, what was asked is answered, and nothing is left behind."""
+    homes = {phase: tmp_path / phase.replace(" ", "-") for phase in PHASES}
+    starting = [in_phase(command, home, phase) for phase, home in homes.items()]
+    running = dict(zip(PHASES, await asyncio.gather(*starting), strict=True))
+    for each in running.values():
+        assert each.process.stdin is not None
+        each.process.stdin.close()
+    took = await asyncio.gather(*(each.left() for each in running.values()))
+    assert max(took) < LEAVES_IN, dict(zip(PHASES, took, strict=True))
+    assert [each.process.returncode for each in running.values()] == [0] * len(PHASES)
+    for phase in ANSWERED:
+        stdout = running[phase].process.stdout
+        assert stdout is not None
+        assert answers(await stdout.read())[-1]["result"]["stopReason"] == "cancelled"
+    pid = int((homes["a command runs"] / "pid").read_text())
+    await until(lambda: not is_alive(pid))
 
 
 async def test_sigterm_is_an_end_of_input(command: Any, tmp_path: Path) -> None:
     running = await begin(command('call("Bash", command="echo $$ > pid; sleep 60")'), tmp_path)
-    await there(tmp_path / "pid")
+    await until((tmp_path / "pid").exists)
     running.process.send_signal(signal.SIGTERM)
     assert await running.left() < LEAVES_IN
     assert running.process.returncode == 0
@@ -324,8 +332,6 @@ async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: 
         pass
     await asyncio.sleep(0.2)
     parent.kill()
-    async with asyncio.timeout(5):
-        while is_alive(pid):
-            await asyncio.sleep(0.05)
+    await until(lambda: not is_alive(pid))
     parent.stdin.close()
     await parent.wait()

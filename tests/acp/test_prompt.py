@@ -14,8 +14,10 @@ from crow.core.calls import ToolResult
 from crow.core.context import RunContext, ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Notice, PlanChanged, PlanEntry, Retrying
+from crow.core.messages import Usage
 from crow.core.ports import Bench
 from crow.testing import FakeEditor, ScriptedModel, call, text
+from crow.testing.model import Line
 
 
 async def test_a_prompt_streams_its_answer_and_ends(tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ async def test_a_prompt_streams_its_answer_and_ends(tmp_path: Path) -> None:
 async def test_the_chunks_of_a_message_share_an_id_that_its_thoughts_do_not_have(
     tmp_path: Path,
 ) -> None:
-    script = [text("a", reasoning="hm"), text("b"), text("c")], "next"
+    script: list[Line] = [[text("a", reasoning="hm"), text("b"), text("c")], "next"]
     editor = FakeEditor()
     async with editor.connected(Agent(llm=ScriptedModel(*script))):
         session = await editor.new_session(tmp_path)
@@ -65,7 +67,9 @@ async def test_after_run_hooks_speak_only_after_the_answer(tmp_path: Path) -> No
         await editor.prompt(session, "Hi")
         await editor.saw("notice", title="done")
         answered = [m.get("result", {}).get("stopReason") for m in editor.wire.received]
-        kinds = [m.get("params", {}).get("update", {}).get("sessionUpdate") for m in editor.wire.received]
+        kinds = [
+            m.get("params", {}).get("update", {}).get("sessionUpdate") for m in editor.wire.received
+        ]
     assert answered.index("end_turn") < kinds.index("notice")
 
 
@@ -79,7 +83,9 @@ async def test_a_tool_call_is_a_card_a_person_can_read(tmp_path: Path) -> None:
         session = await editor.new_session(tmp_path)
         await editor.prompt(session, "Change it")
         read, edited = editor.cards()
-        states = [u.get("status") for u in editor.updates() if u.get("toolCallId") == read["toolCallId"]]
+        states = [
+            u.get("status") for u in editor.updates() if u.get("toolCallId") == read["toolCallId"]
+        ]
     assert states == ["pending", "in_progress", "completed"]
     assert read["name"] == "Read"
     assert read["kind"] == "read"
@@ -168,7 +174,9 @@ async def test_pictures_of_a_result_are_on_the_card(tmp_path: Path) -> None:
     @tool
     async def draw(ctx: Bench) -> ToolResult:
         """Draw."""
-        return ToolResult([{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}])
+        return ToolResult(
+            [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}]
+        )
 
     editor = FakeEditor()
     async with editor.connected(Agent(llm=ScriptedModel(call("draw"), "done"), tools=[draw])):
@@ -183,7 +191,7 @@ async def test_plan_usage_and_title_reach_the_client(tmp_path: Path) -> None:
     async def after_turn(ctx: Any) -> None:
         await ctx.emit(PlanChanged((PlanEntry("Think", "completed"), PlanEntry("Write"))))
 
-    usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cost": 0.25}
+    usage: Usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "cost": 0.25}
     model = ScriptedModel(text("Hello.", usage=usage), context_window=1000)
     editor = FakeEditor()
     async with editor.connected(Agent(llm=model, hooks=[after_turn])):
@@ -311,7 +319,10 @@ async def test_steering_reaches_the_run_that_is_on(tmp_path: Path) -> None:
         assert editor.greeting is not None
         assert editor.greeting.field_meta == {"steering": {"supported": True}}
         session = await editor.new_session(tmp_path)
-        steer: dict[str, Any] = {"sessionId": session, "prompt": [{"type": "text", "text": "left!"}]}
+        steer: dict[str, Any] = {
+            "sessionId": session,
+            "prompt": [{"type": "text", "text": "left!"}],
+        }
         steer["_meta"] = {"steering": {"idleBehavior": "promptRequired"}}
         idle = await editor.wire.request("_session/steering", steer)
         turn = asyncio.create_task(editor.prompt(session, "go"))
@@ -389,3 +400,36 @@ async def test_half_a_surrogate_pair_in_a_prompt_does_no_harm(tmp_path: Path) ->
         reply = await editor.wire.request("session/prompt", prompt)
     assert reply["result"]["stopReason"] == "end_turn"
     assert model.asked[0]["messages"][-1]["content"] == "a?b"
+
+
+async def test_a_call_id_that_the_model_repeats_is_a_card_of_its_own(tmp_path: Path) -> None:
+    same = call("Glob", call_id="call_0", pattern="*")
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(same, "one", same, "two"))):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Look")
+        await editor.prompt(session, "Again")
+        cards = editor.cards()
+    assert [card["toolCallId"] for card in cards] == ["call_0", "call_0.2"]
+    assert [card["status"] for card in cards] == ["completed", "completed"]
+
+
+async def test_a_sub_agents_work_is_shown_but_not_what_it_says(tmp_path: Path) -> None:
+    @tool
+    async def delegate(ctx: ToolContext) -> str:
+        """Let another one do it."""
+        child = ctx.agent.child(llm=ScriptedModel(call("Glob", call_id="c", pattern="*"), "secret"))
+        session = await child.new_session(ctx.cwd, client=ctx.client, parent=ctx.session)
+        return (await child.prompt(session, "Look")).text
+
+    from crow.tools import builtin
+
+    agent = Agent(
+        llm=ScriptedModel(call("delegate", call_id="c"), "done"), tools=[delegate, *builtin()]
+    )
+    editor = FakeEditor()
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        assert editor.text() == "done"
+        assert [card["name"] for card in editor.cards()] == ["delegate", "Glob"]
+        assert all(card["status"] == "completed" for card in editor.cards())

@@ -94,11 +94,11 @@ async def test_an_error_of_the_clients_is_no_permission_and_no_crash(tmp_path: P
         assert [card["status"] for card in editor.cards()] == ["failed", "completed"]
 
 
-@pytest.mark.parametrize("outcome",
-    ["not-on-offer", {}, {"outcome": 7}, {"outcome": {"outcome": "selected"}}],)
-async def test_an_answer_without_sense_is_no_permission(
-    tmp_path: Path, outcome: Any
-) -> None:
+@pytest.mark.parametrize(
+    "outcome",
+    ["not-on-offer", {}, {"outcome": 7}, {"outcome": {"outcome": "selected"}}],
+)
+async def test_an_answer_without_sense_is_no_permission(tmp_path: Path, outcome: Any) -> None:
     agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[careful])
     editor = FakeEditor(permissions=[outcome])
     async with editor.connected(agent):

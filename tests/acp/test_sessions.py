@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from acp import RequestError
 
-from crow import Agent, Answer, tool
+from crow import Agent, Answer, Ask, tool
 from crow.core.catalog import Command, Mode
 from crow.core.context import ConfigContext, SessionContext
 from crow.core.events import PlanChanged, PlanEntry
+from crow.core.messages import Usage
 from crow.core.ports import Bench
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
@@ -82,7 +83,7 @@ async def test_a_loaded_session_shows_all_that_was_said_thought_and_done(tmp_pat
     file.write_text("one\n")
     read, glob = call("Read", file_path=str(file)), call("Glob", pattern="[")
     edit = call("Edit", file_path=str(file), old_string="one", new_string="two")
-    usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
+    usage: Usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
     ended = text("Done.", reasoning="All good.", usage=usage)
     model = ScriptedModel(["Reading.", read], [edit, glob], ended, context_window=1000)
     first, later = FakeEditor(), FakeEditor()
@@ -299,3 +300,45 @@ async def test_directories_and_servers_of_the_client_reach_hooks(tmp_path: Path)
         relative = await editor.wire.request("session/new", {"cwd": "here"})
     assert seen == [(str(tmp_path), "/srv"), [server]]
     assert relative["error"]["code"] == -32602
+
+
+async def test_a_question_that_nobody_answered_is_asked_again_on_another_day(
+    tmp_path: Path,
+) -> None:
+    """C11: the client died while it was open; the call did not run."""
+    asked = asyncio.Event()
+
+    def before_tool(call: Any) -> Ask:
+        return Ask("sure?")
+
+    async def never(request: Any) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    file = tmp_path / "a.txt"
+    writing = call("Write", file_path=str(file), content="x")
+    first, later = FakeEditor(permissions=[never]), FakeEditor()
+    async with first.connected(stored(tmp_path, ScriptedModel(writing), before_tool)):
+        session = await first.new_session(tmp_path)
+        turn = asyncio.create_task(first.prompt(session, "Write"))
+        await asked.wait()
+    with pytest.raises(ConnectionError):
+        await turn
+    assert not file.exists()
+    async with later.connected(stored(tmp_path, ScriptedModel(writing, "done"), before_tool)):
+        await later.connection.load_session(str(tmp_path), session)
+        (void,) = later.cards()
+        await later.prompt(session, "Go on")
+        assert [card["status"] for card in later.cards()] == ["failed", "completed"]
+    assert void["status"] == "failed"
+    assert len(later.asked) == 1
+    assert file.read_text() == "x"
+
+
+@pytest.mark.parametrize("params", [{"cwd": "here"}, {}, {"cwd": 7}, {"cwd": "/", "mcpServers": 7}])
+async def test_the_first_request_is_judged_like_every_other(tmp_path: Path, params: Any) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel())):
+        answers = [await editor.wire.request("session/new", params) for _ in range(2)]
+    assert [answer["error"]["code"] for answer in answers] == [-32602, -32602]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ PREVIEWED = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What the client knows of a call: enough to send only what changes."""
+    """What the client knows of a call, by an id that is unique in its session."""
 
     call_id: str
     name: str
@@ -37,43 +38,60 @@ class Cards:
     """The calls of one session that are open.
 
     ``own_terminals``: the client shows commands that it does not run itself as terminals.
-    ``live``: they happen now, and what they are about to change can be read.
+    ``live``: they happen now, and what they are about to change can be read. ``used`` are ids of
+    earlier calls: models repeat them, and a client would take the new call for the old one.
     """
 
-    def __init__(self, *, own_terminals: bool = False, live: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        own_terminals: bool = False,
+        live: bool = True,
+        used: Iterable[str] = (),
+        prefix: str = "",
+    ) -> None:
         self._own_terminals = own_terminals
         self._live = live
+        self._prefix = prefix
+        self._used = Counter(used)
         self._open: dict[str, Card] = {}
 
-    def fields(self, call_id: str) -> Message:
-        """A call as it stands in a request for permission."""
+    def shown_id(self, call_id: str) -> str:
+        """The id under which the client knows an open call."""
         card = self._open.get(call_id)
-        return describe(card) if card else {"toolCallId": call_id}
+        return card.call_id if card else self._prefix + call_id
+
+    def _new_id(self, call_id: str) -> str:
+        self._used[call_id] += 1
+        count = self._used[call_id]
+        return self._prefix + (call_id if count == 1 else f"{call_id}.{count}")
 
     def pending(self, event: ToolPending, cwd: str) -> Message:
         """A new card."""
         call = event.call
-        card = Card(call.id, call.name, event.title, event.kind, call.args, event.locations)
+        shown = self._new_id(call.id)
+        card = Card(shown, call.name, event.title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
         if self._shows_terminal(card):
-            update["content"] = [terminal(call.id)]
-            update["_meta"] = {"terminal_info": {"terminal_id": call.id, "cwd": cwd}}
+            update["content"] = [terminal(shown)]
+            update["_meta"] = {"terminal_info": {"terminal_id": shown, "cwd": cwd}}
         elif self._live and (preview := planned(card.kind, card.args)):
             update["content"] = [diff(preview)]
         return update
 
     def started(self, event: ToolStarted) -> Message:
         """It runs; title and arguments where hooks have changed them."""
-        update: Message = {**_update(event.call.id), "status": "in_progress"}
-        card = self._open.get(event.call.id)
+        call_id = event.call.id
+        update: Message = {**_update(self.shown_id(call_id)), "status": "in_progress"}
+        card = self._open.get(call_id)
         if card is None:
             return update
         if event.title != card.title:
             update["title"] = event.title
         if event.args != card.args:
             update["rawInput"] = event.args
-        self._open[card.call_id] = replace(card, title=event.title, args=event.args)
+        self._open[call_id] = replace(card, title=event.title, args=event.args)
         return update
 
     def progress(self, event: ToolProgress) -> Message | None:
@@ -81,17 +99,17 @@ class Cards:
         card = self._open.get(event.call_id)
         if card is None:
             return None
-        update = _update(event.call_id)
+        update = _update(card.call_id)
         if event.terminal is not None:
-            self._open[card.call_id] = replace(card, streamed=True)
+            self._open[event.call_id] = replace(card, streamed=True)
             return {**update, "content": [terminal(event.terminal)]}
         if not event.text:
             return None
         if self._shows_terminal(card):
-            self._open[card.call_id] = replace(card, streamed=True)
+            self._open[event.call_id] = replace(card, streamed=True)
             return {**update, "_meta": {"terminal_output": output(card.call_id, event.text)}}
         shown = (card.output + event.text)[-SHOWN:]
-        self._open[card.call_id] = replace(card, output=shown)
+        self._open[event.call_id] = replace(card, output=shown)
         return {**update, "content": [text(fence(shown))]}
 
     def ended(self, event: ToolEnded) -> list[Message]:
@@ -100,7 +118,7 @@ class Cards:
         card = self._open.pop(call.id, None)
         before: list[Message] = []
         if card is None:
-            card = Card(call.id, call.name, call.name, "other", call.args)
+            card = Card(self._new_id(call.id), call.name, call.name, "other", call.args)
             before = [{"sessionUpdate": "tool_call", "status": "pending", **describe(card)}]
         return [*before, self._settled(card, event.outcome, event.result)]
 

@@ -50,6 +50,7 @@ class Editor:
         self._agent = agent
         self._peer = peer
         self._translation: Translation | None = None
+        self._subagents: dict[str, Translation] = {}
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
@@ -130,8 +131,18 @@ class Editor:
         if isinstance(event, Notice) and self._is_untimely:
             self._late.append(event)
             return []
-        assert self._translation is not None
-        return self._translation.updates(event)
+        return self._translation_of(session_id).updates(event)
+
+    def _translation_of(self, session_id: str) -> Translation:
+        """The session's own translation, or a sub-agent's."""
+        session, abilities = self._session, self._peer.abilities
+        if session_id == session.id:
+            assert self._translation is not None
+            return self._translation
+        if session_id not in self._subagents:
+            translation = Translation(self._agent, session, abilities, prefix=f"{session_id}.")
+            self._subagents[session_id] = translation
+        return self._subagents[session_id]
 
     @property
     def _is_untimely(self) -> bool:
@@ -149,7 +160,8 @@ class Editor:
         """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
         if self._is_mute or self._translation is None:
             return None
-        params = permission_params(self._session.id, request)
+        call_id = self._translation_of(session_id).cards.shown_id(request.call.id)
+        params = permission_params(self._session.id, call_id, request)
         try:
             return await choose(self._peer, params)
         except Cancelled:

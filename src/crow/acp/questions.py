@@ -18,11 +18,11 @@ class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole t
     """The user ended the turn instead of answering."""
 
 
-def permission_params(session_id: str, request: PermissionRequest) -> Message:
-    """The parameters of ``session/request_permission`` for a tool call."""
+def permission_params(session_id: str, call_id: str, request: PermissionRequest) -> Message:
+    """The parameters of ``session/request_permission``; ``call_id`` is what the client knows."""
     args = dict(request.args)
     call = request.call
-    card = Card(call.id, call.name, request.title, request.kind, args, request.locations)
+    card = Card(call_id, call.name, request.title, request.kind, args, request.locations)
     content = [text(request.reason)] if request.reason else []
     if preview := planned(request.kind, args):
         content.append(diff(preview))

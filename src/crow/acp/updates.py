@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.cards import Cards
@@ -35,13 +37,20 @@ class Translation:
     """One session's events in the words of one client; ``live``, or those of an earlier day."""
 
     def __init__(
-        self, agent: Agent, session: Session, abilities: Abilities, *, live: bool = True
+        self,
+        agent: Agent,
+        session: Session,
+        abilities: Abilities,
+        *,
+        live: bool = True,
+        prefix: str = "",
     ) -> None:
         self.agent = agent
         self.session = session
         self.abilities = abilities
         own_terminals = live and abilities.terminal_output and not abilities.terminals
-        self.cards = Cards(own_terminals=own_terminals, live=live)
+        used = called(session) if live and not prefix else ()
+        self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
         self._compactions = 0
 
     def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
@@ -123,6 +132,13 @@ class Translation:
                 "summary": to_blocks(event.summary),
             }
         ]
+
+
+def called(session: Session) -> Iterator[str]:
+    """The ids of the calls in a session's history."""
+    for message in session.messages:
+        for call in message.get("tool_calls", ()):
+            yield call["id"]
 
 
 def text(kind: str, said: str, message_id: str) -> Message:

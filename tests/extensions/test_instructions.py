@@ -145,6 +145,18 @@ async def test_a_project_reaches_no_file_outside_of_itself(
     (project / "link").symlink_to(outside / "key")
     (project / "AGENTS.md").write_text(f"Read {written.format(outside=outside)}")
     assert "PRIVATE KEY" not in await instructed(project)
+    [notice] = instructed.notices.texts
+    assert "is not read: it is outside of the project" in notice
+
+
+async def test_all_files_together_are_bounded(instructed: Instructed, project: Path):
+    for number in range(4):
+        (project / f"{number}.md").write_text(str(number) * 40_000)
+    (project / "AGENTS.md").write_text("@0.md @1.md @2.md @3.md")
+    told = await instructed(project)
+    assert len(told) < 121_000
+    assert "2" * 39_000 in told
+    assert len(instructed.notices.texts) == 2
 
 
 async def test_an_instruction_file_that_is_a_link_out_of_the_project_is_refused_and_named(

@@ -172,6 +172,12 @@ async def test_a_session_resumed_on_a_later_day_keeps_its_prefix_and_learns_the_
     [*_, told] = prompts(second)[0]
     assert f"today is {today()}" in told["content"]
 
+    third = Agent(llm=scripted("Three."), hooks=[SystemPromptHook("Crow.")], tools=[])
+    third.store = Shelf()  # type: ignore[assignment]
+    again = await third.load_session(stored.id)
+    await third.run("Still there?", session=again)
+    assert [str(message.get("content")) for message in prompts(third)[0]][-1] == "Still there?"
+
 
 async def test_a_compaction_composes_it_anew(agent_of: AgentOf):
     texts = iter(["old", "new"])

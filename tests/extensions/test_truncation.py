@@ -39,7 +39,7 @@ class Cut:
     async def __call__(self, content: Content, limit: int = 1000, hooks: Any = ()) -> Any:
         hook = TruncationHook(limit, directory=self.directory)
         agent = self.agent_of(
-            call("mcp__server__Say"), "Done.", hooks=[hook, *hooks], tools=[speaking(content)]
+            call("mcp__server__Say"), "Done.", hooks=[*hooks, hook], tools=[speaking(content)]
         )
         await agent.run("Go")
         assert isinstance(agent.llm, ScriptedModel)
@@ -112,6 +112,16 @@ async def test_pictures_stay_and_texts_share_the_room(cut: Cut):
     )
     assert told[:2] == [{"type": "text", "text": "short"}, picture]
     assert kept(told[2]["text"]).read_text() == "short" + "x" * 5000
+
+
+async def test_a_text_with_half_a_character_is_kept_as_it_is(cut: Cut):
+    text = "x" * 900 + "\ud83d" + "y" * 900
+    assert kept(await cut(text)).read_bytes().decode("utf-8", "surrogatepass") == text
+
+
+def test_a_line_ends_with_both_of_its_characters():
+    assert boundary("a\r\nb", 2) == 1
+    assert boundary("a\r\nb", 2, forward=True) == 3
 
 
 async def test_a_disk_that_takes_nothing_costs_the_file_alone(cut: Cut):

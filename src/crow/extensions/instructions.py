@@ -146,7 +146,7 @@ class Reading:
         if text:
             yield Instructions(path, text, "Project" if root else "User", parent)
         if depth < DEPTH:
-            for imported in imports(text, path.parent, home=root is None):
+            for imported in imports(text, path.parent):
                 yield from self.read(imported, root, path, depth + 1)
 
     def _text(self, path: Path, real: Path) -> str:
@@ -171,12 +171,12 @@ def project_folders(cwd: Path) -> list[Path]:
     return chain[: depth + 1][::-1]
 
 
-def imports(text: str, folder: Path, *, home: bool) -> Iterator[Path]:
+def imports(text: str, folder: Path) -> Iterator[Path]:
     """The files that a text names as ``@path``, outside of code and comments."""
     for match in _IMPORT.finditer(_CODE.sub("", text)):
         written = match[1].replace("\\ ", " ")
         for name in (written, written.rstrip(".,;:!?)\"'")):
-            path = folder / (Path(name).expanduser() if home else name)
+            path = folder / Path(name).expanduser()
             if _real(path) is not None:
                 yield path
                 break

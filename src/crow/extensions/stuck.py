@@ -59,10 +59,8 @@ class StuckHook:
     async def after_turn(self, ctx: TurnContext) -> None:
         """Look at the steps so far."""
         path = self._path(ctx)
-        what = None
-        for result in ctx.results:
-            path.steps.append(_step(result))
-            what = self.circle(path.steps) or what
+        path.steps.extend(map(_step, ctx.results))
+        what = self.circle(path.steps) if ctx.results else None
         if what is not None and path.nudged:
             ctx.stop(f"going in circles: {what}")
         elif what is not None:

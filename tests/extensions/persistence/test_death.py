@@ -111,12 +111,14 @@ async def test_a_kill_at_any_moment_loses_nothing_that_was_heard(tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_a_kill_at_each_write_loses_nothing_that_was_heard(tmp_path: Path) -> None:
     for folder in await die(tmp_path, "writes", 1000):
         await check(folder)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_a_hundred_kills_at_any_moment_lose_nothing_that_was_heard(tmp_path: Path) -> None:
     for folder in await die(tmp_path, "moments", 100):
         await check(folder)

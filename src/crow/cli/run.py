@@ -20,7 +20,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 from crow.cli.stored import stored, whole_id
 from crow.cli.view import View
-from crow.core.errors import SessionError
+from crow.core.errors import CrowError, SessionError
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -56,6 +56,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
         return asyncio.run(answer(options, settings, prompt, out))
     except asyncio.CancelledError:
         return INTERRUPTED
+    except CrowError as error:
+        if options.json:
+            Lines(out).put({"type": "error", "message": str(error)})
+        raise
 
 
 def prompt_of(options: argparse.Namespace) -> str:

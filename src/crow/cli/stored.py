@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.session import Store
 
+WHOLE = 32
+
 
 def stored(agent: Agent) -> Store:
     """Where the agent keeps sessions. Raises `SessionError` where it keeps none."""
@@ -20,6 +22,8 @@ def stored(agent: Agent) -> Store:
 
 async def whole_id(store: Store, start: str) -> str:
     """The id that begins so. Raises `SessionError` where there is none, or several."""
+    if len(start) >= WHOLE:
+        return start
     matching: list[str] = []
     cursor = None
     while True:

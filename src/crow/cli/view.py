@@ -207,8 +207,7 @@ class View:
     # what else there is to know
 
     def _beside(self, text: str) -> None:
-        self.out.start_line()
-        self.out.line(one_line(text), "dim")
+        self.out.note(text)
 
 
 def failure(result: ToolResult) -> str:

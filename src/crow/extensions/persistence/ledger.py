@@ -94,6 +94,7 @@ class Ledger:
         for message in self.session.messages:
             self.record("carried", message)
         self.count = len(self.session.messages)
+        self.usage, self.anchor = None, 0
 
     def _take(self, message: Message) -> None:
         call_id = message.get("tool_call_id")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.extensions.compaction import CompactionHook
     from crow.extensions.hook_log import HookLog
     from crow.extensions.instructions import InstructionsHook
     from crow.extensions.limits import LimitsHook
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crow.extensions.truncation import TruncationHook
 
 __all__ = [
+    "CompactionHook",
     "HookLog",
     "InstructionsHook",
     "LimitsHook",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CompactionHook": "compaction",
     "HookLog": "hook_log",
     "InstructionsHook": "instructions",
     "LimitsHook": "limits",

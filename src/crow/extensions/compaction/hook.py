@@ -1,0 +1,242 @@
+"""The extension: it watches how full the model's window is and replaces the history in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import CommandContext, CompactContext, Context, TurnContext
+from crow.core.errors import ExtensionError, ModelError
+from crow.core.events import Compacted
+from crow.core.hooks import FIRST, hook
+from crow.core.messages import Message
+from crow.core.ports import Completion
+from crow.core.session import TokenCount
+from crow.core.verdicts import Answer
+from crow.extensions.compaction.history import Split, size, split
+from crow.extensions.compaction.outputs import HEAD, Outputs, folder
+from crow.extensions.compaction.summary import summarise
+
+TIMEOUT = 900.0
+ATTEMPTS = 2
+RECENT_SHARE = 0.25
+SUMMARY_SHARE = 0.5
+ENOUGH = 0.6
+GROWTH = 0.05
+CHARACTERS = 4
+
+Outcome = Literal["done", "denied", "nothing"]
+CallNext = Callable[[], Awaitable[Completion]]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What is remembered of a session: compactions in a row that did not help, and when to wait.
+
+    ``overflows`` counts requests in a row that were too long for the endpoint; ``wait_until`` is
+    how many tokens there must be before it is tried again.
+    """
+
+    fruitless: int = 0
+    overflows: int = 0
+    wait_until: float = 0.0
+
+
+class CompactionHook:
+    """Replaces the older part of a history when the model's window is about to be full.
+
+    At ``fraction`` of the window (what the provider reported, and an estimate of what came since)
+    tool outputs of more than ``output_limit`` characters are moved to files under ``directory``
+    (the user's cache, where that is None). Where that is not enough, the model writes a summary.
+    The last ``keep_turns`` turns stay as they are, as far as they fit into a quarter of the
+    window. Where the window is not known, or the endpoint says that a request is too long, it is
+    done then, and the request is sent once more.
+
+    Two compactions in a row that do not help are enough: the run ends with a `ModelError` that
+    says what it is that does not fit. Adds the command ``/compact``.
+    """
+
+    name = "compaction"
+
+    def __init__(
+        self,
+        fraction: float = 0.8,
+        *,
+        keep_turns: int = 4,
+        output_limit: int = 1000,
+        directory: str | Path | None = None,
+    ) -> None:
+        if not 0 < fraction <= 1 or keep_turns < 1:
+            raise ExtensionError("compaction: fraction is above 0 and at most 1, keep_turns from 1")
+        self.fraction = fraction
+        self.keep_turns = keep_turns
+        self.output_limit = output_limit
+        self.directory = None if directory is None else Path(directory).expanduser()
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the command."""
+        told = "Replace the older part of the conversation by a summary"
+        agent.add_command(Command("compact", told, self.compact, "[what the summary must keep]"))
+
+    # the moments
+
+    @hook("around_llm_request", order=FIRST, timeout=TIMEOUT)
+    async def around_llm_request(self, ctx: TurnContext, call_next: CallNext) -> Completion:
+        """Make room before a request that is nearly too long, or after one that was."""
+        await self._ensure_room(ctx)
+        memory = self._memory(ctx)
+        try:
+            reply = await _unless_stopped(ctx, call_next)
+        except ModelError as error:
+            if error.kind != "context_length" or ctx.run.partial:
+                raise
+            memory.overflows += 1
+            await self._recover(ctx, error)
+        else:
+            memory.overflows = 0
+            return reply
+        try:
+            return await _unless_stopped(ctx, call_next)
+        except ModelError as error:
+            if error.kind != "context_length":
+                raise
+            raise self._too_long(ctx) from error
+
+    async def after_compact(self, ctx: CompactContext) -> None:
+        """Tell the client, whoever it was that replaced the history; a new one starts afresh."""
+        if ctx.trigger in ("restart", "manual"):
+            ctx.cache.pop(self.name, None)
+        if ctx.trigger != "restart":
+            await ctx.emit(Compacted(ctx.summary, ctx.trigger))
+
+    async def compact(self, ctx: CommandContext) -> Answer:
+        """The command ``/compact [what the summary must keep]``."""
+        before = len(ctx.session.messages)
+        if not before:
+            return Answer("There is nothing to compact.")
+        try:
+            outcome = await self._shrink(ctx, "manual", ctx.args)
+        except ModelError as error:
+            return Answer(f"Nothing was compacted: {error}")
+        if outcome != "done":
+            return Answer("Nothing was compacted: a hook objected.")
+        kept = len(ctx.session.messages) - 1
+        return Answer(
+            f"Compacted: a summary stands for {before - kept} of {before} messages. "
+            "The whole conversation stays stored."
+        )
+
+    # what they have in common
+
+    async def _ensure_room(self, ctx: TurnContext) -> None:
+        """Compact where it is time to. Raises `ModelError` where that was of no use before."""
+        count = await ctx.get_token_count()
+        memory = self._memory(ctx)
+        if count["fraction"] is None or count["fraction"] < self.fraction:
+            memory.fruitless = 0
+            return
+        if memory.fruitless >= ATTEMPTS:
+            raise self._too_long(ctx)
+        if count["total_tokens"] < memory.wait_until:
+            return
+        await ctx.ui.notify(f"The model's window is {count['fraction']:.0%} full: making room.")
+        try:
+            outcome = await self._shrink(ctx, "auto")
+        except ModelError as error:
+            told = f"The conversation could not be summarised: {error}"
+            await ctx.ui.notify(told, severity="warning")
+            outcome = "denied"
+        if outcome == "done":
+            memory.fruitless += 1
+            await _begin_again(ctx)
+        elif outcome == "denied":
+            memory.wait_until = count["total_tokens"] + GROWTH * (count["context_window"] or 0)
+
+    async def _recover(self, ctx: TurnContext, error: ModelError) -> None:
+        """Compact after a request that was too long, or raise the error that ends the run."""
+        if self._memory(ctx).overflows > ATTEMPTS:
+            raise self._too_long(ctx) from error
+        await ctx.ui.notify("The conversation is too long for the model: making room.")
+        try:
+            outcome = await self._shrink(ctx, "overflow")
+        except ModelError as failure:
+            raise error from failure
+        if outcome == "denied":
+            raise error
+        if outcome == "nothing":
+            raise self._too_long(ctx) from error
+        await _begin_again(ctx)
+
+    async def _shrink(self, ctx: Context, trigger: str, wish: str = "") -> Outcome:
+        """Replace the history by less. Raises `ModelError` where there is no summary to be had."""
+        history = ctx.session.messages
+        count = await ctx.get_token_count()
+        room = CHARACTERS * (count["context_window"] or 0) or size(history)
+        parts = split(
+            history, self.keep_turns, int(RECENT_SHARE * room), running=trigger != "manual"
+        )
+        outputs = Outputs(folder(self.directory, ctx.session.id), self.output_limit)
+        if trigger == "auto" and self._is_enough(outputs.savings(parts.older), count):
+            older = await asyncio.to_thread(outputs.moved, parts.older)
+            return await _replace(ctx, [*older, *parts.recent], "", trigger)
+        kept = await _kept(parts, outputs, int(RECENT_SHARE * room))
+        summary = ""
+        if parts.older:
+            model = ctx.model if isinstance(ctx, TurnContext) else ctx.session.model
+            limit = int(SUMMARY_SHARE * room)
+            summary = await summarise(ctx, parts.older, wish, limit, model)
+        elif kept is parts.recent:
+            return "nothing"
+        return await _replace(ctx, kept, summary, trigger)
+
+    def _is_enough(self, saved: int, count: TokenCount) -> bool:
+        """True where moving old outputs away makes room for a while."""
+        left = count["total_tokens"] - saved / CHARACTERS
+        return left <= ENOUGH * self.fraction * (count["context_window"] or 0)
+
+    def _memory(self, ctx: Context) -> Memory:
+        return ctx.cache.setdefault(self.name, Memory())
+
+    def _too_long(self, ctx: TurnContext) -> ModelError:
+        """The error that names what does not fit."""
+        history = {id(message) for message in ctx.session.messages}
+        added = size(message for message in ctx.messages if id(message) not in history)
+        tools = sum(len(json.dumps(tool, ensure_ascii=False)) for tool in ctx.tools)
+        window = ctx.agent.llm.context_window
+        of = f" of {window} tokens" if window else ""
+        return ModelError(
+            f"the conversation does not fit into the model's window{of}, and compacting it does "
+            f"not help: the system prompt and what hooks add have about {added // CHARACTERS} "
+            f"tokens, the tools ({len(ctx.tools)}) {tools // CHARACTERS}, the summary and the last "
+            f"turns {size(ctx.session.messages) // CHARACTERS}; use a model with a larger window "
+            "or fewer tools and instructions, or begin anew with /clear",
+            kind="context_length",
+        )
+
+
+async def _replace(ctx: Context, messages: list[Message], summary: str, trigger: str) -> Outcome:
+    return "done" if await ctx.compact(messages, summary, trigger) else "denied"
+
+
+async def _kept(parts: Split, outputs: Outputs, room: int) -> list[Message]:
+    """What follows the summary; where the last turn alone is too long, its outputs are cut."""
+    if size(parts.kept) <= room or not outputs.savings(parts.recent, HEAD):
+        return parts.kept
+    recent = await asyncio.to_thread(outputs.moved, parts.recent, HEAD)
+    return [parts.prompt, *recent] if parts.prompt else recent
+
+
+async def _begin_again(ctx: TurnContext) -> None:
+    """Make the request what the hooks before it make of the new history."""
+    ctx.request = ctx.run.new_turn().request
+    await ctx.agent.hooks.before_llm_request.fire(ctx)
+
+
+async def _unless_stopped(ctx: TurnContext, call_next: CallNext) -> Completion:
+    return Completion() if ctx.run.stopping else await call_next()

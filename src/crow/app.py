@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.installed import Found
-from crow.core.ports import LLM, Completion, Delta, Request
+from crow.core.ports import LLM
 from crow.discovery import find, in_a_line, load_file, things
 from crow.settings import Entry, Settings, load
 from crow.trust import is_trusted, trust
@@ -61,7 +61,7 @@ def build(
     """
     settings = settings or load(cwd, flags=_flags(model, allow, deny))
     surroundings = {**(os.environ if env is None else env), **settings.env}
-    agent = Agent(Configured(lambda: _model(settings, surroundings)), tools=_tools())
+    agent = Agent(_models(settings, surroundings), tools=_tools())
     composer = Composer(agent, settings)
     composer.use_builtin(interactive=interactive)
     composer.use_installed()
@@ -240,40 +240,15 @@ def _tools() -> Iterable[Any]:
     return builtin()
 
 
-class Configured:
-    """The model that settings and environment name, made when something is first asked of it."""
+def _models(settings: Settings, env: Mapping[str, str]) -> LLM:
+    """The command line's or the administrator's model, else the environment's, else a file's.
 
-    def __init__(self, make: Callable[[], LLM]) -> None:
-        self._make = make
-        self._made: LLM | None = None
-
-    @property
-    def llm(self) -> LLM:
-        """The model. Raises `ModelError` where none can be had."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    @property
-    def model(self) -> str:
-        """Its name."""
-        return self.llm.model
-
-    @property
-    def context_window(self) -> int | None:
-        """Its window, in tokens."""
-        return self.llm.context_window
-
-    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Ask it."""
-        return self.llm.stream(request)
-
-
-def _model(settings: Settings, env: Mapping[str, str]) -> LLM:
-    """The command line's or the administrator's model, else the environment's, else a file's."""
-    from crow.llm import resolve
+    Made when something is first asked of it; other models by their names.
+    """
+    from crow.llm import Routed, resolve
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
     origin = settings.origins.get("model")
     is_said = origin is not None and origin.layer in ("command line", "managed")
-    return resolve(settings.model if is_said else None, table, env)
+    said = settings.model if is_said else None
+    return Routed(lambda name: resolve(name or said, table, env))

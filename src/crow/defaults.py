@@ -13,9 +13,9 @@ class Batteries(Defaults):
 
     def llm(self, name: str | None) -> LLM:
         """The model of this name, from the environment where none is named."""
-        from crow.llm import from_environment
+        from crow.llm import Routed, from_environment
 
-        return from_environment(name)
+        return Routed(lambda other: from_environment(other or name))
 
     def tools(self) -> Iterable[Tool]:
         """The tools that a coding agent is born with."""

@@ -433,6 +433,8 @@ class Agent:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
         ctx = ConfigContext(self, session, changes)
         ruling = await agreed(ctx, await self.hooks.on_config_change.fire(ctx))
+        if (wrong := self._no_such_model(ctx.changes.get("model"))) is not None:
+            return wrong
         if ruling.refused:
             return ruling.reason or "denied by a hook"
         for name, value in ctx.changes.items():
@@ -442,6 +444,21 @@ class Agent:
                 session.options[name] = value
         await ctx.emit(ConfigChanged(dict(ctx.changes)))
         return None
+
+    def _no_such_model(self, model: str | None) -> str | None:
+        named = getattr(self.llm, "named", None)
+        if model is not None and named is not None:
+            try:
+                named(model)
+            except ModelError as error:
+                return str(error)
+        return None
+
+    def context_window(self, session: Session) -> int | None:
+        """How many tokens a request of this session may have, where that is known."""
+        named = getattr(self.llm, "named", None)
+        llm = self.llm if session.model is None or named is None else named(session.model)
+        return llm.context_window
 
     async def notify(
         self, session: Session, kind: str, message: str, run: RunContext | None = None

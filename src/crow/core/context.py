@@ -308,7 +308,7 @@ class TurnContext(Context):
         run.reply.text = reply.text
         run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")
         if reply.usage is not None:
-            window = self.agent.llm.context_window
+            window = self.agent.context_window(self.session)
             tokens = session.tokens(window)["total_tokens"]
             await self.emit(UsageReported(reply.usage, session.usage, tokens, window))
 

@@ -68,6 +68,12 @@ class LLM(Protocol):
 
     It raises `ModelError` where no answer can be had; retries are its own affair, and text that
     it has yielded is never yielded again. Closing the iterator frees the connection.
+
+    One more member is used where an object has it: ``named(model) -> LLM``, the LLM of another
+    model's name; it raises `ModelError` where there is none.
+
+    One more member is used where an object has it: ``named(model) -> LLM``, the LLM of another
+    model's name; it raises `ModelError` where there is none.
     """
 
     @property

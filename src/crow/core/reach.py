@@ -148,7 +148,7 @@ class Context:
 
     async def get_token_count(self) -> TokenCount:
         """How full the window is, anchored on what the provider reported."""
-        return self.session.tokens(self.agent.llm.context_window)
+        return self.session.tokens(self.agent.context_window(self.session))
 
     async def complete(self, request: Request) -> Completion:
         """Ask the model beside the conversation: nothing is shown, stored or hooked.

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from crow.llm.naming import from_environment as from_environment
     from crow.llm.naming import resolve as resolve
     from crow.llm.rehearsal import Rehearsal as Rehearsal
+    from crow.llm.routing import Routed as Routed
 
 HOMES = {
     "ChatCompletions": "chat",
     "ClientModel": "client",
     "Rehearsal": "rehearsal",
     "Retries": "chat",
+    "Routed": "routing",
     "Timeouts": "chat",
     "from_environment": "naming",
     "resolve": "naming",
@@ -29,6 +31,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "ClientModel",
     "Rehearsal",
     "Retries",
+    "Routed",
     "Timeouts",
     "from_environment",
     "resolve",

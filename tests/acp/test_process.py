@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from crow.testing import FakeEditor
 
-LEAVES_IN = 2.0
+LEAVES_IN = 3.0
 """A second, and what a busy machine takes to say so."""
 
 AGENT = """
@@ -99,7 +99,7 @@ HELLO = line("initialize", 0, protocolVersion=1)
 
 async def until(is_met: Callable[[], bool]) -> None:
     """Wait for something that another process does."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while not is_met():  # noqa: ASYNC110 - no event comes from there
             await asyncio.sleep(0.01)
 
@@ -208,20 +208,34 @@ class Running:
         return time.monotonic() - began
 
 
-async def begin(command: list[str], cwd: Path, **options: Any) -> Running:
-    """Start an agent, open a session, send a prompt; the answer is not waited for."""
-    pipe = asyncio.subprocess.PIPE
-    options = {"stdin": pipe, "stdout": pipe, **options}
-    process = await asyncio.create_subprocess_exec(*command, **options)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(HELLO + line("session/new", 1, cwd=str(cwd)))
-    while not (said := await process.stdout.readline()).startswith(b'{"jsonrpc":"2.0","id":1'):
-        assert said
-    session = json.loads(said)["result"]["sessionId"]
-    prompt = [{"type": "text", "text": "Go"}]
-    process.stdin.write(line("session/prompt", 2, sessionId=session, prompt=prompt))
-    return Running(process)
+Begin = Callable[[list[str], Path], Awaitable[Running]]
+
+
+@pytest.fixture
+async def begin() -> AsyncIterator[Begin]:
+    """Starts an agent, opens a session and sends a prompt; the answer is not waited for."""
+    running: list[Running] = []
+
+    async def start(command: list[str], cwd: Path) -> Running:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+        each = Running(process)
+        running.append(each)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(HELLO + line("session/new", 1, cwd=str(cwd)))
+        while not (said := await process.stdout.readline()).startswith(b'{"jsonrpc":"2.0","id":1'):
+            assert said
+        session = json.loads(said)["result"]["sessionId"]
+        prompt = [{"type": "text", "text": "Go"}]
+        process.stdin.write(line("session/prompt", 2, sessionId=session, prompt=prompt))
+        return each
+
+    yield start
+    for each in running:
+        if each.process.returncode is None:
+            each.process.kill()
+        await each.process.communicate()
 
 
 PHASES = {
@@ -235,7 +249,7 @@ PHASES = {
 ANSWERED = list(PHASES)[:3]
 
 
-async def in_phase(command: Any, home: Path, phase: str) -> Running:
+async def in_phase(begin: Begin, command: Any, home: Path, phase: str) -> Running:
     """An agent in a phase of its turn."""
     home.mkdir()
     if phase == "a hook hangs":
@@ -247,11 +261,11 @@ async def in_phase(command: Any, home: Path, phase: str) -> Running:
 
 
 async def test_the_end_of_input_ends_the_process_in_every_phase(
-    command: Any, tmp_path: Path
+    begin: Begin, command: Any, tmp_path: Path
 ) -> None:
     """C01: within a second, status 0, what was asked is answered, and nothing is left behind."""
     homes = {phase: tmp_path / phase.replace(" ", "-") for phase in PHASES}
-    starting = [in_phase(command, home, phase) for phase, home in homes.items()]
+    starting = [in_phase(begin, command, home, phase) for phase, home in homes.items()]
     running = dict(zip(PHASES, await asyncio.gather(*starting), strict=True))
     for each in running.values():
         assert each.process.stdin is not None
@@ -267,7 +281,7 @@ async def test_the_end_of_input_ends_the_process_in_every_phase(
     await until(lambda: not is_alive(pid))
 
 
-async def test_sigterm_is_an_end_of_input(command: Any, tmp_path: Path) -> None:
+async def test_sigterm_is_an_end_of_input(begin: Begin, command: Any, tmp_path: Path) -> None:
     running = await begin(command('call("Bash", command="echo $$ > pid; sleep 60")'), tmp_path)
     await until((tmp_path / "pid").exists)
     running.process.send_signal(signal.SIGTERM)

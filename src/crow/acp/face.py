@@ -43,11 +43,12 @@ class Face:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session. Methods raise `Refusal`.
+    being answered, by session; ``requests`` are these and all others. Methods raise `Refusal`.
     """
 
     def __init__(self, agent: Agent, link: Link, peer: Peer) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
+        self.requests: set[asyncio.Task[Any]] = set()
         self._agent = agent
         self._link = link
         self._peer = peer

@@ -5,6 +5,7 @@ Imports the protocol's library, so it is imported itself only when that is there
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ class Routes:
     """The methods that there are; a `acp.connection.MethodHandler`."""
 
     def __init__(self, face: Face) -> None:
+        self._face = face
         self._notifications: dict[str, tuple[type[BaseModel], Method]] = {
             "session/cancel": (schema.CancelNotification, face.cancel),
         }
@@ -49,6 +51,10 @@ class Routes:
             return await self._notice(method, as_object(params))
         if method not in self._requests:
             raise RequestError.method_not_found(method)
+        task = asyncio.current_task()
+        assert task is not None
+        self._face.requests.add(task)
+        task.add_done_callback(self._face.requests.discard)
         try:
             return await self._call(self._requests[method], method, as_object(params))
         except Refusal as refusal:

@@ -119,11 +119,11 @@ async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
 async def finish(agent: Agent, face: Face, link: Link, outbox: Outbox) -> None:
     """Cancel what runs, wait a moment for it, close the agent, and write what is left."""
     link.start()
+    await asyncio.sleep(0)  # what was read last is a task that has not begun yet
     for session in list(agent.sessions.values()):
         agent.cancel(session)
-    turns = {turn for running in face.turns.values() for turn in running}
-    if turns:
-        await asyncio.wait(turns, timeout=SETTLING)
+    if face.requests:
+        await asyncio.wait(set(face.requests), timeout=SETTLING)
     await asyncio.sleep(0)
     await within(CLOSING, agent.close())
     await within(CLOSING, outbox.drained())

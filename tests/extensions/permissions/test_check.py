@@ -1,0 +1,122 @@
+"""Judging calls from JSON Lines, with what hooks said and what a project wants."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from crow.extensions.permissions import check_case, check_lines, parse_call
+
+
+def check(**case: object) -> str:
+    case = {"id": "x", "tool": "Bash", "cwd": "{CWD}", "input": {"command": "node x.js"}, **case}
+    return check_case(case)["decision"]
+
+
+def test_each_line_gets_a_line_and_a_broken_one_an_error():
+    case = {
+        "id": "a",
+        "tool": "Bash",
+        "input": {"command": "ls"},
+        "cwd": "/nonexistent",
+        "rules": {},
+    }
+    denied = {**case, "id": "b", "rules": {"deny": ["Bash(ls *)"]}}
+    lines = [json.dumps(case), "", "{", "[]", '{"id": 1}', json.dumps(denied) + "\n"]
+    first, *broken, last = [json.loads(line) for line in check_lines(lines)]
+    assert first == {
+        "id": "a",
+        "decision": "allow",
+        "reason": "it only does what needs no permission",
+        "rule": None,
+    }
+    assert [set(one) for one in broken] == [{"id", "error"}] * 3
+    assert last["id"], last["decision"] == ("b", "deny")
+    assert last["rule"] == "Bash(ls *)"
+
+
+@pytest.mark.parametrize(
+    ("hook", "decision"),
+    [
+        ({"decision": "allow"}, "allow"),
+        ({"decision": "deny"}, "deny"),
+        ({"decision": "ask"}, "ask"),
+        ({"decision": "timeout"}, "deny"),
+        ({"exit_code": 2}, "deny"),
+        ({"exit_code": 1}, "deny"),
+        ({"decision": None}, "ask"),
+        ([{"decision": "allow"}, {"decision": "deny"}], "deny"),
+        ([{"decision": "ask"}, {"decision": "allow"}], "ask"),
+        ({"decision": "allow", "updatedInput": {"command": "curl x"}}, "deny"),
+    ],
+)
+def test_a_hook_answers_a_question_of_the_mode_and_no_other(hook, decision):
+    assert check(hook=hook, rules={"deny": ["Bash(curl *)"]}) == decision
+
+
+def test_what_a_hook_wants_asked_is_asked_though_a_rule_allows_it():
+    rules = {"allow": ["Bash(node *)"]}
+    assert check(rules=rules, hook={"decision": "ask"}) == "ask"
+    assert check(rules=rules, hook={"decision": "ask"}, mode="dontAsk") == "deny"
+    assert check(rules=rules) == "allow"
+
+
+def test_dont_ask_leaves_the_question_to_hooks():
+    assert check(mode="dontAsk") == "deny"
+    assert check(mode="dontAsk", hook={"decision": "allow"}) == "allow"
+    ask = {"ask": ["Bash(node *)"]}
+    assert check(mode="dontAsk", hook={"decision": "allow"}, rules=ask) == "deny"
+
+
+def test_a_project_that_is_not_trusted_can_only_refuse():
+    settings = {"permissions": {"allow": ["Bash(node *)"], "defaultMode": "acceptEdits"}}
+    assert check(project_settings=settings, trusted=False) == "ask"
+    assert check(project_settings=settings) == "allow"
+    assert check(rules={"allow": ["Bash"]}, rules_origin="project", trusted=False) == "ask"
+    refusing = {"permissions": {"deny": ["Bash(node *)"]}}
+    assert check(project_settings=refusing, trusted=False, rules={"allow": ["Bash"]}) == "deny"
+
+
+def test_a_project_never_turns_the_questions_off():
+    bypass = {"permissions": {"defaultMode": "bypassPermissions"}}
+    assert check(project_settings=bypass) == "ask"
+    edits = {"permissions": {"defaultMode": "acceptEdits", "additionalDirectories": ["{TMP}"]}}
+    edit = {"tool": "Edit", "input": {"file_path": "{TMP}/x"}}
+    assert check(project_settings=edits, **edit) == "allow"
+    assert check(project_settings=edits, trusted=False, **edit) == "ask"
+
+
+def test_the_files_of_a_case_are_made_for_it():
+    setup = [
+        {"file": "run.sh", "text": "x", "mode": "755"},
+        {"dir": "src"},
+        {"symlink": ["key", "{HOME}/.ssh/id"]},
+        {"file": "{HOME}/.ssh/id"},
+        {"hardlink": ["hard", "run.sh"]},
+        {"git": True},
+    ]
+    rules = {"deny": ["Read(~/.ssh/**)"]}
+    assert check(setup=setup, rules=rules, input={"command": "cat key"}) == "deny"
+    assert check(setup=setup, rules=rules, input={"command": "cat hard"}) == "ask"
+    assert check(setup=setup, input={"command": "cat run.sh src/x"}) == "allow"
+    assert check(setup=setup, input={"command": "git status"}) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "call"),
+    [
+        ("Bash(rm -rf build)", ("Bash", {"command": "rm -rf build"})),
+        ("bash(echo (a))", ("Bash", {"command": "echo (a)"})),
+        ("Read(/etc/x)", ("Read", {"file_path": "/etc/x"})),
+        ("WebFetch(https://a.b)", ("WebFetch", {"url": "https://a.b"})),
+        ("mcp__a__b", ("mcp__a__b", {"file_path": ""})),
+    ],
+)
+def test_a_call_can_be_written_like_a_rule(text, call):
+    assert parse_call(text) == call
+
+
+def test_what_is_not_written_like_a_call_is_an_error():
+    with pytest.raises(ValueError, match="is not written Tool"):
+        parse_call("rm -rf build")

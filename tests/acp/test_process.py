@@ -347,5 +347,4 @@ async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: 
     await asyncio.sleep(0.2)
     parent.kill()
     await until(lambda: not is_alive(pid))
-    parent.stdin.close()
-    await parent.wait()
+    await parent.communicate()

@@ -10,35 +10,47 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crow.extensions.compaction import CompactionHook
+    from crow.extensions.cost import CostHook
     from crow.extensions.hook_log import HookLog
     from crow.extensions.instructions import InstructionsHook
     from crow.extensions.limits import LimitsHook
+    from crow.extensions.mcp import McpHook
     from crow.extensions.permissions import PermissionsHook
     from crow.extensions.persistence import PersistenceHook
+    from crow.extensions.plan import PlanHook
     from crow.extensions.stuck import StuckHook
+    from crow.extensions.subagents import SubagentsHook
     from crow.extensions.system_prompt import SystemPromptHook
     from crow.extensions.truncation import TruncationHook
 
 __all__ = [
     "CompactionHook",
+    "CostHook",
     "HookLog",
     "InstructionsHook",
     "LimitsHook",
+    "McpHook",
     "PermissionsHook",
     "PersistenceHook",
+    "PlanHook",
     "StuckHook",
+    "SubagentsHook",
     "SystemPromptHook",
     "TruncationHook",
 ]
 
 _HOMES = {
     "CompactionHook": "compaction",
+    "CostHook": "cost",
     "HookLog": "hook_log",
     "InstructionsHook": "instructions",
     "LimitsHook": "limits",
+    "McpHook": "mcp",
     "PermissionsHook": "permissions",
     "PersistenceHook": "persistence",
+    "PlanHook": "plan",
     "StuckHook": "stuck",
+    "SubagentsHook": "subagents",
     "SystemPromptHook": "system_prompt",
     "TruncationHook": "truncation",
 }

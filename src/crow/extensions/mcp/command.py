@@ -1,0 +1,47 @@
+"""``/mcp``: the servers of a session, how they are, and what they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crow.core.context import CommandContext
+from crow.core.verdicts import Answer
+from crow.extensions.mcp.server import Server
+from crow.extensions.mcp.servers import Servers
+
+NONE = "This session has no MCP servers."
+
+
+async def mcp(ctx: CommandContext) -> Answer:
+    """List the servers, or connect one again: ``/mcp reconnect NAME``."""
+    servers = Servers.of(ctx.session)
+    if servers is None or not (servers.all or servers.refused):
+        return Answer(NONE)
+    verb, _, name = ctx.args.partition(" ")
+    if verb == "reconnect":
+        return await _reconnect(servers, name.strip())
+    lines = [line for server in servers.all for line in _lines(server)]
+    return Answer("\n".join([*lines, *(f"! {text}" for text in servers.warnings())]))
+
+
+async def _reconnect(servers: Servers, name: str) -> Answer:
+    for server in servers.all:
+        if server.name == name:
+            server.reconnect()
+            await server.settled()
+            return Answer("\n".join(_lines(server)))
+    known = ", ".join(server.name for server in servers.all)
+    return Answer(f"There is no MCP server {name!r}; there are: {known}")
+
+
+def _lines(server: Server) -> Iterator[str]:
+    described = server.description
+    state = f"{server.state}: {server.error}" if server.error else server.state
+    where = f"{described.transport}, {described.place}, from {described.source}"
+    yield f"{server.name} ({where}): {state}"
+    if server.tools:
+        yield f"  tools: {', '.join(tool.raw_name for tool in server.tools)}"
+    if server.prompts:
+        yield f"  prompts: {', '.join(prompt.name for prompt in server.prompts)}"
+    if server.has_resources:
+        yield "  has resources"

@@ -1,0 +1,76 @@
+"""Which definitions of tools were in use already: one that has changed is asked about again.
+
+Without this, a server could have a harmless tool allowed for ever and then make another one of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from crow.trust import state_file
+
+MOST = 2000
+VERSIONS = 8
+
+
+def fingerprint(definition: dict[str, Any]) -> str:
+    """A hash of all that a model is told of a tool."""
+    text = json.dumps(definition, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Definitions:
+    """The fingerprints that were accepted, by server and raw name, in a file of the user's."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._known: dict[str, list[str]] | None = None
+
+    def has_changed(self, server: str, tool: str, found: str) -> bool:
+        """True for a tool that was in use, and was another one then."""
+        accepted = self._load().get(_key(server, tool))
+        return accepted is not None and found not in accepted
+
+    def accept(self, server: str, tool: str, found: str) -> None:
+        """This definition was used, or the user has allowed it."""
+        key = _key(server, tool)
+        if found in self._load().get(key, ()):
+            return
+        known = self._read()  # another process may have added some meanwhile
+        known[key] = [*known.pop(key, []), found][-VERSIONS:]
+        self._known = dict(list(known.items())[-MOST:])
+        with suppress(OSError):
+            self._write(self._known)
+
+    @property
+    def file(self) -> Path:
+        """Where they are kept."""
+        return self._path or state_file().with_name("mcp-tools.json")
+
+    def _load(self) -> dict[str, list[str]]:
+        if self._known is None:
+            self._known = self._read()
+        return self._known
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            found: Any = json.loads(self.file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return dict(self._known or {})
+        table = cast("dict[str, list[str]]", found) if isinstance(found, dict) else {}
+        return {**(self._known or {}), **table}
+
+    def _write(self, known: dict[str, list[str]]) -> None:
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self.file.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(json.dumps(known, indent=1), "utf-8")
+        fresh.replace(self.file)
+
+
+def _key(server: str, tool: str) -> str:
+    return json.dumps([server, tool], ensure_ascii=False)

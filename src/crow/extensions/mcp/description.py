@@ -1,0 +1,174 @@
+"""What is known of a server before it is asked: where it is, and how it is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit
+
+from crow.core.errors import CrowError
+
+Transport = Literal["stdio", "http", "sse"]
+Table = Mapping[str, Any]
+
+TRANSPORTS: Mapping[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamable_http": "http",
+    "streamableHttp": "http",
+    "sse": "sse",
+}
+_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+class DescriptionError(CrowError):
+    """A server's description makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One server. ``source`` is ``client``, ``settings`` or ``project``."""
+
+    name: str
+    source: str
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cwd: str | None = None
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def place(self) -> str:
+        """Where the server is, without anything that could be secret."""
+        if self.transport == "stdio":
+            return self.command
+        parts = urlsplit(self.url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+
+def described(name: str, table: object, source: str, env: Mapping[str, str]) -> Description | None:
+    """A server as a settings file or a client describes it; None where it is switched off.
+
+    ``${NAME}`` and ``${NAME:-default}`` stand for variables of ``env``; lists of ``name`` and
+    ``value`` are taken for tables. Raises `DescriptionError`.
+    """
+    if not isinstance(table, Mapping):
+        raise DescriptionError(f"the MCP server {name!r} must be a table")
+    told = cast(Table, table)
+    if told.get("disabled") is True or told.get("enabled") is False:
+        return None
+    try:
+        return _described(name, told, source, env)
+    except ValueError as error:
+        raise DescriptionError(f"the MCP server {name!r} ({source}): {error}") from None
+
+
+def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> Description:
+    kind = told.get("type") or told.get("transport") or ("stdio" if "command" in told else "http")
+    if kind not in TRANSPORTS:
+        raise ValueError(f"there is no type {kind!r}; there are stdio, http and sse")
+    transport = TRANSPORTS[kind]
+    if transport == "stdio":
+        return Description(
+            name,
+            source,
+            transport,
+            command=_filled(_text(told, "command"), env),
+            args=tuple(_filled(arg, env) for arg in _texts(told, "args")),
+            env=_pairs(told, "env", env),
+            cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
+        )
+    url = _filled(_text(told, "url"), env)
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise ValueError("'url' must begin with http:// or https://")
+    return Description(name, source, transport, url=url, headers=_pairs(told, "headers", env))
+
+
+def _text(told: Table, key: str) -> str:
+    value = told.get(key)
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError(f"{key!r} must be text")
+    return value
+
+
+def _texts(told: Table, key: str) -> Sequence[str]:
+    value = told.get(key) or ()
+    texts = cast("list[object]", value) if isinstance(value, list | tuple) else [None]
+    if not all(isinstance(text, str) and "\0" not in text for text in texts):
+        raise ValueError(f"{key!r} must be a list of texts")
+    return cast("list[str]", texts)
+
+
+def _pairs(told: Table, key: str, env: Mapping[str, str]) -> dict[str, str]:
+    value: object = told.get(key) or {}
+    if isinstance(value, list | tuple):
+        listed = [_table(each) for each in cast("list[object]", value)]
+        value = {each.get("name"): each.get("value") for each in listed}
+    if not all(isinstance(text, str) for text in _table(value).values()):
+        raise ValueError(f"{key!r} must be a table of texts")
+    return {str(name): _filled(text, env) for name, text in _table(value).items()}
+
+
+def _table(value: object) -> Table:
+    if not isinstance(value, Mapping):
+        raise ValueError("there must be a table")  # noqa: TRY004 - what is wrong is a setting
+    return cast(Table, value)
+
+
+def _filled(text: str, env: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        if name in env:
+            return env[name]
+        if default is None:
+            raise ValueError(f"the environment has no {name}")
+        return default
+
+    return _VARIABLE.sub(value, text) if env else text
+
+
+def of_client(listed: object) -> Iterator[Description | DescriptionError]:
+    """The servers that a client names: a list of tables, each with its ``name``."""
+    for table in cast("list[Any]", listed) if isinstance(listed, list | tuple) else ():
+        name = cast(Table, table).get("name", "") if isinstance(table, Mapping) else ""
+        yield from _one(str(name), cast(object, table), "client", {})
+
+
+def of_table(servers: Table, source: str) -> Iterator[Description | DescriptionError]:
+    """The servers of a settings table: descriptions by name."""
+    for name, table in servers.items():
+        yield from _one(name, table, source, os.environ)
+
+
+def of_project(path: Path) -> Iterator[Description | DescriptionError]:
+    """The servers of a project's ``.mcp.json``."""
+    file = path / ".mcp.json" if path.is_dir() else path
+    try:
+        table: Any = json.loads(file.read_text("utf-8-sig"))
+        servers = table["mcpServers"]
+        yield from of_table(dict(servers), "project")
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        yield DescriptionError(f"{file} is left out: {type(error).__name__}: {error}")
+
+
+def _one(
+    name: str, table: object, source: str, env: Mapping[str, str]
+) -> Iterator[Description | DescriptionError]:
+    try:
+        found = described(name, table, source, env)
+    except DescriptionError as error:
+        yield error
+        return
+    if found is not None:
+        yield found

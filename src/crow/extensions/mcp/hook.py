@@ -1,0 +1,137 @@
+"""The extension: servers of the Model Context Protocol in every session that has some.
+
+They come from the client (for its session alone), from the settings, and from the ``.mcp.json`` of
+a project that the user trusts; of two with the same name the first in this order counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import SessionContext, ToolContext, TurnContext
+from crow.core.hooks import FIRST, hook
+from crow.core.verdicts import Ask
+from crow.extensions.mcp.command import mcp
+from crow.extensions.mcp.definitions import Definitions
+from crow.extensions.mcp.description import (
+    Description,
+    DescriptionError,
+    of_client,
+    of_project,
+    of_table,
+)
+from crow.extensions.mcp.elicitation import ELICITATION, RESULT
+from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.prompts import Prompts
+from crow.extensions.mcp.servers import KEY, Servers
+from crow.extensions.mcp.tool import McpTool
+
+LONGEST_WAIT = 50.0
+CHANGED = "mcp: the definition of a tool has changed"
+
+
+class McpHook:
+    """Connects to MCP servers and lends their tools, prompts and resources to the session.
+
+    ``servers`` maps names to descriptions as in ``.mcp.json``: ``command``, ``args``, ``env`` and
+    ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``. ``project`` is a trusted
+    project's directory, whose ``.mcp.json`` counts. A client names its own servers in the same way,
+    as a list: in its attribute ``mcp_servers``, or in the session's option of that name.
+
+    All connect in the background; the first request waits ``wait`` seconds for them, and each gets
+    ``connect_timeout``. A call may be silent for ``call_timeout``. All in seconds.
+    """
+
+    name = "mcp"
+
+    def __init__(
+        self,
+        servers: Mapping[str, Any] | None = None,
+        *,
+        project: str | Path | None = None,
+        connect_timeout: float = 30.0,
+        call_timeout: float = 300.0,
+        wait: float = 3.0,
+    ) -> None:
+        self.servers = dict(servers or {})
+        self.project = None if project is None else Path(project).expanduser()
+        self.limits = Limits(connect_timeout, call_timeout, min(wait, LONGEST_WAIT))
+        self._definitions = Definitions()
+        self._prompts: dict[Agent, Prompts] = {}
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the command and the events."""
+        for point in (ELICITATION, RESULT):
+            if point.name not in agent.hooks.names:
+                agent.hooks.define(point)
+        self._prompts[agent] = Prompts(agent, agent.hooks.owner)
+        about = "List the MCP servers of this session"
+        agent.add_command(Command("mcp", about, mcp, "[reconnect <server>]"))
+
+    @asynccontextmanager
+    async def lifespan(self, agent: Agent) -> AsyncGenerator[None]:
+        """At the end no server is left, whoever forgot to close a session."""
+        yield
+        left = [Servers.of(session) for session in agent.sessions.values()]
+        await asyncio.gather(*(servers.aclose() for servers in left if servers is not None))
+        self._prompts.pop(agent, None)
+
+    @hook("on_session_start", order=FIRST)
+    async def connect(self, ctx: SessionContext) -> None:
+        """Start the servers of a session; a sub-agent has its parent's."""
+        named = ctx.session.options.pop("mcp_servers", None)  # may hold secrets: never stored
+        if ctx.session.parent is not None or KEY in ctx.session.cache:
+            return
+        if named is None:
+            named = getattr(ctx.client, "mcp_servers", None)
+        found, problems = self._found(named)
+        for problem in problems:
+            await ctx.ui.notify(str(problem), severity="warning")
+        if found:
+            own = SessionContext(ctx.agent, ctx.session, source=ctx.source)
+            own.owner = ctx.owner
+            prompts = self._prompts[ctx.agent]
+            servers = Servers(own, found.values(), self.limits, self._definitions, prompts)
+            ctx.session.cache[KEY] = servers
+            servers.start()
+
+    def _found(self, named: object) -> tuple[dict[str, Description], list[DescriptionError]]:
+        described = [*of_client(named), *of_table(self.servers, "settings")]
+        if self.project is not None:
+            described += of_project(self.project)
+        found: dict[str, Description] = {}
+        problems: list[DescriptionError] = []
+        for each in described:
+            if isinstance(each, DescriptionError):
+                problems.append(each)
+            else:
+                found.setdefault(each.name, each)
+        return found, problems
+
+    @hook("before_llm_request", order=FIRST)
+    async def offer(self, ctx: TurnContext) -> None:
+        """Between two turns: what has changed in the servers' lists reaches the model."""
+        servers = Servers.of(ctx.session)
+        if servers is None:
+            return
+        await servers.settle()
+        if await servers.show():
+            ctx.tools = list(ctx.agent.tool_specs(ctx.session))
+
+    @hook("before_tool")
+    def judge(self, ctx: ToolContext) -> Ask | None:
+        """Ask about a tool that was used before and has become another one since."""
+        tool = ctx.tool
+        if not isinstance(tool, McpTool):
+            return None
+        known = tool.server.name, tool.raw_name, tool.fingerprint
+        if not self._definitions.has_changed(*known):
+            return None
+        reason = f"{tool.name} is described differently by its server than when it was used before"
+        return Ask(reason, rule=CHANGED)

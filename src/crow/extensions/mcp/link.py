@@ -1,0 +1,281 @@
+"""One live connection to a server, from the handshake to its end; the library is used here.
+
+Imported when the first server is connected, and not before: the library takes a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext
+from mcp.client.subscriptions import ToolsListChanged
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    CONNECTION_CLOSED,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolResult,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    GetPromptResult,
+    Implementation,
+    ListRootsResult,
+    Prompt,
+    PromptListChangedNotification,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    Root,
+    Tool,
+    ToolListChangedNotification,
+)
+
+from crow._version import __version__
+from crow.extensions.mcp.failure import Failure, Gone, Refused, plain
+from crow.extensions.mcp.limits import ENTRIES, PAGES
+from crow.extensions.mcp.sieve import sieved
+from crow.extensions.mcp.stdio import process_streams
+from crow.extensions.mcp.web import http_streams, sse_streams
+
+if TYPE_CHECKING:
+    from crow.extensions.mcp.description import Description
+    from crow.extensions.mcp.limits import Limits
+
+T = TypeVar("T")
+SESSION_GONE = "Session terminated"
+LONGEST = 2000
+
+
+class Progress(Protocol):
+    """Called with each sign of a call's progress."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """So far, of how much, and in words."""
+        ...
+
+
+class UnknownHandshake(Exception):  # noqa: N818 - no error: there is another handshake
+    """The server does not know the handshake that it was offered."""
+
+
+class Owner(Protocol):
+    """Whoever a connection belongs to: asked and told by it."""
+
+    description: Description
+    limits: Limits
+    watch: Callable[[int], Callable[[], None]]
+
+    @property
+    def cwd(self) -> str:
+        """Where a process runs."""
+        ...
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders that are worked in."""
+        ...
+
+    def drop(self, tool: str, reason: str) -> None:
+        """A tool was left out."""
+        ...
+
+    def changed(self, what: str) -> None:
+        """The list of ``tools`` or ``prompts`` is another one now."""
+        ...
+
+    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
+        ...
+
+
+class Link:
+    """A connection that is up until ``gone``."""
+
+    def __init__(self, client: Client, gone: asyncio.Event) -> None:
+        self.client = client
+        self.gone = gone
+
+    @property
+    def has_tools(self) -> bool:
+        """True where the server has tools to list."""
+        return self.client.server_capabilities.tools is not None
+
+    @property
+    def has_prompts(self) -> bool:
+        """True where the server has prompts to list."""
+        return self.client.server_capabilities.prompts is not None
+
+    @property
+    def has_resources(self) -> bool:
+        """True where the server has resources to list."""
+        return self.client.server_capabilities.resources is not None
+
+    async def tools(self) -> list[Tool]:
+        """All tools. Like all that follows it raises `Refused` and `Gone`."""
+        return await self._asked(_all(self.client.list_tools, lambda page: page.tools))
+
+    async def prompts(self) -> list[Prompt]:
+        """All prompts."""
+        return await self._asked(_all(self.client.list_prompts, lambda page: page.prompts))
+
+    async def resources(self) -> list[Resource]:
+        """All resources."""
+        return await self._asked(_all(self.client.list_resources, lambda page: page.resources))
+
+    async def templates(self) -> list[ResourceTemplate]:
+        """All templates of resources; none where the server does not know of such."""
+        fetch = self.client.list_resource_templates
+        with suppress(Refused):
+            return await self._asked(_all(fetch, lambda page: page.resource_templates))
+        return []
+
+    async def call(self, name: str, args: dict[str, Any], progress: Progress) -> CallToolResult:
+        """Call a tool."""
+        return await self._asked(self.client.call_tool(name, args, progress_callback=progress))
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        """Read a resource."""
+        return await self._asked(self.client.read_resource(uri))
+
+    async def prompt(self, name: str, args: dict[str, str]) -> GetPromptResult:
+        """Have a prompt filled in."""
+        return await self._asked(self.client.get_prompt(name, args))
+
+    async def _asked(self, asking: Awaitable[T]) -> T:
+        try:
+            return await asking
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED or error.message == SESSION_GONE:
+                self.gone.set()
+                raise Gone(error.message) from None
+            raise Refused(f"{plain(error.message)[:LONGEST]} (error {error.code})") from None
+        except (ValueError, RuntimeError) as error:
+            text = plain(str(error))[:LONGEST]
+            raise Refused(f"the server's answer is malformed: {text}") from None
+
+
+async def _all(
+    fetch: Callable[..., Awaitable[Any]], entries_of: Callable[[Any], list[T]]
+) -> list[T]:
+    """The entries of all pages, up to a limit."""
+    entries: list[T] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await fetch(cursor=cursor)
+        entries += entries_of(page)
+        cursor = page.next_cursor
+        if not cursor or len(entries) >= ENTRIES:
+            break
+    return entries[:ENTRIES]
+
+
+@asynccontextmanager
+async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
+    """Connect to a server. Raises what the transport or the library raises.
+
+    The handshake is the one that all servers know; one that knows only the newer way is asked
+    again in that.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            link = await stack.enter_async_context(_linked(owner, failure, "legacy"))
+        except UnknownHandshake:
+            link = await stack.enter_async_context(_linked(owner, failure, "auto"))
+            listening = asyncio.create_task(_listen(link, owner))
+            stack.callback(listening.cancel)
+        yield link
+
+
+@asynccontextmanager
+async def _linked(owner: Owner, failure: Failure, mode: str) -> AsyncGenerator[Link]:
+    gone = asyncio.Event()
+    client = Client(
+        sieved(streams_of(owner, failure), owner.drop, gone.set),
+        mode=mode,
+        cache=None,
+        client_info=Implementation(name="crow", version=__version__),
+        message_handler=_Messages(owner),
+        elicitation_callback=_Elicitation(owner),
+        list_roots_callback=_Roots(owner),
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(client)
+        except MCPError as error:
+            if mode == "legacy" and error.code in (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND):
+                raise UnknownHandshake(error.message) from None
+            raise
+        yield Link(client, gone)
+
+
+def streams_of(owner: Owner, failure: Failure) -> AbstractAsyncContextManager[Any]:
+    """The transport that a description wants."""
+    described, limits = owner.description, owner.limits
+    match described.transport:
+        case "stdio":
+            return process_streams(described, owner.cwd, failure, limits.close, owner.watch)
+        case "http":
+            return http_streams(described, failure, limits.connect)
+        case "sse":
+            return sse_streams(described, failure, limits.connect)
+
+
+async def _listen(link: Link, owner: Owner) -> None:
+    """Servers of the newer sort tell of changes only on request."""
+    with suppress(MCPError, RuntimeError, OSError):
+        async with link.client.listen(tools_list_changed=True, prompts_list_changed=True) as news:
+            async for event in news:
+                owner.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+
+
+class _Messages:
+    """Notes what has changed; the lists are read later, between two turns."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    async def __call__(self, message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._owner.changed("tools")
+        elif isinstance(message, PromptListChangedNotification):
+            self._owner.changed("prompts")
+
+
+class _Elicitation:
+    """Puts a server's question to the user."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        asked: dict[str, Any] = {"message": params.message, "mode": params.mode}
+        if isinstance(params, ElicitRequestFormParams):
+            asked["requested_schema"] = params.requested_schema
+        else:
+            asked |= {"url": params.url, "elicitation_id": params.elicitation_id}
+        action, content = await self._owner.elicit(asked)
+        return ElicitResult.model_validate({"action": action, "content": content})
+
+
+class _Roots:
+    """Tells a server which folders are worked in."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+
+    async def __call__(self, context: ClientRequestContext) -> ListRootsResult:
+        uris = [Path(root).as_uri() for root in self._owner.roots]
+        return ListRootsResult(roots=[Root.model_validate({"uri": uri}) for uri in uris])

@@ -1,0 +1,106 @@
+"""The prompts of servers as slash commands: ``/mcp__server__prompt first second``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import CommandContext
+from crow.core.hooks import Owner
+from crow.core.session import Session
+from crow.core.verdicts import Answer
+from crow.extensions.mcp.failure import Gone, Refused, plain
+from crow.extensions.mcp.naming import full_name, unambiguous
+from crow.extensions.mcp.result import as_text
+
+if TYPE_CHECKING:
+    from mcp.types import GetPromptResult, Prompt
+
+    from crow.extensions.mcp.server import Server
+
+Offered = tuple["Server", "Prompt"]
+LONGEST = 200
+
+
+class Prompts:
+    """The commands of all sessions of an agent; a command does what it means in its session."""
+
+    def __init__(self, agent: Agent, owner: Owner | None) -> None:
+        self._agent = agent
+        self._owner = owner
+        self._offered: dict[Session, dict[str, Offered]] = {}
+        self._disposers: dict[str, Callable[[], None]] = {}
+
+    def offer(self, session: Session, servers: list[Server]) -> bool:
+        """Offer what the servers of a session have now; True where the commands have changed."""
+        pairs = [(server, prompt) for server in servers for prompt in server.prompts]
+        alone, _ambiguous = unambiguous(pairs, lambda pair: full_name(pair[0].name, pair[1].name))
+        self._offered[session] = alone
+        return self._adjust()
+
+    def forget(self, session: Session) -> bool:
+        """A session has ended."""
+        self._offered.pop(session, None)
+        return self._adjust()
+
+    def _adjust(self) -> bool:
+        wanted = {
+            name: pair for offered in self._offered.values() for name, pair in offered.items()
+        }
+        before = set(self._disposers)
+        for name in before - set(wanted):
+            self._disposers.pop(name)()
+        for name in [name for name in wanted if name not in self._agent.commands]:
+            command = self._command(name, wanted[name][1])
+            self._disposers[name] = self._agent.commands.add(name, command, self._owner)
+        return set(self._disposers) != before
+
+    def _command(self, name: str, prompt: Prompt) -> Command:
+        async def run(ctx: CommandContext) -> str | Answer | None:
+            offered = self._offered.get(ctx.session, {}).get(name)
+            if offered is None:
+                return Answer(f"/{name} is not on offer in this session; /mcp lists its servers")
+            return await fill_in(*offered, ctx.args)
+
+        about = plain(prompt.description or prompt.title or prompt.name)[:LONGEST]
+        hint = " ".join(
+            f"<{arg.name}>" if arg.required else f"[{arg.name}]" for arg in prompt.arguments or ()
+        )
+        return Command(name, about, run, plain(hint))
+
+
+async def fill_in(server: Server, prompt: Prompt, line: str) -> str | Answer:
+    """The prompt's text for what was typed behind the command."""
+    wanted = prompt.arguments or []
+    words = _words(line, len(wanted))
+    args = {argument.name: word for argument, word in zip(wanted, words, strict=False)}
+    missing = [each.name for each in wanted if each.required and each.name not in args]
+    if missing:
+        return Answer(f"the prompt {prompt.name} needs {', '.join(missing)}")
+    try:
+        filled = await server.prompt(prompt.name, args)
+    except (Gone, Refused) as error:
+        return Answer(str(error))
+    heading = f"The user chose the prompt {prompt.name!r} of the MCP server {server.name!r}:"
+    return f"{heading}\n\n{_said(filled)}"
+
+
+def _words(line: str, count: int) -> list[str]:
+    """The arguments; the last one takes all that is left."""
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = line.split()
+    if count and len(words) > count:
+        words = [*words[: count - 1], " ".join(words[count - 1 :])]
+    return words
+
+
+def _said(filled: GetPromptResult) -> str:
+    return "\n\n".join(
+        f"{'Assistant: ' if message.role == 'assistant' else ''}{as_text(message.content)}"
+        for message in filled.messages
+    )

@@ -1,0 +1,305 @@
+"""One server in one session: a task of its own connects, stays connected and closes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+from crow.core.context import Context
+from crow.core.ports import Bench
+from crow.extensions.mcp.calling import Pulse, answered
+from crow.extensions.mcp.definitions import Definitions
+from crow.extensions.mcp.description import Description
+from crow.extensions.mcp.elicitation import elicit
+from crow.extensions.mcp.failure import Failure, Gone, Refused
+from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.tool import McpTool
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
+
+    from crow.extensions.mcp.link import Link
+
+T = TypeVar("T")
+State = Literal["connecting", "ready", "failed"]
+STEADY = 30.0
+EAGER = 3
+LONGEST_DELAY = 8.0
+EXPLAINED = 1.0
+
+
+class Server:
+    """A server: its state, what it offers, and the one connection that all calls share.
+
+    A connection that ends is made again once, after a pause; calls that come meanwhile wait for
+    it, calls that were under way fail, and none is ever repeated.
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        ctx: Context,
+        limits: Limits,
+        definitions: Definitions,
+        watch: Callable[[int], Callable[[], None]],
+    ) -> None:
+        self.description = description
+        self.name = description.name
+        self.limits = limits
+        self.definitions = definitions
+        self.watch = watch
+        self.state: State = "connecting"
+        self.error = ""
+        self.tools: list[McpTool] = []
+        self.prompts: list[Prompt] = []
+        self.has_resources = False
+        self.dropped: dict[str, str] = {}
+        self.task: asyncio.Task[None] | None = None
+        self._ctx = ctx
+        self._link: Link | None = None
+        self._stale: set[str] = set()
+        self._settled = asyncio.Event()
+        self._wanted = asyncio.Event()
+        self._explained = asyncio.Event()
+        self._deaths = 0
+        self._pulses: set[Pulse] = set()
+        self._questions: set[asyncio.Task[Any]] = set()
+
+    # its life
+
+    def start(self) -> None:
+        """Connect in the background."""
+        self.task = asyncio.create_task(self._live(), name=f"mcp server {self.name}")
+        self.task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        """Nobody waits for a server whose task has ended."""
+        self.state = "failed"
+        if not task.cancelled() and task.exception() is not None:
+            self.error = str(task.exception())
+        self._settled.set()
+
+    async def settled(self) -> None:
+        """Wait until it is ready or has failed."""
+        await self._settled.wait()
+
+    def reconnect(self) -> None:
+        """Try once more, where it has failed."""
+        if self._settled.is_set() and self._link is None:
+            self._settled.clear()
+            self.state = "connecting"
+            self._wanted.set()
+
+    async def _live(self) -> None:
+        await asyncio.to_thread(import_module, "crow.extensions.mcp.link")
+        while True:
+            was_up = await self._connect()
+            if not was_up or self._deaths > EAGER:
+                self.state = "failed"
+                self._settled.set()
+                await self._wanted.wait()
+            self._wanted.clear()
+            self.state = "connecting"
+            await asyncio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        return min(self.limits.backoff * 2 ** max(0, self._deaths - 1), LONGEST_DELAY)
+
+    async def _connect(self) -> bool:
+        """Connect, and stay until the connection ends; True where it was up."""
+        from crow.extensions.mcp.link import opened
+
+        failure = Failure()
+        loop = asyncio.get_running_loop()
+        up_since: float | None = None
+        limit = asyncio.timeout(self.limits.connect)
+        reason = "the connection ended"
+        try:
+            async with limit, opened(self, failure) as link:
+                await self._read(link, {"tools", "prompts"})
+                limit.reschedule(None)
+                up_since = loop.time()
+                self._up(link)
+                await link.gone.wait()
+                self._down()
+        except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the library's task groups
+            _stop_if_cancelled()
+            reason = _reason(error, limit.expired(), self.limits.connect)
+        finally:
+            self._down()
+        lived = 0.0 if up_since is None else loop.time() - up_since
+        self._deaths = 0 if lived > STEADY else self._deaths + 1
+        await self._tell(failure, reason, was_up=up_since is not None)
+        return up_since is not None
+
+    def _up(self, link: Link) -> None:
+        self._link = link
+        self.state = "ready"
+        self.error = ""
+        self._explained.clear()
+        self._settled.set()
+
+    def _down(self) -> None:
+        self._link = None
+        self._settled.clear()
+        self.state = "connecting"
+
+    async def _tell(self, failure: Failure, reason: str, *, was_up: bool) -> None:
+        self.error = failure.reason(reason)
+        self._explained.set()
+        what = "was lost" if was_up else "could not be connected"
+        text = f"the MCP server {self.name!r} {what}: {failure.explain(reason)}"
+        await self._ctx.ui.notify(text, severity="warning")
+
+    # what it offers
+
+    async def refresh(self) -> None:
+        """Read the lists again that the server said have changed."""
+        stale, self._stale = self._stale, set()
+        if not stale or self._link is None:
+            return
+        try:
+            async with asyncio.timeout(min(self.limits.connect, 5.0)):
+                await self._read(self._link, stale)
+        except (Gone, Refused, TimeoutError) as error:
+            why = str(error) or "it took too long"
+            text = f"the MCP server {self.name!r} did not list its {' and '.join(stale)}: {why}"
+            await self._ctx.ui.notify(text, severity="warning")
+
+    async def _read(self, link: Link, what: set[str]) -> None:
+        self.has_resources = link.has_resources
+        if "tools" in what and link.has_tools:
+            self.dropped = {}
+            self.tools = [McpTool(self, told) for told in await link.tools()]
+        if "prompts" in what and link.has_prompts:
+            try:
+                self.prompts = await link.prompts()
+            except Refused as error:
+                self.prompts = []
+                self.dropped["(prompts)"] = str(error)
+
+    def drop(self, tool: str, reason: str) -> None:
+        """A tool was left out of the list."""
+        self.dropped[tool] = reason
+
+    def changed(self, what: str) -> None:
+        """The server says that a list has changed; it is read before the next request."""
+        self._stale.add(what)
+
+    # what it is asked
+
+    async def call(self, tool: str, args: dict[str, Any], bench: Bench) -> CallToolResult:
+        """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
+        link = await self._connected()
+        pulse = Pulse(self.limits.call)
+        return await self._answer(link.call(tool, args, pulse), pulse, bench)
+
+    async def read(self, uri: str) -> ReadResourceResult:
+        """Read a resource."""
+        link = await self._connected()
+        return await self._answer(link.read(uri), Pulse(self.limits.call))
+
+    async def prompt(self, name: str, args: dict[str, str]) -> GetPromptResult:
+        """Have a prompt filled in."""
+        link = await self._connected()
+        return await self._answer(link.prompt(name, args), Pulse(self.limits.call))
+
+    async def resources(self) -> list[dict[str, Any]]:
+        """What can be read, templates included."""
+        link = await self._connected()
+        found = [
+            *await self._answer(link.resources(), Pulse(self.limits.call)),
+            *await self._answer(link.templates(), Pulse(self.limits.call)),
+        ]
+        keys = {"uri", "uri_template", "name", "description", "mime_type"}
+        return [
+            each.model_dump(mode="json", by_alias=True, exclude_none=True, include=keys)
+            for each in found
+        ]
+
+    async def _connected(self) -> Link:
+        """The connection, or the one that is about to be made."""
+        self.reconnect()
+        await self._settled.wait()
+        if self._link is None:
+            raise Gone(f"the MCP server {self.name!r} is not connected: {self.error}")
+        return self._link
+
+    async def _answer(
+        self, asking: Coroutine[Any, Any, T], pulse: Pulse, bench: Bench | None = None
+    ) -> T:
+        self._pulses.add(pulse)
+        try:
+            return await answered(asking, pulse, bench, lambda: bool(self._questions))
+        except TimeoutError:
+            text = f"gave no sign of life for {pulse.limit:g} s; the call was cancelled"
+            raise Gone(f"the MCP server {self.name!r} {text}") from None
+        except Gone as error:
+            raise Gone(await self._obituary(str(error))) from None
+        except Refused as error:
+            raise Refused(f"the MCP server {self.name!r} refused: {error}") from None
+        finally:
+            self._pulses.discard(pulse)
+            if not self._pulses:
+                for question in self._questions:
+                    question.cancel()
+
+    async def _obituary(self, reason: str) -> str:
+        """Why a call under way has failed; what the server left behind is known a moment later."""
+        waiting = asyncio.ensure_future(self._explained.wait())
+        await asyncio.wait({waiting}, timeout=EXPLAINED)
+        waiting.cancel()
+        why = self.error if self._explained.is_set() else reason
+        effect = "whether the call had an effect is unknown, and it was not repeated"
+        return f"the MCP server {self.name!r} went away during the call ({why}); {effect}"
+
+    # what it asks
+
+    @property
+    def cwd(self) -> str:
+        """Where its process runs."""
+        return self._ctx.cwd
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that it is told of."""
+        return self._ctx.roots
+
+    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        """Ask the user; given up with the last call that could have led to the question."""
+        question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
+        self._questions.add(question)
+        try:
+            await asyncio.wait({question})
+            return ("cancel", None) if question.cancelled() else question.result()
+        finally:
+            question.cancel()
+            self._questions.discard(question)
+            for pulse in self._pulses:
+                pulse.beat()
+
+
+def _stop_if_cancelled() -> None:
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _reason(error: BaseException, is_late: bool, seconds: float) -> str:
+    """An error of the library's, in a line; of several the first."""
+    if is_late:
+        return f"it did not answer within {seconds:g} s"
+    first = _first(error)
+    if isinstance(first, FileNotFoundError):
+        return f"there is no program or directory {first.filename!r}"
+    if isinstance(first, OSError) and first.strerror:
+        return first.strerror
+    return " ".join(str(first).split())[:500] or type(first).__name__
+
+
+def _first(error: BaseException) -> BaseException:
+    if isinstance(error, BaseExceptionGroup):
+        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return error

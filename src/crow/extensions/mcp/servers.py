@@ -1,0 +1,161 @@
+"""All servers of a session: started together, waited for shortly, closed together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+from crow.core.context import Context
+from crow.core.events import CommandsChanged
+from crow.core.ports import Tool
+from crow.core.session import Session
+from crow.extensions.mcp.definitions import Definitions
+from crow.extensions.mcp.description import Description
+from crow.extensions.mcp.limits import Limits
+from crow.extensions.mcp.naming import server_part, unambiguous
+from crow.extensions.mcp.prompts import Prompts
+from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
+from crow.extensions.mcp.server import Server
+from crow.extensions.mcp.tool import McpTool
+from crow.warden import Warden
+
+KEY = "mcp.servers"
+LAST_WORD = 0.5
+
+
+class Servers:
+    """The servers of one session, and what the model can see of them.
+
+    Connections belong to the session: its user answers the servers' questions, and they end with
+    it. It lies in the session's cache; ``aclose`` ends everything.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        descriptions: Iterable[Description],
+        limits: Limits,
+        definitions: Definitions,
+        prompts: Prompts,
+    ) -> None:
+        self._ctx = ctx
+        self._limits = limits
+        self._prompts = prompts
+        self._warden: Warden | None = None
+        self._given: dict[str, Tool] = {}
+        self._told: set[str] = set()
+        self._has_waited = False
+        alone, ambiguous = unambiguous(descriptions, lambda each: server_part(each.name))
+        self.all = [Server(each, ctx, limits, definitions, self._watch) for each in alone.values()]
+        self.refused = [
+            f"the MCP servers {', '.join(repr(each.name) for each in same)} are not started:"
+            f" their tools would all be called mcp__{part}__..."
+            for part, same in ambiguous.items()
+        ]
+        self._resources = (ListMcpResources(self._readable), ReadMcpResource(self._readable))
+
+    @classmethod
+    def of(cls, session: Session) -> Servers | None:
+        """The session's own, where it has any."""
+        found = session.cache.get(KEY)
+        return found if isinstance(found, Servers) else None
+
+    def start(self) -> None:
+        """Connect to all of them in the background."""
+        for server in self.all:
+            server.start()
+
+    async def settle(self) -> None:
+        """Give those that connect a moment, once; then bring what the model sees up to date."""
+        if not self._has_waited:
+            self._has_waited = True
+            waiting = [asyncio.ensure_future(server.settled()) for server in self.all]
+            _, late = await asyncio.wait(waiting, timeout=self._limits.wait)
+            for each in late:
+                each.cancel()
+        await asyncio.gather(*(server.refresh() for server in self.all))
+
+    async def show(self) -> bool:
+        """Put the tools into the session, and the prompts among the commands; True where new."""
+        tools = self._tools()
+        is_new = list(tools.items()) != list(self._given.items())
+        if is_new:
+            session = self._ctx.session
+            for name in self._given:
+                session.tools.pop(name, None)
+            session.tools.update(tools)
+            self._given = tools
+        if self._prompts.offer(self._ctx.session, self.all):
+            await self._ctx.emit(CommandsChanged())
+        await self._warn()
+        return is_new
+
+    def _tools(self) -> dict[str, Tool]:
+        session, agent = self._ctx.session, self._ctx.agent
+        alone, _ = self._by_name()
+        taken = {*agent.tools, *(set(session.tools) - set(self._given))}
+        tools: dict[str, Tool] = {n: tool for n, tool in alone.items() if n not in taken}
+        if self._readable():
+            tools |= {each.name: each for each in self._resources if each.name not in taken}
+        return tools
+
+    def _by_name(self) -> tuple[dict[str, McpTool], dict[str, list[McpTool]]]:
+        every = [tool for server in self.all for tool in server.tools]
+        return unambiguous(every, lambda tool: tool.name)
+
+    def _readable(self) -> Mapping[str, Server]:
+        return {server.name: server for server in self.all if server.has_resources}
+
+    def warnings(self) -> list[str]:
+        """What is left out, and why."""
+        found = list(self.refused)
+        found += [
+            f"the tool {tool!r} of the MCP server {server.name!r} is left out: {reason}"
+            for server in self.all
+            for tool, reason in server.dropped.items()
+        ]
+        alone, ambiguous = self._by_name()
+        for name, same in ambiguous.items():
+            which = ", ".join(repr(f"{tool.server.name}/{tool.raw_name}") for tool in same)
+            found.append(f"the MCP tools {which} are left out: each would be called {name}")
+        found += [
+            f"an MCP tool is left out: there is a tool {name} already"
+            for name in alone
+            if name in self._ctx.agent.tools
+        ]
+        return found
+
+    async def _warn(self) -> None:
+        for text in self.warnings():
+            if text not in self._told:
+                self._told.add(text)
+                await self._ctx.ui.notify(text, severity="warning")
+
+    def _watch(self, group: int) -> Callable[[], None]:
+        """See to it that a process group does not outlive the agent, however that ends."""
+        if os.name != "posix":
+            return lambda: None
+        with suppress(OSError):
+            self._warden = self._warden or Warden()
+            self._warden.add(group)
+        return lambda: self._warden.remove(group) if self._warden else None
+
+    async def aclose(self) -> None:
+        """Close all connections, each in its own task, and wait for that a bounded time."""
+        session = self._ctx.session
+        tasks = {server.task for server in self.all if server.task is not None}
+        for seconds in (2 * self._limits.close, LAST_WORD):
+            tasks = {task for task in tasks if not task.done()}
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=seconds)
+        for name in self._given:
+            session.tools.pop(name, None)
+        self._given = {}
+        self._prompts.forget(session)
+        session.cache.pop(KEY, None)
+        if self._warden is not None:
+            await asyncio.to_thread(self._warden.close)

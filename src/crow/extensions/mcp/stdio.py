@@ -1,0 +1,231 @@
+"""A server that runs as a process: one line a message, bounded, and never left behind.
+
+The library's own transport takes lines of any length; hence this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from math import inf
+from typing import TYPE_CHECKING, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from crow.extensions.mcp.limits import MESSAGE
+
+if TYPE_CHECKING:
+    from crow.extensions.mcp.description import Description
+    from crow.extensions.mcp.failure import Failure
+
+INHERITED = re.compile(
+    r"HOME|LOGNAME|PATH|SHELL|TERM|USER|LANG|LANGUAGE|TZ|TMPDIR|LC_\w+|XDG_\w+|SSL_CERT_\w+"
+    r"|NODE_EXTRA_CA_CERTS|(?i:https?_proxy|no_proxy|all_proxy)"
+    r"|APPDATA|LOCALAPPDATA|USERPROFILE|USERNAME|HOMEDRIVE|HOMEPATH|PATHEXT|SYSTEM\w+|TEMP|TMP"
+)
+"""Variables that every server gets; keys and the rest only where its description says so."""
+SETTLE = 0.2
+
+Streams = tuple[
+    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+]
+
+
+class ServerProcess(asyncio.SubprocessProtocol):
+    """The process. Its output ends when it does, whoever else holds the pipe."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.output = asyncio.StreamReader(limit=MESSAGE)
+        self.exited = asyncio.Event()
+        self._quiet = asyncio.Event()
+        self._failure = failure
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._is_silent = False
+
+    async def start(self, described: Description, cwd: str) -> None:
+        """Start it in a session of its own. Raises ``OSError`` or ``ValueError``."""
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: self,
+            described.command,
+            *described.args,
+            cwd=described.cwd or cwd,
+            env=environment(described.env),
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Of the process, and of its group."""
+        assert self._transport is not None
+        return self._transport.get_pid()
+
+    # called by asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let the output's reader hold the process back."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        pipe = self._transport.get_pipe_transport(1)
+        if pipe is not None:
+            self.output.set_transport(pipe)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Output, or a complaint."""
+        if fd == 2:
+            self._failure.complain(data)
+        elif not self._is_silent:
+            self.output.feed_data(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """A server that has closed its input or output is of no use any more."""
+        if fd == 1:
+            self.silence()
+        elif fd == 2:
+            self._quiet.set()
+        else:
+            self._silence_soon()
+
+    def process_exited(self) -> None:
+        """What is still in the pipe is read; its children may hold that open for ever."""
+        assert self._transport is not None
+        self._failure.code = self._transport.get_returncode()
+        self.exited.set()
+        self._silence_soon()
+
+    def _silence_soon(self) -> None:
+        asyncio.get_running_loop().call_later(SETTLE, self.silence)
+
+    def silence(self) -> None:
+        """Nothing more is to come."""
+        if not self._is_silent:
+            self._is_silent = True
+            self.output.feed_eof()
+
+    # called by the connection
+
+    def send(self, line: bytes) -> None:
+        """Write a line; never waits."""
+        pipe = self._transport.get_pipe_transport(0) if self._transport else None
+        if pipe is not None and not pipe.is_closing():
+            cast("asyncio.WriteTransport", pipe).write(line)
+
+    async def stop(self, grace: float) -> None:
+        """End it and its children: no more input, then SIGTERM, then SIGKILL."""
+        try:
+            self._end_input()
+            if not await _within(grace / 2, self.exited):
+                self.signal(signal.SIGTERM)
+                await _within(grace / 2, self.exited)
+            await _within(SETTLE, self._quiet)
+        finally:
+            self.kill()
+            if self._transport is not None:
+                self._transport.close()
+        await _within(grace / 2, self.exited)
+
+    def kill(self) -> None:
+        """End the whole group at once."""
+        self.signal(signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if os.name == "nt":
+                if self._transport is not None:
+                    self._transport.kill()
+            else:
+                os.killpg(self.pid, number)
+
+    def _end_input(self) -> None:
+        pipe = self._transport.get_pipe_transport(0) if self._transport else None
+        if pipe is not None:
+            pipe.close()
+
+
+async def _within(seconds: float, event: asyncio.Event) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What a server inherits, and what its description adds."""
+    inherited = {key: value for key, value in os.environ.items() if INHERITED.fullmatch(key)}
+    return {**inherited, **given}
+
+
+@asynccontextmanager
+async def process_streams(
+    described: Description,
+    cwd: str,
+    failure: Failure,
+    grace: float,
+    watch: Callable[[int], Callable[[], None]],
+) -> AsyncGenerator[Streams]:
+    """Start a server and exchange messages with it; at the end it and its children are gone.
+
+    ``watch`` is told of the process group, and answers with what to call when that has ended.
+    """
+    process = ServerProcess(failure)
+    await process.start(described, cwd)
+    ended = watch(process.pid)
+    to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_server, from_session = anyio.create_memory_object_stream[SessionMessage](inf)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_read, process, to_session, failure)
+            group.start_soon(_write, process, from_session)
+            try:
+                yield from_server, to_server
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        for stream in (to_session, from_server, to_server, from_session):
+            stream.close()
+        try:
+            with anyio.CancelScope(shield=True):
+                await process.stop(grace)
+        finally:
+            ended()
+
+
+async def _read(
+    process: ServerProcess,
+    to_session: MemoryObjectSendStream[SessionMessage | Exception],
+    failure: Failure,
+) -> None:
+    """Hand on line by line; a line that is too long is the end."""
+    with to_session:
+        while True:
+            try:
+                line = await process.output.readuntil(b"\n")
+            except asyncio.IncompleteReadError:
+                return
+            except asyncio.LimitOverrunError:
+                failure.say(f"it sent a line of more than {MESSAGE // 1024 // 1024} MiB")
+                return
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                failure.stray(line)
+                continue
+            try:
+                await to_session.send(SessionMessage(message))
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+
+async def _write(
+    process: ServerProcess, from_session: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    async for message in from_session:
+        text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+        process.send(f"{text}\n".encode("utf-8", "replace"))

@@ -2,7 +2,8 @@
 
 ``python hanging.py DB WHERE``; prints the session's id, then a line when it has come to WHERE:
 ``tool`` (one call has ended, another is running), ``permission`` (the user is asked),
-``text`` (in the middle of an answer), ``thought`` (before its first word) or ``idle``.
+``text`` (in the middle of an answer), ``thought`` (before its first word), ``locked`` (another holds
+the database since a tool began) or ``idle``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from typing import Any
+
+import apsw
 
 from crow.core.agent import Agent
 from crow.core.events import Event, TextDelta, ThoughtDelta, ToolEnded
@@ -27,6 +30,7 @@ class Client(Nobody):
     async def update(self, session_id: str, event: Event) -> None:
         here = {
             "text": isinstance(event, TextDelta) and event.text.endswith("."),
+            "locked": isinstance(event, TextDelta) and event.text.endswith("."),
             "thought": isinstance(event, ThoughtDelta),
             "tool": isinstance(event, ToolEnded),
         }
@@ -63,13 +67,23 @@ SCRIPTS: dict[str, list[Any]] = {
     "permission": [call("quick")],
     "text": [["It ", "is.", delay(60)]],
     "thought": [[text("", reasoning="Let me see."), delay(60)]],
+    "locked": [call("lock"), ["It ", "is.", delay(60)]],
     "idle": ["Done."],
 }
 
 
 async def main(db: str, where: str) -> None:
     store = PersistenceHook(db)
-    agent = Agent(ScriptedModel(*SCRIPTS[where]), hooks=[store], tools=[quick, slow])
+
+    @tool
+    async def lock() -> str:
+        """Let nobody write to the database any more."""
+        other.append(apsw.Connection(db))
+        other[0].execute("BEGIN IMMEDIATE")
+        return "locked"
+
+    other: list[apsw.Connection] = []
+    agent = Agent(ScriptedModel(*SCRIPTS[where]), hooks=[store], tools=[quick, slow, lock])
     if where == "permission":
         agent.hooks.register("before_tool", ask_for_all)
     session = await agent.new_session(client=Client(where))

@@ -56,10 +56,10 @@ def db(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def no_space() -> Iterator[None]:
-    """Let this process write nothing behind the first two thousand bytes of a file."""
+def no_space(size: int = 0) -> Iterator[None]:
+    """Let this process write nothing behind the first so many bytes of a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
@@ -117,17 +117,23 @@ async def test_no_tool_runs_whose_intent_cannot_be_stored(db: Path, tmp_path: Pa
     assert (await store.load(session.id)).messages == session.messages
 
 
+@pytest.mark.parametrize(("size", "stored"), [(0, 2), (2000, 3)])
 async def test_a_session_ends_in_peace_on_a_full_disk(
-    db: Path, caplog: pytest.LogCaptureFixture
+    db: Path, caplog: pytest.LogCaptureFixture, size: int, stored: int
 ) -> None:
     agent = Agent(ScriptedModel("a"), hooks=[PersistenceHook(db)], tools=[])
     session = await agent.new_session()
     await agent.prompt(session, "one")
-    with no_space():
+    with no_space(size):
         await agent.prompt(session, "two")
         await agent.close()
-    assert "records" in caplog.text
-    assert len((await PersistenceHook(db).load(session.id)).messages) == 2
+    assert ("1 records" in caplog.text) == (stored == 2)
+    store = PersistenceHook(db)
+    assert (await store.export(session.id)).count('"role":') == stored
+    assert len((await store.segments(session.id))[0]) == stored
+    copy = await store.fork(session.id)
+    assert len((await store.load(session.id)).messages) == stored
+    assert len((await store.load(copy)).messages) == stored
 
 
 async def test_a_lock_held_elsewhere_is_waited_for_and_stops_nobody_else(db: Path) -> None:

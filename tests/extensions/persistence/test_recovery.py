@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -76,6 +77,23 @@ async def test_half_an_answer_is_part_of_the_history(tmp_path: Path) -> None:
         assert session.messages[1:] == [{"role": "assistant", "content": "It is."}]
         await agent.prompt(session, "is it?")
     assert (await store.load(session_id)).messages == session.messages
+
+
+async def test_what_a_locked_database_could_not_take_survives(tmp_path: Path) -> None:
+    session_id = await killed(tmp_path / "crow.db", "locked")
+    store = PersistenceHook(tmp_path / "crow.db")
+    told = [type(event).__name__ for event in await store.replay(session_id)]
+    assert told == ["UserMessage", "ToolPending", "ToolStarted", "ToolEnded"]
+    session = await store.load(session_id)
+    assert [m.get("content") for m in session.messages] == ["do it", None, "locked", "It is."]
+    assert await kinds(store, session_id) == [
+        "message", "message", "started", "result", "message", "message",
+    ]  # fmt: skip
+
+
+async def kinds(store: PersistenceHook, session_id: str) -> list[str]:
+    rows = (await store.export(session_id)).splitlines()[1:]
+    return [json.loads(row)["kind"] for row in rows]
 
 
 async def test_a_thought_that_led_nowhere_is_still_shown(tmp_path: Path) -> None:

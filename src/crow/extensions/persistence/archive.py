@@ -17,9 +17,9 @@ from crow.core.session import SessionInfo
 from crow.extensions.persistence import shelf
 from crow.extensions.persistence.database import Database, explain
 from crow.extensions.persistence.history import Replay
-from crow.extensions.persistence.lease import Lease, file_name
+from crow.extensions.persistence.lease import Lease, read_tail
 from crow.extensions.persistence.ledger import Batch, Ledger, write
-from crow.extensions.persistence.record import Entry, read_entries
+from crow.extensions.persistence.record import Entry, Row, together
 from crow.extensions.persistence.restoring import restore
 from crow.extensions.persistence.shelf import Stored
 from crow.extensions.persistence.words import Found, index, search
@@ -92,12 +92,39 @@ class Archive:
         except OSError as error:
             raise explain(error, self.path) from error
 
-    async def flush(self, ledger: Ledger, *, everything: bool = True, used: bool = False) -> None:
-        """Write what waits; only rows, unless everything is looked at. Raises `SessionError`."""
-        if not await asyncio.wrap_future(self._submit(ledger, everything, used)):
+    async def flush(self, ledger: Ledger, *, used: bool = False) -> None:
+        """Write all that waits into the database. Raises `SessionError`."""
+        upto = ledger.seq
+        there = await asyncio.wrap_future(self._submit(ledger, ledger.batch(used=used)))
+        if not there or ledger.vanished:
             ledger.begin_again()
             ledger.catch_up()
-            await asyncio.wrap_future(self._submit(ledger, True, used))
+            upto = ledger.seq
+            await asyncio.wrap_future(self._submit(ledger, ledger.batch(used=used)))
+        ledger.kept, ledger.error = max(upto, ledger.kept), ""
+
+    async def keep(self, ledger: Ledger) -> None:
+        """Make what waits outlive the process, and let the writer take it from there.
+
+        Raises `SessionError` where that, or what the writer took before, is impossible.
+        """
+        if ledger.lease is None or ledger.vanished or self.database.synchronous == "full":
+            return await self.flush(ledger)
+        if ledger.error:
+            raise SessionError(ledger.error)
+        rows = ledger.unkept()
+        if len(rows) == len(ledger.waiting):
+            ledger.lease.settle()
+        self._keep(ledger, ledger.lease, rows)
+        self._submit(ledger, ledger.part(rows))
+        return None
+
+    def _keep(self, ledger: Ledger, lease: Lease, rows: list[Row]) -> None:
+        try:
+            lease.keep(rows)
+        except OSError as error:
+            raise explain(error, self.path) from error
+        ledger.kept = ledger.seq
 
     async def retry(self, ledger: Ledger) -> None:
         """Write what waits, from the beginning where not even that was possible."""
@@ -110,10 +137,9 @@ class Archive:
     def save(self, ledger: Ledger) -> None:
         """Write what is new without waiting for it."""
         ledger.catch_up()
-        self._submit(ledger, True, False)
+        self._submit(ledger, ledger.batch())
 
-    def _submit(self, ledger: Ledger, everything: bool, used: bool) -> Future[bool]:
-        batch = ledger.batch(everything=everything, used=used)
+    def _submit(self, ledger: Ledger, batch: Batch) -> Future[bool]:
         if ledger.gone or batch.nothing:
             return _done(True)
         future = self.writer.submit(partial(write, batch=batch))
@@ -121,18 +147,29 @@ class Archive:
         return future
 
     async def end(self, ledger: Ledger) -> None:
-        """Write what waits and let others have the session. Raises `SessionError`."""
+        """Write what waits, into the tail if need be, and let others have the session.
+
+        Raises `SessionError` where what waited is lost.
+        """
+        ledger.catch_up()
         try:
-            ledger.catch_up()
-            await self.flush(ledger)
-            if ledger.lease is not None:
-                ledger.lease.clear()
+            await self._end(ledger)
         finally:
             if ledger.lease is not None:
                 ledger.lease.release()
             if self.ledgers.get(ledger.session.id) is ledger:
                 del self.ledgers[ledger.session.id]
             self.rest()
+
+    async def _end(self, ledger: Ledger) -> None:
+        try:
+            await self.flush(ledger)
+            if ledger.lease is not None:
+                ledger.lease.clear()
+        except SessionError:
+            if ledger.lease is None:
+                raise
+            self._keep(ledger, ledger.lease, ledger.unkept())
 
     async def load(self, session_id: str) -> Ledger:
         """Open a stored session, mended. Raises `SessionError`."""
@@ -142,7 +179,7 @@ class Archive:
             raise self.missing(session_id)
         lease, trouble = self._try_lease(session_id)
         try:
-            tail = self.database.locks / file_name(session_id)
+            tail = read_tail(self.database.locks, session_id)
             ledger = await self.ask(partial(restore, session_id=session_id, tail=tail))
             if ledger is None:
                 raise self.missing(session_id)
@@ -186,31 +223,30 @@ class Archive:
 
     async def stored(self, session_id: str) -> tuple[Stored, list[Entry]]:
         """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
+        tail = read_tail(self.database.locks, session_id)
         if self.path.exists():
             found = await self.ask(partial(shelf.everything, session_id=session_id))
             if found is not None:
-                return found
+                return found[0], together(found[1], tail.rows)
         raise self.missing(session_id)
 
     async def replay(self, session_id: str) -> list[Event]:
-        """A session as events, with what waits to be written. Raises `SessionError`."""
+        """A session as events; one that cannot be stored, from memory. Raises `SessionError`."""
         ledger = self.ledgers.get(session_id)
-        waiting = list(ledger.waiting.values()) if ledger else []
         try:
             _, entries = await self.stored(session_id)
         except SessionError:
-            if not waiting:
+            if ledger is None or not ledger.waiting:
                 raise
             entries = []
-        known = {entry.seq for entry in entries}
-        rows = [(r.seq, r.segment, r.kind, r.data) for r in waiting if r.seq not in known]
-        entries = sorted([*entries, *read_entries(rows)], key=lambda entry: entry.seq)
+        entries = together(entries, list(ledger.waiting.values()) if ledger else [])
         return await asyncio.to_thread(lambda: list(Replay(session_id).events(entries)))
 
     async def lines(self, session_id: str) -> str:
         """A session as JSON Lines. Raises `SessionError`."""
         if self.path.exists():
-            text = await self.ask(partial(shelf.export, session_id=session_id))
+            tail = read_tail(self.database.locks, session_id)
+            text = await self.ask(partial(shelf.export, session_id=session_id, tail=tail.rows))
             if text is not None:
                 return text
         raise self.missing(session_id)
@@ -235,7 +271,8 @@ class Archive:
         """Copy a session, in use or not; the copy's id. Raises `SessionError`."""
         new_id = uuid.uuid4().hex
         if self.path.exists():
-            copy = partial(shelf.copy, session_id=session_id, new_id=new_id)
+            tail = read_tail(self.database.locks, session_id)
+            copy = partial(shelf.copy, session_id=session_id, new_id=new_id, tail=tail.rows)
             if await self.do(copy):
                 return new_id
         raise self.missing(session_id)
@@ -274,5 +311,11 @@ def _done(value: bool) -> Future[bool]:
 
 
 def _settle(ledger: Ledger, batch: Batch, future: Future[bool]) -> None:
-    if future.exception() is None and future.result():
+    """Note what came of a write; called by the writer's thread."""
+    error = future.exception()
+    if error is not None:
+        ledger.error = str(error)
+    elif future.result():
         ledger.written(batch)
+    else:
+        ledger.vanished = True

@@ -37,7 +37,7 @@ class Database:
         self.path = path
         self.locks = path.with_name(path.name + ".locks")
         self.notices: list[str] = []
-        self._synchronous = synchronous
+        self.synchronous = synchronous
         self._migrations = migrations
         self._lock: int | None = None
 
@@ -147,7 +147,7 @@ class Database:
         connection.set_busy_timeout(BUSY_TIMEOUT)
         remote = file_system(self.path) in NETWORK
         mode = connection.pragma("journal_mode", "truncate" if remote else "wal")
-        safe = mode != "wal" or self._synchronous == "full"
+        safe = mode != "wal" or self.synchronous == "full"
         connection.pragma("synchronous", "full" if safe else "normal")
         connection.pragma("foreign_keys", True)
         connection.pragma("wal_autocheckpoint", 4000)

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -174,7 +175,7 @@ class PersistenceHook:
             try:
                 await self._archive.end(ledger)
             except SessionError as error:
-                lost = len(ledger.waiting)
+                lost = len(ledger.unkept())
                 logger.warning("%d records of %s are lost: %s", lost, ctx.session.id, error)
 
     @hook("before_run", order=OUTERMOST)
@@ -201,11 +202,13 @@ class PersistenceHook:
         prompted = ledger.catch_up()
         if message.get("tool_call_id") in ledger.results:
             return
-        stored = await self._keep(ctx, ledger, used=prompted)
+        stored = await (
+            self._store(ctx, ledger, used=True) if prompted else self._keep(ctx, ledger)
+        )
         if message["role"] == "assistant":
             ledger.said.clear()
             if stored and ledger.lease is not None:
-                ledger.lease.clear()
+                ledger.lease.reached()
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
@@ -241,7 +244,7 @@ class PersistenceHook:
         """Store a new segment, all of it at once."""
         ledger = await self._page(ctx.session)
         ledger.catch_up(summary, trigger)
-        await self._keep(ctx, ledger, everything=True)
+        await self._store(ctx, ledger)
 
     @hook("after_loop", order=OUTERMOST)
     async def after_loop(self, ctx: RunContext) -> None:
@@ -252,11 +255,11 @@ class PersistenceHook:
             ledger.said.clear()
         if ledger.trouble:
             await self._retry(ctx, ledger)
-        elif await self._keep(ctx, ledger, everything=True) and ledger.lease is not None:
+        elif await self._store(ctx, ledger) and ledger.lease is not None:
             ledger.lease.clear()
-        if ledger.failure and ctx.reply.stop_reason == "error" and ctx.reply.error is None:
+        if ledger.failure and not ctx.cancelled and ctx.reply.error is None:
+            ctx.reply.stop_reason, ctx.reply.detail = "error", ledger.failure
             ctx.reply.error = SessionError(ledger.failure)
-            ctx.reply.detail = ledger.failure
 
     @hook("after_run", order=OUTERMOST)
     def after_run(self) -> None:
@@ -282,8 +285,8 @@ class PersistenceHook:
             case PlanChanged():
                 ledger.record("plan", asdict(ctx.update))
                 return self._note(ctx, ledger)
-            case ConfigChanged() | TitleChanged():
-                return self._note(ctx, ledger)
+            case ConfigChanged() | TitleChanged() if not ledger.trouble:
+                self._archive.save(ledger)
             case _:
                 pass
         return None
@@ -310,31 +313,37 @@ class PersistenceHook:
         if ledger.lease is None:
             return None
         try:
-            ledger.lease.add(Piece(ledger.segment, where, sort, text))
+            ledger.lease.stream(Piece(ledger.segment, where, sort, text))
         except OSError as error:
             if not ledger.trouble:
                 return self._fail(ctx, ledger, str(explain(error, self.path)))
         return None
 
     async def _note(self, ctx: Context, ledger: Ledger) -> None:
-        await self._keep(ctx, ledger, everything=True)
+        await self._keep(ctx, ledger)
 
-    async def _keep(
-        self, ctx: Context, ledger: Ledger, *, everything: bool = False, used: bool = False
-    ) -> bool:
-        """Write what waits; False where that is impossible, which ends the run at the first time.
+    async def _keep(self, ctx: Context, ledger: Ledger) -> bool:
+        """Let what waits outlive the process; False where that is impossible.
 
-        While there is trouble nothing is tried: `_retry` does that once before and after a run.
+        The first time it is, the run ends. While there is trouble nothing is tried: `_retry` does
+        that once before and after a run.
         """
-        if ledger.trouble:
-            return False
-        try:
-            await self._archive.flush(ledger, everything=everything, used=used)
-        except SessionError as error:
-            if not ledger.trouble:
-                await self._fail(ctx, ledger, str(error))
-            return False
-        return True
+        return await self._try(ctx, ledger, self._archive.keep)
+
+    async def _store(self, ctx: Context, ledger: Ledger, *, used: bool = False) -> bool:
+        """Write what waits into the database, now; False where that is impossible."""
+        return await self._try(ctx, ledger, partial(self._archive.flush, used=used))
+
+    async def _try(
+        self, ctx: Context, ledger: Ledger, work: Callable[[Ledger], Awaitable[None]]
+    ) -> bool:
+        if not ledger.trouble:
+            try:
+                await work(ledger)
+            except SessionError as error:
+                if not ledger.trouble:
+                    await self._fail(ctx, ledger, str(error))
+        return not ledger.trouble
 
     async def _fail(self, ctx: Context, ledger: Ledger, trouble: str) -> None:
         ledger.trouble = trouble

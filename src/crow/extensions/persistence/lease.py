@@ -1,23 +1,27 @@
-"""The right to write one session: a locked file, which also holds the text that is streaming.
+"""The right to write one session: a locked file, which is also the session's tail.
 
-The kernel frees the lock when its holder dies, however it dies. Text goes into the file before
-the client hears of it (one ``write``, some microseconds) and leaves it once the whole message is
-in the database; what a killed process leaves there is what its user had seen.
+The kernel frees the lock when its holder dies, however it dies. Into the tail goes, with one
+``write`` of some microseconds and before the client hears of it, what the database does not have
+yet: records on their way there, and text that is streaming and no message yet. What a killed
+process leaves in its tail is read when the session is next loaded.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
 import weakref
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from crow.core.errors import SessionError
+from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]
 
@@ -35,12 +39,13 @@ class Piece:
 class Lease:
     """A held lock; `release` it. Taken with `take`."""
 
-    __slots__ = ("__weakref__", "_close", "_empty", "_fd", "path")
+    __slots__ = ("__weakref__", "_close", "_empty", "_fd", "_streaming", "path")
 
     def __init__(self, path: Path, fd: int) -> None:
         self.path = path
         self._fd = fd
         self._empty = os.fstat(fd).st_size == 0
+        self._streaming = False
         self._close = weakref.finalize(self, os.close, fd)
 
     @classmethod
@@ -64,22 +69,37 @@ class Lease:
                 raise
             os.close(fd)
 
-    @property
-    def held(self) -> bool:
-        """True until it is released."""
-        return self._close.alive
+    def stream(self, piece: Piece) -> None:
+        """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
+        self._write(json.dumps([piece.segment, piece.where, piece.sort, piece.text]))
+        self._streaming = True
 
-    def add(self, piece: Piece) -> None:
-        """Keep streamed text. Raises ``OSError`` where the disk is full."""
+    def keep(self, rows: Iterable[Row]) -> None:
+        """Keep records that are on their way to the database. Raises ``OSError``."""
+        lines = [f"{row.seq} {row.segment} {row.kind} {row.at!r} {row.data}" for row in rows]
+        if lines:
+            self._write("\n".join(lines))
+
+    def _write(self, lines: str) -> None:
+        text = f"\n{lines}".encode()
         self._empty = False
-        line = json.dumps([piece.segment, piece.where, piece.sort, piece.text])
-        os.write(self._fd, f"\n{line}".encode())
+        if os.write(self._fd, text) < len(text):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def reached(self) -> None:
+        """Say that the streamed text is part of a record now."""
+        self._streaming = False
+
+    def settle(self) -> None:
+        """Forget the records: they are in the database now. Streaming text stays."""
+        if not self._streaming:
+            self.clear()
 
     def clear(self) -> None:
-        """Forget the streamed text: it is in the database now."""
+        """Forget everything: it is in the database now."""
         if not self._empty:
             os.ftruncate(self._fd, 0)
-            self._empty = True
+            self._empty, self._streaming = True, False
 
     def release(self) -> None:
         """Let others have the session; a file that holds nothing goes with it."""
@@ -90,21 +110,36 @@ class Lease:
         self._close()
 
 
-def read_pieces(path: Path) -> list[Piece]:
-    """The streamed text in a lease's file, whoever holds it; a line that was cut off is none."""
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What a lease's file holds."""
+
+    rows: list[Row] = field(default_factory=list["Row"])
+    pieces: list[Piece] = field(default_factory=list[Piece])
+
+
+def read_tail(folder: Path, session_id: str) -> Tail:
+    """A session's tail, whoever holds the lock; a line that was cut off does not count."""
+    tail = Tail()
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = (folder / file_name(session_id)).read_bytes().split(b"\n")
     except OSError:
-        return []
-    return [piece for line in lines if (piece := _piece(line)) is not None]
+        return tail
+    for line in filter(None, lines):
+        try:
+            if line.startswith(b"["):
+                tail.pieces.append(Piece(*json.loads(line)))
+            else:
+                tail.rows.append(_row(line.decode()))
+        except (ValueError, TypeError):
+            continue
+    return tail
 
 
-def _piece(line: bytes) -> Piece | None:
-    try:
-        segment, where, sort, text = json.loads(line)
-        return Piece(segment, where, sort, text)
-    except ValueError:
-        return None
+def _row(line: str) -> Row:
+    seq, segment, kind, at, data = line.split(" ", 4)
+    json.loads(data)
+    return Row(int(seq), int(segment), cast(Kind, kind), data, float(at))
 
 
 def _is_file_at(fd: int, path: Path) -> bool:

@@ -29,8 +29,8 @@ class Batch:
     rows: Sequence[Row]
     fields: Fields
     states: dict[str, str]
-    used: bool
-    first: bool
+    used: bool = False
+    first: bool = False
 
     @property
     def nothing(self) -> bool:
@@ -43,9 +43,11 @@ class Ledger:
     """The page of one session.
 
     ``count`` is how many messages of the current segment have a row, ``start`` the seq of the
-    segment's first row. ``trouble`` says why nothing can be written; it is empty where all is
-    well. ``failure`` is the trouble that ended the present run. ``said`` is text that was shown
-    since the last message. ``gone`` is a deleted session.
+    segment's first row; ``kept`` the first seq that is not in the tail. ``trouble`` says why
+    nothing can be written; it is empty where all is well. ``error`` says that of a write that
+    nobody waited for, and ``vanished`` that it found no session to write to. ``failure`` is the
+    trouble that ended the present run. ``said`` is text that was shown since the last message.
+    ``gone`` is a deleted session.
     """
 
     session: Session
@@ -55,7 +57,10 @@ class Ledger:
     start: int = 0
     count: int = 0
     messages: int = 0
+    kept: int = 0
     stored: bool = False
+    vanished: bool = False
+    error: str = ""
     gone: bool = False
     trouble: str = ""
     failure: str = ""
@@ -73,6 +78,18 @@ class Ledger:
         """Let a row wait."""
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
+
+    def waits_for(self, rows: Sequence[Row]) -> None:
+        """Let rows wait that were on their way to the database when the process was killed."""
+        self.waiting.update({row.seq: row for row in rows})
+        self.messages += sum(row.kind in ("message", "answer") for row in rows)
+        prompt = next(filter(is_prompt, self.session.messages), None)
+        if prompt is not None and not self.session.title:
+            self.session.title = title_of(text_of(prompt.get("content")))
+
+    def unkept(self) -> list[Row]:
+        """The rows that are neither in the tail nor in the database."""
+        return [row for row in list(self.waiting.values()) if row.seq >= self.kept]
 
     def catch_up(self, summary: str = "", trigger: str = "") -> bool:
         """Let every message wait that has no row yet; True where a person's prompt is one."""
@@ -106,13 +123,19 @@ class Ledger:
             self.session.title = title_of(text_of(message.get("content")))
         return self.record("message", message)
 
-    def batch(self, *, everything: bool = True, used: bool = False) -> Batch:
-        """What is to be written now; only rows, unless everything is looked at."""
-        now = self._all_fields() if everything or not self.stored else self._moving_fields()
-        fields = {name: value for name, value in now.items() if self.fields.get(name, ...) != value}
-        states = self._changed_states() if everything or not self.stored else {}
+    def batch(self, *, used: bool = False) -> Batch:
+        """All that is to be written."""
+        fields, states = self._changed(self._all_fields()), self._changed_states()
         rows = list(self.waiting.values())
         return Batch(self.session.id, rows, fields, states, used, not self.stored)
+
+    def part(self, rows: list[Row]) -> Batch:
+        """These rows, and what cannot be written without them."""
+        return Batch(self.session.id, rows, self._changed(self._moving_fields()), {})
+
+    def _changed(self, fields: Fields) -> Fields:
+        known = self.fields
+        return {name: value for name, value in fields.items() if known.get(name, ...) != value}
 
     def written(self, batch: Batch) -> None:
         """Let nothing of a batch wait any longer."""
@@ -130,8 +153,8 @@ class Ledger:
 
     def begin_again(self) -> None:
         """Write what is in memory once more: the database has been replaced meanwhile."""
-        self.seq = self.start = self.count = self.messages = 0
-        self.stored = False
+        self.seq = self.start = self.count = self.messages = self.kept = 0
+        self.stored = self.vanished = False
         self.waiting.clear()
         self.fields.clear()
         self.states.clear()
@@ -177,11 +200,7 @@ def write(connection: Connection, batch: Batch) -> bool:
         return False
     elif batch.fields:
         _update(connection, key, batch.fields)
-    connection.executemany(
-        "INSERT OR IGNORE INTO log (session, seq, segment, kind, at, data)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        [(key, row.seq, row.segment, row.kind, row.at, row.data) for row in batch.rows],
-    )
+    insert(connection, key, batch.rows)
     if batch.states:
         connection.executemany(
             "INSERT OR REPLACE INTO states (session, name, data) VALUES (?, ?, ?)",
@@ -190,6 +209,15 @@ def write(connection: Connection, batch: Batch) -> bool:
     if batch.used:
         touch(connection, key)
     return True
+
+
+def insert(connection: Connection, key: Any, rows: Sequence[Row]) -> None:
+    """Write rows that are not written yet."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO log (session, seq, segment, kind, at, data)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        [(key, row.seq, row.segment, row.kind, row.at, row.data) for row in rows],
+    )
 
 
 def _insert(connection: Connection, batch: Batch) -> Any:

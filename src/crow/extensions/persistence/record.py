@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, Literal
@@ -65,6 +65,15 @@ def read_entries(rows: Iterable[tuple[Any, ...]]) -> list[Entry]:
     while some := list(islice(every, TOGETHER)):
         read += map(_entry, some, _values(some))
     return read
+
+
+def together(entries: list[Entry], rows: Sequence[Row]) -> list[Entry]:
+    """Rows that were read, and those that are on their way to the database, in order."""
+    if not rows:
+        return entries
+    known = {entry.seq for entry in entries}
+    late = [(r.seq, r.segment, r.kind, r.data) for r in rows if r.seq not in known]
+    return sorted([*entries, *read_entries(late)], key=lambda entry: entry.seq)
 
 
 def _entry(row: tuple[Any, ...], data: Any) -> Entry:

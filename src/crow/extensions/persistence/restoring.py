@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from crow.core.messages import Message
 from crow.core.session import Session
 from crow.extensions.persistence import shelf
 from crow.extensions.persistence.history import History
-from crow.extensions.persistence.lease import Piece, read_pieces
+from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.ledger import Ledger
+from crow.extensions.persistence.record import together
 from crow.extensions.persistence.shelf import Stored
 from crow.extensions.persistence.sql import Connection
 
 
-def restore(connection: Connection, session_id: str, tail: Path) -> Ledger | None:
+def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | None:
     """A ledger that knows what is stored, and its session, mended; None where there is none.
 
-    ``tail`` is the file of the text that was streaming when the process ended.
+    ``tail`` is what a process that was killed left behind.
     """
     stored = shelf.find(connection, session_id)
     if stored is None:
         return None
-    pieces = [piece for piece in read_pieces(tail) if piece.segment == stored["segment"]]
-    rows = shelf.entries(connection, stored["key"], stored["start"])
-    history = History.of(rows, _outputs(pieces))
+    pieces = [piece for piece in tail.pieces if piece.segment == stored["segment"]]
+    entries = shelf.entries(connection, stored["key"], stored["start"])
+    known = {entry.seq for entry in entries}
+    rows = [r for r in tail.rows if r.seq not in known and r.segment == stored["segment"]]
+    entries = together(entries, rows)
+    history = History.of(entries, _outputs(pieces))
     ledger = Ledger(
         _session(stored, history.messages),
-        seq=shelf.last_seq(connection, stored["key"]) + 1,
+        seq=entries[-1].seq + 1 if entries else stored["start"],
         segment=stored["segment"],
         start=stored["start"],
         count=len(history.messages) - len(history.closing),
@@ -36,12 +39,13 @@ def restore(connection: Connection, session_id: str, tail: Path) -> Ledger | Non
     )
     _report(ledger, stored["usage"])
     ledger.knows(stored["states"])
-    _speak(ledger, pieces)
+    ledger.waits_for(rows)
+    if not (entries and entries[-1].kind == "said"):
+        _speak(ledger, pieces)
     if history.damaged:
-        ledger.damaged = history.damaged
-        ledger.notices.append(
-            f"damaged records of this session, passed over: {len(history.damaged)}"
-        )
+        number = len(history.damaged)
+        ledger.notices.append(f"damaged records of this session, passed over: {number}")
+    ledger.damaged = history.damaged
     ledger.catch_up()
     return ledger
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from crow.core.session import SessionInfo
-from crow.extensions.persistence.ledger import now, touch
-from crow.extensions.persistence.record import Entry, dump, read_entries
+from crow.extensions.persistence.ledger import insert, now, touch
+from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.sql import Connection
 from crow.extensions.persistence.words import forget, look_again
 
@@ -50,12 +50,6 @@ def entries(connection: Connection, key: int, start: int = 0) -> list[Entry]:
     )
 
 
-def last_seq(connection: Connection, key: int) -> int:
-    """The highest seq of a session; -1 where it has no row."""
-    found = connection.execute("SELECT max(seq) FROM log WHERE session = ?", (key,)).get
-    return -1 if found is None else found
-
-
 def page(
     connection: Connection, cwd: str | None, cursor: str | None, limit: int
 ) -> tuple[list[SessionInfo], str | None]:
@@ -71,8 +65,11 @@ def page(
     return infos, str(rows[limit - 1][5]) if len(rows) > limit else None
 
 
-def copy(connection: Connection, session_id: str, new_id: str) -> bool:
-    """Copy a session with all its segments; False where there is none of that id."""
+def copy(connection: Connection, session_id: str, new_id: str, tail: Sequence[Row]) -> bool:
+    """Copy a session with all its segments; False where there is none of that id.
+
+    ``tail`` are rows that a process that was killed had not written yet.
+    """
     stored = find(connection, session_id)
     if stored is None:
         return False
@@ -92,6 +89,7 @@ def copy(connection: Connection, session_id: str, new_id: str) -> bool:
         " SELECT ?, seq, segment, kind, at, data FROM log WHERE session = ? ORDER BY seq",
         (key, stored["key"]),
     )
+    insert(connection, key, tail)
     connection.execute(
         "INSERT INTO states (session, name, data) SELECT ?, name, data FROM states"
         " WHERE session = ?",
@@ -138,13 +136,15 @@ def mark_damaged(connection: Connection, session_id: str, seqs: list[int]) -> No
     )
 
 
-def export(connection: Connection, session_id: str) -> str | None:
+def export(connection: Connection, session_id: str, tail: Sequence[Row]) -> str | None:
     """A session as JSON Lines: itself first, then its rows in order; None where there is none."""
     stored = find(connection, session_id)
-    return None if stored is None else "".join(f"{line}\n" for line in _lines(connection, stored))
+    if stored is None:
+        return None
+    return "".join(f"{line}\n" for line in _lines(connection, stored, tail))
 
 
-def _lines(connection: Connection, stored: Stored) -> Iterator[str]:
+def _lines(connection: Connection, stored: Stored, tail: Sequence[Row]) -> Iterator[str]:
     head = {name: value for name, value in stored.items() if name not in ("key", "touched")}
     states = {name: lenient(text, {}) for name, text in head.pop("states").items()}
     yield dump({"kind": "session", **head, "state": states})
@@ -152,6 +152,8 @@ def _lines(connection: Connection, stored: Stored) -> Iterator[str]:
         "SELECT seq, segment, kind, at, data FROM log WHERE session = ? ORDER BY seq",
         (stored["key"],),
     )
-    for seq, segment, kind, at, data in rows:
+    written = {int(row[0]): row for row in rows}
+    late = {r.seq: (r.seq, r.segment, r.kind, r.at, r.data) for r in tail}
+    for _, (seq, segment, kind, at, data) in sorted((late | written).items()):
         value = lenient(str(data), {}) or data
         yield dump({"seq": seq, "segment": segment, "kind": kind, "at": at, "data": value})

@@ -61,10 +61,16 @@ class ClientModel:
     def __repr__(self) -> str:
         return f"ClientModel({type(self._client).__name__}, {self.model!r})"
 
+    @property
+    def base_url(self) -> str | None:
+        """Where the client sends its requests, if it says so."""
+        where = getattr(self._client, "base_url", None)
+        return None if where is None else str(where)
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model; see `crow.core.ports.LLM`."""
         clock = Clock(self._timeouts)
-        where = getattr(self._client, "base_url", None) or type(self._client).__name__
+        where = self.base_url or type(self._client).__name__
         who = f"{request.model or self.model} at {str(where).rstrip('/')}"
         redact = faults.Redactor([str(getattr(self._client, "api_key", None) or "")])
 

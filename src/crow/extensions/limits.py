@@ -1,4 +1,4 @@
-"""Limits: how many requests, tokens and seconds a run may take, and how much nonsense."""
+"""Limits: how many requests, tokens, seconds and dollars a run may take, and how much nonsense."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ class Spent:
 class LimitsHook:
     """Ends a run that takes too long, before the request that would be one too many.
 
-    ``turns`` (requests), ``tokens`` (input and output of all its requests) and ``seconds`` are of
-    one run; ``session_turns`` and ``session_tokens`` of all runs together, stored with the
-    session. None is no limit. After ``faults`` replies in a row in which no call could run
-    (arguments that are no JSON or do not fit, a tool that does not exist) the run ends as well.
-    An empty answer is asked about once a run, unless ``nudge`` is False.
+    ``turns`` (requests), ``tokens`` (input and output of all its requests), ``seconds`` and
+    ``cost`` (US dollars) are of one run; ``session_turns``, ``session_tokens`` and
+    ``session_cost`` of all runs together, stored with the session. None is no limit. Money is what
+    ``usage`` says under ``cost``; that nobody knows the price is said once. After ``faults``
+    replies in a row in which no call could run (arguments that are no JSON or do not fit, a tool
+    that does not exist) the run ends as well. An empty answer is asked about once a run, unless
+    ``nudge`` is False.
 
-    The stop reason is ``max_turn_requests`` for turns and seconds, ``max_tokens`` for tokens,
+    The stop reason is ``max_tokens`` for tokens, ``max_turn_requests`` for turns, time and money,
     ``hook_stopped`` for faults; the reply's ``detail`` names the limit.
     """
 
@@ -50,6 +52,8 @@ class LimitsHook:
         seconds: float | None = None,
         session_turns: int | None = None,
         session_tokens: int | None = None,
+        cost: float | None = None,
+        session_cost: float | None = None,
         faults: int | None = 3,
         nudge: bool = True,
     ) -> None:
@@ -58,6 +62,8 @@ class LimitsHook:
         self.seconds = seconds
         self.session_turns = session_turns
         self.session_tokens = session_tokens
+        self.cost = cost
+        self.session_cost = session_cost
         self.faults = faults
         self.nudge = nudge
         for limit, value in vars(self).items():
@@ -79,8 +85,9 @@ class LimitsHook:
             spent.turns += 1
             ctx.state["turns"] = ctx.state.get("turns", 0) + 1
 
-    def after_turn(self, ctx: TurnContext) -> None:
+    async def after_turn(self, ctx: TurnContext) -> None:
         """End the run when reply after reply calls for what cannot run."""
+        await self._need_price(ctx)
         spent = self._spent(ctx)
         faulty = bool(ctx.results) and all(map(_could_not_run, ctx.results))
         spent.faults = spent.faults + 1 if faulty else 0
@@ -117,6 +124,24 @@ class LimitsHook:
             yield f"{text} ({session_tokens} used)", "max_tokens"
         if _reached(monotonic() - spent.began, self.seconds):
             yield f"the limit of {self.seconds:g} seconds is reached", "max_turn_requests"
+        for limit, usage, where in (
+            (self.cost, ctx.run.usage, "run"),
+            (self.session_cost, ctx.session.usage, "session"),
+        ):
+            cost = usage.get("cost", 0.0)
+            if limit is not None and cost >= limit:
+                text = f"the limit of ${limit:.2f} in one {where} is reached (${cost:.2f} spent)"
+                yield text, "max_turn_requests"
+
+    async def _need_price(self, ctx: TurnContext) -> None:
+        """Say once that a limit of money means nothing where nobody knows the price."""
+        wanted = self.cost is not None or self.session_cost is not None
+        unknown = ctx.usage is not None and "cost" not in ctx.usage
+        if wanted and unknown and not ctx.state.get("no_price"):
+            ctx.state["no_price"] = True
+            model = ctx.model or ctx.agent.llm.model
+            text = f"the price of {model} is not known, so the limit of money cannot be kept"
+            await ctx.ui.notify(text, severity="warning")
 
 
 def _reached(spent: float, limit: float | None) -> bool:

@@ -1,0 +1,155 @@
+"""The extension: it puts a price on every reply, so that runs and sessions know what they cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import CommandContext, CompactContext, Context, SessionContext, TurnContext
+from crow.core.errors import ModelError
+from crow.core.hooks import LAST, hook
+from crow.core.messages import Usage, add_usage
+from crow.core.ports import Completion
+from crow.core.session import Session
+from crow.core.verdicts import Answer
+from crow.extensions.cost.prices import is_at_home, is_loaded, listed, load, prices_of
+
+LOADING = "cost loading"
+
+
+class CostHook:
+    """Fills ``usage["cost"]`` (US dollars) of every reply, and so of the run and the session.
+
+    ``prices`` maps a model's name to ``input``, ``output`` and (where it differs from ``input``)
+    ``cached``: dollars for a million tokens. Models that it does not name are looked up in the
+    price list of the package ``genai-prices``, by name and by the LLM's ``base_url``, unless
+    ``catalogue`` is False; models on this machine or its network have no price there. What the
+    provider itself says that a request cost stays. Adds the command ``/cost``.
+    """
+
+    name = "cost"
+
+    def __init__(
+        self,
+        prices: Mapping[str, Mapping[str, float]] | None = None,
+        *,
+        catalogue: bool = True,
+    ) -> None:
+        self._prices = prices_of(prices or {})
+        self.catalogue = catalogue
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the command."""
+        agent.add_command(Command("cost", "Show what the session has cost so far", self.show))
+
+    def on_session_start(self, ctx: SessionContext) -> None:
+        """Take what a loaded session has cost for settled."""
+        ctx.cache[self.name] = {**ctx.session.usage}
+
+    @hook("around_llm_request", order=LAST)
+    async def around_llm_request(
+        self, ctx: TurnContext, call_next: Callable[[], Awaitable[Completion]]
+    ) -> Completion:
+        """Price a reply."""
+        await self._settle(ctx)
+        llm = _llm_of(ctx, ctx.model)
+        names = [name for name in (ctx.model, getattr(llm, "model", None)) if name]
+        self._load_meanwhile(ctx, names, _url_of(llm))
+        reply = await call_next()
+        if reply.usage is None:
+            return reply
+        if "cost" not in reply.usage:
+            cost = await self._cost([*names, reply.model], _url_of(llm), reply.usage)
+            if cost is not None:
+                reply = replace(reply, usage={**reply.usage, "cost": cost})
+        ctx.cache[self.name] = add_usage(ctx.session.usage, reply.usage)
+        return reply
+
+    async def after_compact(self, ctx: CompactContext) -> None:
+        """Price the summary."""
+        await self._settle(ctx)
+
+    async def show(self, ctx: CommandContext) -> Answer:
+        """The command ``/cost``."""
+        await self._settle(ctx)
+        return Answer("\n".join(_lines(ctx.agent, ctx.session)))
+
+    async def _settle(self, ctx: Context) -> None:
+        """Price what was asked beside the conversation since the last look."""
+        seen = cast(Usage, ctx.cache.setdefault(self.name, {**ctx.session.usage}))
+        beside = _difference(ctx.session.usage, seen)
+        if not beside.get("total_tokens") or beside.get("cost"):
+            return
+        llm = _llm_of(ctx, ctx.session.model)
+        names = [name for name in (ctx.session.model, getattr(llm, "model", None)) if name]
+        cost = await self._cost(names, _url_of(llm), beside)
+        if cost is not None:
+            more: Usage = {"cost": cost}
+            ctx.session.usage = add_usage(ctx.session.usage, more)
+            if ctx.run is not None:
+                ctx.run.reply.usage = add_usage(ctx.run.reply.usage, more)
+        ctx.cache[self.name] = {**ctx.session.usage}
+
+    def _load_meanwhile(self, ctx: TurnContext, names: list[str], url: str | None) -> None:
+        """Read the price list while the model works, where a request may need it."""
+        known = any(name in self._prices for name in names)
+        if not known and self._looks_up(url) and not is_loaded() and not ctx.cache.get(LOADING):
+            ctx.cache[LOADING] = True
+            ctx.session.spawn(asyncio.to_thread(load))
+
+    async def _cost(self, names: list[str], url: str | None, usage: Usage) -> float | None:
+        """What tokens cost; None where nobody knows."""
+        for name in names:
+            if name in self._prices:
+                return self._prices[name].of(usage)
+        if url is None or not self._looks_up(url):
+            return None
+        if not is_loaded():
+            await asyncio.to_thread(load)
+        found = (listed(name, url, usage) for name in dict.fromkeys(names) if name)
+        return next((cost for cost in found if cost is not None), None)
+
+    def _looks_up(self, url: str | None) -> bool:
+        return self.catalogue and url is not None and not is_at_home(url)
+
+
+def _llm_of(ctx: Context, model: str | None) -> object:
+    """The LLM that answers; None where there is none."""
+    try:
+        llm: Any = ctx.agent.llm
+        named = getattr(llm, "named", None)
+        return llm if model is None or named is None else named(model)
+    except ModelError:
+        return None
+
+
+def _url_of(llm: object) -> str | None:
+    url = getattr(getattr(llm, "first", llm), "base_url", None)
+    return url if isinstance(url, str) else None
+
+
+def _difference(usage: Usage, seen: Usage) -> Usage:
+    both = {key: usage.get(key, 0) - seen.get(key, 0) for key in usage}
+    return cast(Usage, {key: number for key, number in both.items() if number > 0})
+
+
+def _lines(agent: Agent, session: Session) -> Iterator[str]:
+    usage = session.usage
+    if "cost" in usage:
+        yield f"This session has cost ${usage['cost']:.4f} so far."
+    elif usage.get("total_tokens"):
+        yield (
+            f"The price of {session.model or agent.llm.model} is not known; set it in the settings:"
+            ' extensions.cost.prices = {"MODEL": {"input": 1.0, "output": 2.0}}, in dollars for a '
+            "million tokens."
+        )
+    else:
+        yield "This session has used no tokens yet, or the provider does not report them."
+    if usage.get("total_tokens"):
+        cached = usage.get("cached_tokens", 0)
+        yield f"- input: {usage.get('input_tokens', 0):,} tokens, {cached:,} of them from a cache"
+        yield f"- output: {usage.get('output_tokens', 0):,} tokens"

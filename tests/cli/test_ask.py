@@ -11,8 +11,9 @@ from pathlib import Path
 
 from tests.cli.conftest import Crow, calls
 
-from crow.testing.endpoint import Endpoint, answer
+from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
 
+PROMPT = "\x1b[0m>"
 TOUCH = ("Bash", {"command": "touch made"})
 
 
@@ -22,6 +23,7 @@ class Screen:
     def __init__(self) -> None:
         self.master, self.slave = pty.openpty()
         self.shown = b""
+        self.seen = 0
         self._news = asyncio.Event()
         asyncio.get_running_loop().add_reader(self.master, self._read)
 
@@ -33,11 +35,15 @@ class Screen:
         self._news.set()
 
     async def until(self, text: str) -> None:
-        """Wait until a text is shown."""
-        async with asyncio.timeout(20):
-            while text.encode() not in self.shown:
-                self._news.clear()
-                await self._news.wait()
+        """Wait until a text is shown behind the one before."""
+        try:
+            async with asyncio.timeout(20):
+                while (found := self.shown.find(text.encode(), self.seen)) < 0:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(self.shown.decode()) from None
+        self.seen = found + len(text.encode())
 
     def type(self, text: str) -> None:
         """Type something."""
@@ -48,7 +54,7 @@ class Screen:
         return await asyncio.create_subprocess_exec(
             *crow.command(*argv),
             cwd=crow.cwd,
-            env={**os.environ, **crow.env, "TERM": "xterm"},
+            env={**os.environ, **crow.env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -147,3 +153,44 @@ async def test_a_question_of_a_hook_is_asked(
     assert await screen.close(process) == 0
     sent = [m["content"] for m in endpoint.requests[0].body["messages"] if m["role"] == "user"]
     assert any("True blue Ada" in text for text in sent)
+
+
+async def test_crow_alone_answers_prompt_after_prompt(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("First."), calls(TOUCH), answer("Second."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until(PROMPT)
+    screen.type("one\r")
+    await screen.until("First.")
+    await screen.until(PROMPT)
+    screen.type("two\r")
+    await screen.until("Enter rejects: ")
+    screen.type("1\n")
+    await screen.until("Second.")
+    await screen.until(PROMPT)
+    screen.type("\x04")
+    assert await screen.close(process) == 0
+    assert (crow.cwd / "made").exists()
+    prompts = [
+        message["content"]
+        for message in endpoint.requests[-1].body["messages"]
+        if message["role"] == "user"
+    ]
+    assert prompts == ["one", "two"]
+
+
+async def test_ctrl_c_ends_an_answer_and_the_talk_goes_on(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG], answer("Again."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until(PROMPT)
+    screen.type("one\r")
+    await screen.until("Let me")
+    process.send_signal(signal.SIGINT)
+    await screen.until("interrupted")
+    await screen.until(PROMPT)
+    screen.type("two\r")
+    await screen.until("Again.")
+    await screen.until(PROMPT)
+    screen.type("\x04")
+    assert await screen.close(process) == 0

@@ -50,25 +50,35 @@ def dispatch(argv: list[str], out: Output) -> int:
         return dispatch([*rest[:1], "--help"], out)
     if name not in COMMANDS:
         raise UsageError(f"{no_such('command', name, COMMANDS)} (see crow --help)")
-    command = import_module(f"crow.cli.{name}")
-    parser = Parser(prog=f"crow {name}", description=command.__doc__)
-    command.declare(parser)
-    try:
-        options = parser.understand(rest)
-    except SystemExit:  # argparse has printed the help
-        return DONE
-    return command.main(options, out)
+    return start(name, Parser(prog=f"crow {name}"), rest, out)
 
 
 def without_command(argv: list[str], out: Output) -> int:
-    """``crow``, ``crow --help``, ``crow --version``."""
+    """``crow`` to talk, where a person is there; ``crow --help``, ``crow --version``."""
+    from crow.cli.ask import somebody_is_there
+
+    if not {"-h", "--help", "--version"} & set(argv):
+        if somebody_is_there() and out.is_terminal:
+            return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)
+        if not argv:
+            out.write(overview().format_help())
+            return MISUSED
     parser = overview()
     try:
         options = parser.understand(argv)
     except SystemExit:
         return DONE
-    if options.version:
-        out.line(f"crow {__version__}")
+    out.line(f"crow {__version__}" if options.version else parser.format_help())
+    return DONE
+
+
+def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:
+    """Import a sub-command and run it."""
+    command = import_module(f"crow.cli.{name}")
+    parser.description = command.__doc__
+    command.declare(parser)
+    try:
+        options = parser.understand(argv)
+    except SystemExit:  # argparse has printed the help
         return DONE
-    out.write(parser.format_help())
-    return DONE if argv else MISUSED
+    return command.main(options, out)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
-import threading
 from collections.abc import Sequence
 
 from crow.cli.output import Output, clean, one_line
@@ -24,21 +24,19 @@ def somebody_is_there() -> bool:
 async def read_line() -> str | None:
     """A line that the person types; None where the input ends."""
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[str] = loop.create_future()
-
-    def tell(line: str) -> None:
-        if not answer.done():
-            answer.set_result(line)
-
-    def read() -> None:
-        line = sys.stdin.readline()
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(tell, line)
-
-    # a thread that nobody has to wait for: reading a terminal cannot be interrupted
-    threading.Thread(target=read, daemon=True).start()
-    line = await answer
-    return line.strip() if line else None
+    ready: asyncio.Future[None] = loop.create_future()
+    source = sys.stdin.fileno()
+    try:
+        loop.add_reader(source, lambda: ready.done() or ready.set_result(None))
+    except NotImplementedError:  # Windows, where only a thread can wait for a terminal
+        line = (await asyncio.to_thread(sys.stdin.readline)).encode()
+    else:
+        try:
+            await ready
+        finally:
+            loop.remove_reader(source)
+        line = os.read(source, 65536)  # a terminal gives one line at a time
+    return line.decode(errors="replace").strip() if line else None
 
 
 class Asker:

@@ -9,19 +9,21 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from crow.cli.output import Output
     from crow.core.agent import Agent
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """``with Interrupts(agent) as interrupts``: signals cancel what runs in the agent's sessions.
+    """``with Interrupts(agent, out) as interrupts``: signals cancel what runs in its sessions.
 
     ``status`` is the exit status that the signal stands for, None where none came.
     """
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, out: Output) -> None:
         self.agent = agent
+        self.out = out
         self.status: int | None = None
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
@@ -49,6 +51,7 @@ class Interrupts:
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
+        self.out.at_start = not self.out.is_terminal  # which has written ^C
         running = [session for session in self.agent.sessions.values() if session.busy]
         for session in running:
             self.agent.cancel(session)

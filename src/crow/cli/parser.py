@@ -67,9 +67,9 @@ def overview() -> Parser:
     rows = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
     parser = Parser(
         prog="crow",
-        usage="crow COMMAND ...",
+        usage="crow [COMMAND] ...",
         description="A coding agent that is extended, not forked.",
-        epilog=f"commands:\n{rows}\n\ncrow COMMAND --help says more.",
+        epilog=f"commands:\n{rows}\n\ncrow alone talks with you; crow COMMAND --help says more.",
     )
     parser.add_argument("--version", action="store_true", help="print the version and end")
     return parser

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.interrupt import Interrupts
 from crow.cli.jsonl import Lines
+from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import agent_of, declare_agent, directory, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
-from crow.cli.stored import stored, whole_id
 from crow.cli.view import View
-from crow.core.errors import CrowError, SessionError
+from crow.core.errors import CrowError
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.context import Reply
-    from crow.core.session import Session, Store
+    from crow.core.session import Session
     from crow.settings import Settings
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -37,10 +37,7 @@ def declare(parser: Parser) -> None:
     """The options of ``crow run``."""
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do")
     declare_agent(parser)
-    parser.add_argument("--resume", metavar="ID", help="go on with a stored session")
-    parser.add_argument(
-        "--continue", dest="latest", action="store_true", help="go on with the latest one here"
-    )
+    declare_session(parser)
     parser.add_argument("--json", action="store_true", help="one event a line, for programs")
     parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
 
@@ -48,8 +45,7 @@ def declare(parser: Parser) -> None:
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow run``."""
     prompt = prompt_of(options)
-    if options.resume and options.latest:
-        raise UsageError("--resume and --continue exclude each other")
+    check_session(options)
     settings = settings_of(options)
     os.environ.update(settings.env)
     try:
@@ -81,8 +77,10 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
     tell_problems(settings, agent, out)
     view = client_of(options, out, asker)
     agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
-    with Interrupts(agent) as interrupts:
+    with Interrupts(agent, out) as interrupts:
         reply = await talk(agent, options, settings, prompt, view)
+    if out.err.isatty() and isinstance(view, View) and not view.quiet:
+        out.note(f"session {reply.session.id[:8]}")
     return conclude(reply, view, out, interrupts.status)
 
 
@@ -92,6 +90,8 @@ async def talk(
     """Open the session, answer the prompt, close everything."""
     async with agent:
         session = await session_of(agent, options, settings, view)
+        if isinstance(view, View):
+            view.cwd = session.cwd
         view.out.when_gone = lambda: agent.cancel(session)
         if isinstance(view, Lines):
             view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
@@ -108,35 +108,6 @@ def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> 
     return View(out, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
 
 
-async def session_of(
-    agent: Agent, options: argparse.Namespace, settings: Settings, view: View | Lines
-) -> Session:
-    """The session that was asked for, or a new one."""
-    from crow.app import place_of
-
-    cwd = str(directory(options))
-    if options.resume:
-        known = await whole_id(stored(agent), options.resume)
-        session = await agent.load_session(known, client=view, source="resume")
-    elif options.latest:
-        known = await latest(stored(agent), cwd)
-        session = await agent.load_session(known, client=view, source="resume")
-    else:
-        directories = tuple(map(place_of, settings.permissions.directories))
-        return await agent.new_session(cwd, client=view, directories=directories)
-    if options.mode:
-        session.mode = options.mode
-    return session
-
-
-async def latest(store: Store, cwd: str) -> str:
-    """The id of the session that was used last in a directory."""
-    found, _ = await store.sessions(cwd=cwd, limit=1)
-    if not found:
-        raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")
-    return found[0].id
-
-
 async def idle(session: Session) -> None:
     """Wait until nothing is left to do: hooks of the end, and prompts that they queued."""
     await asyncio.sleep(0)
@@ -151,7 +122,7 @@ async def idle(session: Session) -> None:
         await asyncio.sleep(0)
 
 
-def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | None) -> int:
+def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | None = None) -> int:
     """Say how the run ended, where that was not simply the end; the exit status."""
     if out.gone:
         return FAILED
@@ -168,11 +139,4 @@ def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | N
     if reply.stop_reason != "end_turn":
         cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
         out.error(reply.detail or cut)
-    elif out.err.isatty() and not view_is_terse(view):
-        out.note(f"session {short}")
     return DONE if reply.stop_reason in SUCCESSES else FAILED
-
-
-def view_is_terse(view: View | Lines) -> bool:
-    """True where a program reads, or a person wants the answer alone."""
-    return not isinstance(view, View) or view.quiet

@@ -46,7 +46,7 @@ class View:
         self.asker = asker
         self.quiet = quiet
         self.unasked: list[PermissionRequest] = []
-        self._cwd = cwd
+        self.cwd = cwd
         self._heads: dict[str, tuple[str, ToolKind]] = {}
         self._last_head = ""
         self._saying = ""
@@ -101,6 +101,12 @@ class View:
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask the person, if there is one."""
         return question.default if self.asker is None else await self.asker.question(question)
+
+    def begin(self) -> None:
+        """Forget the calls of the run before."""
+        self.unasked.clear()
+        self._heads.clear()
+        self._saying = ""
 
     def conclude(self, reply: Reply) -> None:
         """End the last line; where only the answer is wanted, write it."""
@@ -175,7 +181,7 @@ class View:
 
     def _near(self, text: str) -> str:
         """Paths as they are seen from the session's directory."""
-        return text.replace(f"{self._cwd}/", "")
+        return text.replace(f"{self.cwd}/", "")
 
     def _succeeded(self, result: ToolResult, kind: ToolKind, of: str, time: str) -> None:
         if result.diffs:

@@ -1,0 +1,92 @@
+"""Talk with the agent: a prompt, its answer, the next prompt. Ctrl-C ends an answer, Ctrl-D all."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from crow.cli.ask import Asker
+from crow.cli.interrupt import Interrupts
+from crow.cli.opening import check_session, declare_session, session_of
+from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
+from crow.cli.output import Output
+from crow.cli.parser import Parser
+from crow.cli.run import conclude, idle
+from crow.cli.view import View
+from crow.trust import state_file
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+
+    from crow.core.agent import Agent
+
+MARK = "> "
+
+
+def declare(parser: Parser) -> None:
+    """The options of ``crow`` alone."""
+    declare_agent(parser)
+    declare_session(parser)
+
+
+def main(options: argparse.Namespace, out: Output) -> int:
+    """Run ``crow``."""
+    check_session(options)
+    return asyncio.run(chat(options, out))
+
+
+async def chat(options: argparse.Namespace, out: Output) -> int:
+    """Answer prompt after prompt."""
+    settings = settings_of(options)
+    os.environ.update(settings.env)
+    agent = agent_of(options, settings, interactive=True)
+    tell_problems(settings, agent, out)
+    model = agent.llm.model
+    async with agent:
+        view = View(out, cwd=".", asker=Asker(out))
+        session = await session_of(agent, options, settings, view)
+        view.cwd = session.cwd
+        out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, Ctrl-D all.", "dim")
+        lines = reader(agent)
+        while (prompt := await read(lines)) is not None:
+            if not prompt.strip():
+                continue
+            out.line()
+            with Interrupts(agent, out):
+                reply = await agent.prompt(session, prompt)
+                await idle(session)
+            view.conclude(reply)
+            if reply.stop_reason == "cancelled":
+                out.note("interrupted")
+            else:
+                conclude(reply, view, out)
+            out.line()
+            view.begin()
+    out.note(f"crow --resume {session.id[:8]} goes on")
+    return 0
+
+
+def reader(agent: Agent) -> PromptSession[str]:
+    """Reads lines, with a history that outlives the session and the slash commands completed."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import FileHistory
+
+    path = state_file().with_name("history")
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    commands = WordCompleter([f"/{name}" for name in agent.commands], sentence=True)
+    options: dict[str, Any] = {"history": FileHistory(str(path)), "completer": commands}
+    return PromptSession(MARK, complete_while_typing=False, **options)
+
+
+async def read(lines: PromptSession[str]) -> str | None:
+    """The next prompt; None at the end."""
+    while True:
+        try:
+            return await lines.prompt_async()
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return None

@@ -1,0 +1,60 @@
+"""Which session a command line means: a new one, a stored one, the latest one."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from crow.cli.options import directory
+from crow.cli.parser import Parser, UsageError
+from crow.cli.stored import stored, whole_id
+from crow.core.errors import SessionError
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.ports import Client
+    from crow.core.session import Session, Store
+    from crow.settings import Settings
+
+
+def declare_session(parser: Parser) -> None:
+    """Which session to go on with."""
+    parser.add_argument("--resume", metavar="ID", help="go on with a stored session")
+    parser.add_argument(
+        "--continue", dest="latest", action="store_true", help="go on with the latest one here"
+    )
+
+
+def check_session(options: argparse.Namespace) -> None:
+    """Raise `UsageError` where two sessions are meant."""
+    if options.resume and options.latest:
+        raise UsageError("--resume and --continue exclude each other")
+
+
+async def session_of(
+    agent: Agent, options: argparse.Namespace, settings: Settings, client: Client
+) -> Session:
+    """The session that was asked for, or a new one."""
+    from crow.app import place_of
+
+    cwd = str(directory(options))
+    if options.resume:
+        known = await whole_id(stored(agent), options.resume)
+        session = await agent.load_session(known, client=client, source="resume")
+    elif options.latest:
+        known = await latest(stored(agent), cwd)
+        session = await agent.load_session(known, client=client, source="resume")
+    else:
+        directories = tuple(map(place_of, settings.permissions.directories))
+        return await agent.new_session(cwd, client=client, directories=directories)
+    if options.mode:
+        session.mode = options.mode
+    return session
+
+
+async def latest(store: Store, cwd: str) -> str:
+    """The id of the session that was used last in a directory."""
+    found, _ = await store.sessions(cwd=cwd, limit=1)
+    if not found:
+        raise SessionError(f"there is no session in {cwd} to continue: crow sessions lists all")
+    return found[0].id

@@ -208,7 +208,7 @@ class CompactionHook:
         history = {id(message) for message in ctx.session.messages}
         added = size(message for message in ctx.messages if id(message) not in history)
         tools = sum(len(json.dumps(tool, ensure_ascii=False)) for tool in ctx.tools)
-        window = ctx.agent.llm.context_window
+        window = ctx.agent.context_window(ctx.session)
         of = f" of {window} tokens" if window else ""
         return ModelError(
             f"the conversation does not fit into the model's window{of}, and compacting it does "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from crow.core.errors import CrowError
-from crow.trust import is_trusted
+from crow.trust import is_trusted, project_of
 
 Layer = Literal["user", "project", "local", "command line", "managed"]
 Table = dict[str, Any]
@@ -255,16 +255,6 @@ def load(
         if source.layer == "managed":
             reading.take(source, _read(source, path, reading), trusted=True)
     return _settings(reading, project, trusted)
-
-
-def project_of(cwd: Path, home: Path) -> Path:
-    """The nearest directory from here upwards that holds settings or a repository, else here."""
-    for folder in (cwd, *cwd.parents):
-        if folder == home:
-            break
-        if any((folder / name).exists() for name in (".crow", ".claude", ".git")):
-            return folder
-    return cwd
 
 
 def _sources(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[tuple[Source, Path]]:

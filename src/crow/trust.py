@@ -17,6 +17,16 @@ WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.lo
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
 
 
+def project_of(cwd: Path, home: Path) -> Path:
+    """The nearest directory from here upwards that holds settings or a repository, else here."""
+    for folder in (cwd, *cwd.parents):
+        if folder == home:
+            break
+        if any((folder / name).exists() for name in (".crow", ".claude", ".git")):
+            return folder
+    return cwd
+
+
 def is_trusted(project: Path) -> bool:
     """True where the user trusted what would run there now, or nothing would."""
     paths = list(what_would_run(project))

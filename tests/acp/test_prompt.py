@@ -13,7 +13,7 @@ from crow import Agent, Deny, tool
 from crow.core.calls import ToolResult
 from crow.core.context import RunContext, ToolContext
 from crow.core.errors import ModelError
-from crow.core.events import Notice, PlanChanged, PlanEntry, Retrying
+from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage
 from crow.core.ports import Bench
 from crow.testing import FakeEditor, ScriptedModel, call, text
@@ -433,3 +433,70 @@ async def test_a_sub_agents_work_is_shown_but_not_what_it_says(tmp_path: Path) -
         assert editor.text() == "done"
         assert [card["name"] for card in editor.cards()] == ["delegate", "Glob"]
         assert all(card["status"] == "completed" for card in editor.cards())
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_compaction_is_told_in_the_way_the_client_understands(
+    tmp_path: Path, *, is_new: bool
+) -> None:
+    async def after_turn(ctx: Any) -> None:
+        await ctx.emit(Compacted("We spoke.", "auto"))
+
+    editor = FakeEditor(notices=is_new)
+    async with editor.connected(Agent(llm=ScriptedModel("ok"), hooks=[after_turn])):
+        await editor.prompt(await editor.new_session(tmp_path), "Hi")
+        told = editor.updates("compaction_update")
+    assert [update["summary"] for update in told] == (
+        [[{"type": "text", "text": "We spoke."}]] if is_new else []
+    )
+
+
+async def test_a_warning_between_turns_waits_for_the_next_where_it_has_to_be_text(
+    tmp_path: Path,
+) -> None:
+    told = asyncio.Event()
+
+    async def after_run(ctx: RunContext) -> None:
+        if not told.is_set():
+            await ctx.ui.notify("the disk is full", severity="warning")
+            told.set()
+
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel("one", "two"), hooks=[after_run])):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "1")
+        await told.wait()
+        assert "the disk is full" not in editor.text()
+        await editor.prompt(session, "2")
+        assert editor.text().index("the disk is full") < editor.text().index("two")
+
+
+async def test_a_prompt_that_a_hook_queued_is_shown_with_its_answer(tmp_path: Path) -> None:
+    def after_run(ctx: RunContext) -> None:
+        if len(ctx.messages) == 2:
+            ctx.agent.queue(ctx.session, "And the tests?")
+
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel("Done.", "Green."), hooks=[after_run])):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Fix it")
+        await editor.saw("agent_message_chunk", content={"type": "text", "text": "Green."})
+        order = [update["sessionUpdate"] for update in editor.updates()][-2:]
+        answered = next(i for i, m in enumerate(editor.wire.received) if m.get("id") == 2)
+        later = editor.wire.received[answered + 1]["params"]["update"]
+    assert order == ["user_message_chunk", "agent_message_chunk"]
+    assert later["content"]["text"] == "And the tests?"
+
+
+async def test_a_terminal_that_printed_nothing_yet_gets_the_result(tmp_path: Path) -> None:
+    @tool(kind="execute")
+    async def run(ctx: Bench) -> ToolResult:
+        """Run."""
+        return ToolResult.failure("Exit code 2\nno such command")
+
+    editor = FakeEditor(meta={"terminal_output": True})
+    async with editor.connected(Agent(llm=ScriptedModel(call("run"), "done"), tools=[run])):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        meta = editor.updates("tool_call_update")[-1]["_meta"]
+    assert meta["terminal_output"]["data"] == "Exit code 2\nno such command"
+    assert meta["terminal_exit"]["exit_code"] == 2

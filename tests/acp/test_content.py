@@ -1,0 +1,81 @@
+"""Content blocks, both ways; what a model cannot take is left out and said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crow.acp.content import from_blocks, to_blocks
+from crow.acp.handshake import Offer
+from crow.core.messages import Content
+
+PNG = "data:image/png;base64,aGk="
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        (
+            {"type": "image", "mimeType": "image/png", "data": "aGk="},
+            {"type": "image_url", "image_url": {"url": PNG}},
+        ),
+        (
+            {"type": "audio", "mimeType": "audio/mpeg", "data": "aGk="},
+            {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "mp3"}},
+        ),
+        (
+            {
+                "type": "resource",
+                "resource": {"uri": "file:///x.png", "mimeType": "image/png", "blob": "aGk="},
+            },
+            {"type": "image_url", "image_url": {"url": PNG}},
+        ),
+    ],
+)
+def test_media_become_parts(block: Any, part: Any) -> None:
+    assert from_blocks([block], Offer(audio=True)) == [part]
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ({"type": "image", "mimeType": "image/png", "data": "no base64!"}, "not valid base64"),
+        ({"type": "image", "mimeType": "image/png", "data": "aGk="}, "takes none"),
+        ({"type": "image", "mimeType": "text/html", "data": "aGk="}, "takes none"),
+        ({"type": "hologram"}, "is not known here"),
+        ({"type": "resource", "resource": {"uri": "zed:///x", "blob": "aa"}}, "zed:///x was left"),
+        ({"type": "resource_link", "uri": "zed:///x", "name": ""}, "[zed:///x](zed:///x)"),
+        ({"type": "resource_link", "uri": "file:///" + "x" * 5000, "name": "x"}, "no such file"),
+    ],
+)
+def test_what_cannot_be_taken_is_said(block: Any, said: str) -> None:
+    offer = Offer(image="no base64" in str(block))
+    content = from_blocks([{"type": "text", "text": "See "}, block], offer)
+    assert isinstance(content, str)
+    assert content.startswith("See ")
+    assert said in content
+
+
+@pytest.mark.parametrize(
+    ("content", "blocks"),
+    [
+        (None, []),
+        ("", []),
+        ("hi", [{"type": "text", "text": "hi"}]),
+        (
+            [
+                {"type": "image_url", "image_url": {"url": PNG}},
+                {"type": "image_url", "image_url": {"url": "https://example.org/x.png"}},
+                {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
+            ],
+            [
+                {"type": "image", "mimeType": "image/png", "data": "aGk="},
+                {"type": "resource_link", "uri": "https://example.org/x.png", "name": "image"},
+                {"type": "audio", "mimeType": "audio/wav", "data": "aGk="},
+            ],
+        ),
+    ],
+)
+def test_a_messages_content_becomes_blocks(content: Content | None, blocks: Any) -> None:
+    assert to_blocks(content) == blocks

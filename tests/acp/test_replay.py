@@ -1,0 +1,87 @@
+"""What a loaded session shows where the store knows the history and nothing else."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from crow import Agent
+from crow.core.errors import SessionError
+from crow.core.messages import Message
+from crow.core.session import Session, SessionInfo
+from crow.testing import FakeEditor, ScriptedModel, call, text
+
+
+class Shelf:
+    """A store in memory that keeps histories."""
+
+    def __init__(self) -> None:
+        self.histories: dict[str, list[Message]] = {}
+
+    def init_agent(self, agent: Agent) -> None:
+        agent.store = self
+
+    def save(self, session: Session) -> None:
+        self.histories[session.id] = copy.deepcopy(session.messages)
+
+    def after_turn(self, session: Session) -> None:
+        self.save(session)
+
+    async def load(self, session_id: str) -> Session:
+        if session_id not in self.histories:
+            raise SessionError(f"there is no session {session_id}")
+        return Session(id=session_id, messages=copy.deepcopy(self.histories[session_id]))
+
+    async def sessions(self, **_: Any) -> tuple[list[SessionInfo], str | None]:
+        raise ValueError("the cursor is not one of mine")
+
+    async def delete(self, session_id: str) -> bool:
+        return self.histories.pop(session_id, None) is not None
+
+
+async def test_the_history_is_told_with_its_calls_and_without_injected_context(
+    tmp_path: Path,
+) -> None:
+    async def before_run(ctx: Any) -> str:
+        return "it is Monday"
+
+    file = tmp_path / "a.txt"
+    file.write_text("one\n")
+    shelf = Shelf()
+    script = ["Reading.", call("Read", file_path=str(file)), call("Gone", x=1)], "Done."
+    first, later = FakeEditor(), FakeEditor()
+    thought = text("Bye.", reasoning="So be it.")
+    agent = Agent(llm=ScriptedModel(*script, thought), hooks=[shelf, before_run])
+    picture = {"type": "image", "mimeType": "image/png", "data": "aGk="}
+    async with first.connected(agent):
+        session = await first.new_session(tmp_path)
+        await first.prompt(session, "Read it", picture)
+        await first.prompt(session, "Thanks")
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=[shelf])):
+        await later.connection.load_session(str(tmp_path), session)
+        said = [update["content"] for update in later.updates("user_message_chunk")]
+        assert said == [
+            {"type": "text", "text": "Read it"},
+            picture,
+            {"type": "text", "text": "Thanks"},
+        ]
+        assert later.text() == "Reading.Done.Bye."
+        assert later.text(kind="agent_thought_chunk") == "So be it."
+        read, gone = later.cards()
+    assert read["title"] == first.cards()[0]["title"]
+    assert read["locations"][0]["path"] == str(file)
+    assert "one" in read["content"][0]["content"]["text"]
+    assert gone["title"] == "Gone"
+
+
+async def test_a_store_that_refuses_is_heard(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Shelf()])):
+        listed = await editor.wire.request("session/list", {"cursor": "x"})
+        loaded = await editor.wire.request("session/load", {"cwd": "/", "sessionId": "x"})
+        forked = await editor.wire.request("session/fork", {"cwd": "/", "sessionId": "x"})
+    assert listed["error"]["code"] == -32602
+    assert loaded["error"]["code"] == -32002
+    assert loaded["error"]["data"]["details"] == "there is no session x"
+    assert forked["error"]["code"] == -32002

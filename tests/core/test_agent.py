@@ -137,6 +137,8 @@ def test_a_class_may_take_any_options():
         def __init__(self, **options: int) -> None:
             super().__init__(options)
 
+        def after_run(self, ctx: Any) -> None: ...
+
     agent = bare()
     assert agent.use(Loose, anything=1) == {"anything": 1}
 

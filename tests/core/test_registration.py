@@ -8,11 +8,12 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.agent_hook import AgentHook
+from crow.core.catalog import Command
 from crow.core.context import Context, RunContext, ToolContext
-from crow.core.errors import HookError
+from crow.core.errors import ExtensionError, HookError
 from crow.core.hooks import FIRST, LAST, hook, name_of
-from crow.core.points import ELSEWHERE, POINTS, Point
-from crow.core.verdicts import Deny
+from crow.core.points import ELSEWHERE, POINTS, Alias, Point
+from crow.core.verdicts import Answer, Deny
 from crow.testing import ScriptedModel, call
 
 CLAUDE_NAMES = [
@@ -326,3 +327,70 @@ async def test_model_switch_aliases_concern_the_model_alone():
 )
 def test_a_thing_is_known_by_its_name_or_its_types(thing, name):
     assert name_of(thing) == name
+
+
+@pytest.mark.parametrize("thing", [1, "x", None, print, object()])
+def test_what_hangs_nothing_is_refused(thing):
+    with pytest.raises(ExtensionError, match="hangs nothing on the agent"):
+        agent_with(hooks=[thing])
+
+
+def test_a_method_named_almost_like_an_event_is_refused():
+    class Misspelt(AgentHook):
+        def before_run(self, ctx: Any) -> None: ...
+        def before_tols(self, ctx: Any) -> None: ...
+
+    with pytest.raises(HookError, match="before_tols is no event; did you mean before_tool"):
+        agent_with(hooks=[Misspelt()])
+
+
+async def test_an_extensions_own_events_and_watchers_go_with_it_and_others_hooks_wait_again():
+    class Plan:
+        def init_agent(self, agent: Agent) -> None:
+            agent.hooks.define(Point("TaskCreated", "watch", (), aliases=(Alias("task_made"),)))
+            agent.hooks.watchers.append(self.watch)
+
+        def watch(self, record: Any, ctx: Any) -> None: ...
+
+    agent = agent_with()
+    agent.hooks.register("TaskCreated", lambda ctx: None, order=3)
+    for _ in range(2):
+        agent.use(Plan())
+        assert [(h.event, h.order) for h in agent.hooks] == [("TaskCreated", 3)]
+        assert not agent.hooks.waiting
+        agent.remove("plan")
+        assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCreated"]
+        assert not agent.hooks.watchers
+        assert "task_made" not in agent.hooks.names
+
+
+async def test_hooks_of_the_parent_that_name_sub_agents_fire_in_them_and_are_watched():
+    heard: list[str] = []
+    watched: list[str] = []
+    parent = agent_with("done")
+    for name in ("SubagentStart", "SubagentStop", "Stop", "SessionStart", "on_session_start"):
+        parent.hooks.register(name, lambda ctx, name=name: heard.append(name) or None)
+    parent.hooks.watchers.append(lambda record, ctx: watched.append(record.event))
+    session = await parent.new_session()
+    heard.clear()
+    watched.clear()
+    child = parent.child()
+    await child.prompt(await child.new_session(parent=session), "go")
+    assert heard == ["SubagentStart", "SubagentStop"]
+    assert watched == ["on_session_start", "on_stop"]
+
+
+async def test_the_state_of_a_command_is_its_extensions():
+    class Counting:
+        def init_agent(self, agent: Agent) -> None:
+            agent.add_command(Command("count", "", self.count))
+
+        async def count(self, ctx: Any) -> Answer:
+            ctx.state["count"] = ctx.state.get("count", 0) + 1
+            return Answer(str(ctx.state["count"]))
+
+    agent = agent_with(hooks=[Counting()])
+    session = await agent.new_session()
+    await agent.prompt(session, "/count")
+    assert (await agent.prompt(session, "/count")).text == "2"
+    assert session.state == {"counting": {"count": 2}}

@@ -185,6 +185,7 @@ class Agent:
             if initialise is not None:
                 initialise(self)
             self.hooks.add(thing, owner)
+            self._refuse_nothing(thing, owner, initialise)
         known_as = [key for key, other in self.extensions.items() if other is thing]
         if known_as:
             owner.name = known_as[0]
@@ -193,6 +194,14 @@ class Agent:
         lifespan = getattr(thing, "lifespan", None)
         if lifespan is not None:
             self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self)
+
+    def _refuse_nothing(self, thing: Any, owner: Owner, initialise: Any) -> None:
+        """Raise for what hangs nothing on the agent: surely a mistake."""
+        if initialise is None and not self.hooks.has(owner) and not hasattr(thing, "lifespan"):
+            raise ExtensionError(
+                f"{thing!r} hangs nothing on the agent: it has no init_agent, no lifespan, and no "
+                "method that is named like an event"
+            )
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
         for mark in getattr(function, MARK, ()):

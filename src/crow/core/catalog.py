@@ -53,8 +53,8 @@ class Catalog(Mapping[str, T], Generic[T]):
         self._rebuild()
 
     def owner(self, name: str) -> object:
-        """Whoever added what now stands under a name."""
-        return next(entry[2] for entry in reversed(self._entries) if entry[0] == name)
+        """Whoever added what now stands under a name; None for nothing or nobody."""
+        return next((entry[2] for entry in reversed(self._entries) if entry[0] == name), None)
 
     def _rebuild(self) -> None:
         self.version += 1

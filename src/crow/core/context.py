@@ -317,13 +317,16 @@ class ToolContext(Context):
     """One tool call: ``args`` are what runs, ``result`` is what the model is told.
 
     ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
-    ``cancelled``; ``duration`` is in seconds. While the tool runs this is its `Bench`.
+    ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
+    no such tool, or arguments that are no JSON or do not fit the schema. While the tool runs this
+    is its `Bench`.
     """
 
     __slots__ = (
         "args",
         "call",
         "duration",
+        "faulty",
         "options",
         "outcome",
         "reason",
@@ -345,6 +348,7 @@ class ToolContext(Context):
         self.options: Sequence[Option] = ()
         self.reason = ""
         self.settled = False
+        self.faulty = False
 
     @property
     def block(self) -> Call:
@@ -395,11 +399,10 @@ class ToolContext(Context):
     def prepare(self) -> bool:
         """Make the arguments what hooks are to see; False where the call cannot run at all."""
         if self.call.fault is not None:
-            self.conclude("error", ToolResult.failure(self.call.fault))
+            self.refuse(self.call.fault)
         elif self.tool is None:
             names = ", ".join(sorted(self.agent.tools_of(self.session)))
-            text = f"there is no tool {self.call.name!r}; there are: {names}"
-            self.conclude("error", ToolResult.failure(text))
+            self.refuse(f"there is no tool {self.call.name!r}; there are: {names}")
         else:
             self.args = self._ask_tool("prepare", self.args, self.cwd) or self.args
         return self.result is None
@@ -411,8 +414,13 @@ class ToolContext(Context):
         own = getattr(tool, "check", None)
         wrong = own(self.args) if own is not None else mismatch(tool.parameters, self.args)
         if wrong:
-            self.conclude("error", ToolResult.failure(f"{self.call.name}: {wrong}"))
+            self.refuse(f"{self.call.name}: {wrong}")
         return not wrong
+
+    def refuse(self, fault: str) -> None:
+        """Conclude a call that cannot run at all."""
+        self.faulty = True
+        self.conclude("error", ToolResult.failure(fault))
 
     def rule(self, ruling: Ruling) -> None:
         """Conclude a call that must not run, or that a hook answered."""

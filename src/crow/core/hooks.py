@@ -44,6 +44,7 @@ logger = logging.getLogger("crow.hooks")
 FIRST = -1000
 LAST = 1000
 MARK = "__crow_hooks__"
+EVENT_LIKE = re.compile("(before|after|around|on|pre|post|mid)_")
 SLOTS: Mapping[str, type[Slot[Any, Any]]] = {
     "gate": Gate,
     "fold": Fold,
@@ -67,6 +68,28 @@ class Owner:
     thing: Any = None
     trusted: bool = True
     source: str = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a hook is to run; see `Hooks.register`."""
+
+    tools: Iterable[str] | None
+    order: int
+    timeout: float
+    background: bool
+    judge: bool
+
+
+@dataclass(slots=True, eq=False)
+class Wish:
+    """A registration as it was asked for; ``hook`` is None while its event does not exist yet."""
+
+    event: str
+    function: Callable[..., Any]
+    owner: Owner
+    options: Options
+    hook: Hook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +147,8 @@ class Hooks:
         self.owner: Owner | None = None
         self._names: dict[str, tuple[Slot[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
-        self._waiting: list[tuple[str, Callable[[], Callable[[], None]], Owner]] = []
+        self._defined: dict[str, Owner] = {}
+        self._wishes: list[Wish] = []
         for point in POINTS:
             self.define(point)
 
@@ -141,16 +165,23 @@ class Hooks:
         names = {point.name: (slot, None), **{a.name: (slot, a.when) for a in point.aliases}}
         self._names.update(names)
         setattr(self, point.name, slot)
-        for waiting in [entry for entry in self._waiting if entry[0] in names]:
-            self._waiting.remove(waiting)
-            waiting[1]()
-        return lambda: self._undefine(point, names)
+        if self.owner is not None:
+            self._defined[point.name] = self.owner
+        for wish in self._wishes:
+            if wish.hook is None and wish.event in names:
+                self._grant(wish)
+        return lambda: self._undefine(point.name)
 
-    def _undefine(self, point: Point, names: Iterable[str]) -> None:
-        for name in names:
-            self._names.pop(name, None)
-        self._hooks.pop(point.name, None)
-        delattr(self, point.name)
+    def _undefine(self, name: str) -> None:
+        """Take a point away; hooks for it wait again."""
+        slot = self._names[name][0] if name in self._names else None
+        gone = self._hooks.pop(name, ())
+        for wish in self._wishes:
+            wish.hook = None if wish.hook in gone else wish.hook
+        for other in [key for key, (owned, _) in self._names.items() if owned is slot]:
+            del self._names[other]
+        self._defined.pop(name, None)
+        vars(self).pop(name, None)
 
     @property
     def slots(self) -> dict[str, Slot[Any, Any]]:
@@ -162,7 +193,8 @@ class Hooks:
         """Every name that an event has, aliases included."""
         return tuple(self._names)
 
-    def __getitem__(self, event: str) -> Slot[Any, Any]:
+    def __getitem__(self, event: str) -> Any:
+        """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
         return self._lookup(event)[0]
 
     def __iter__(self) -> Any:
@@ -172,7 +204,8 @@ class Hooks:
     @property
     def waiting(self) -> tuple[tuple[str, str, str], ...]:
         """Hooks for events whose extension is not in use: event, owner, extension."""
-        return tuple((name, owner.name, ELSEWHERE[name]) for name, _, owner in self._waiting)
+        waiting = [wish for wish in self._wishes if wish.hook is None]
+        return tuple((w.event, w.owner.name, ELSEWHERE.get(w.event, "")) for w in waiting)
 
     def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
         try:
@@ -199,65 +232,44 @@ class Hooks:
         notice run beside the conversation. ``judge`` makes a gate hook run last, on arguments
         that are final. Raises `HookError` for an unknown event or parameter.
         """
-        owner = owner or self.owner or owner_of(fn)
-        options = {
-            "tools": tools,
-            "order": order,
-            "timeout": timeout,
-            "background": background,
-            "judge": judge,
-        }
-        if event in ELSEWHERE and event not in self._names:
-            return self._wait(event, fn, owner, options)
-        slot, when = self._lookup(event)
-        _check_options(slot.point, background=background, judge=judge, tools=tools)
-        hooks = self._hooks[slot.point.name]
-        for other in hooks:
-            if _same(other, fn, when):
-                return lambda: self._drop(slot, other)
-        added = Hook(
-            bind(fn, slot.point),
-            getattr(fn, "__name__", type(fn).__name__),
-            owner,
-            slot.point.name,
-            order,
-            timeout,
-            background,
-            judge,
-            None if tools is None else frozenset(name.casefold() for name in tools),
-            when,
-            fn,
-        )
-        hooks.append(added)
-        slot.put(hooks)
-        return lambda: self._drop(slot, added)
+        options = Options(tools, order, timeout, background, judge)
+        wish = Wish(event, fn, owner or self.owner or owner_of(fn), options)
+        if event in self._names or event not in ELSEWHERE:
+            self._grant(wish)
+        else:
+            logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
+        self._wishes.append(wish)
+        return lambda: self._withdraw(wish)
 
-    def _wait(
-        self, event: str, fn: Callable[..., Any], owner: Owner, options: dict[str, Any]
-    ) -> Callable[[], None]:
-        logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
-        disposers: list[Callable[[], None]] = []
-
-        def register() -> Callable[[], None]:
-            disposers.append(self.register(event, fn, owner=owner, **options))
-            return disposers[-1]
-
-        entry = (event, register, owner)
-        self._waiting.append(entry)
-
-        def dispose() -> None:
-            if entry in self._waiting:
-                self._waiting.remove(entry)
-            for disposer in disposers:
-                disposer()
-
-        return dispose
-
-    def _drop(self, slot: Slot[Any, Any], dropped: Hook) -> None:
-        hooks = self._hooks.get(slot.point.name, [])
-        if dropped in hooks:
-            hooks.remove(dropped)
+    def _grant(self, wish: Wish) -> None:
+        slot, when = self._lookup(wish.event)
+        options, hooks = wish.options, self._hooks[slot.point.name]
+        _check_options(slot.point, options)
+        wish.hook = next((hook for hook in hooks if _same(hook, wish.function, when)), None)
+        if wish.hook is None:
+            wish.hook = Hook(
+                bind(wish.function, slot.point),
+                getattr(wish.function, "__name__", type(wish.function).__name__),
+                wish.owner,
+                slot.point.name,
+                options.order,
+                options.timeout,
+                options.background,
+                options.judge,
+                _folded(options.tools),
+                when,
+                wish.function,
+            )
+            hooks.append(wish.hook)
             slot.put(hooks)
+
+    def _withdraw(self, wish: Wish) -> None:
+        self._wishes[:] = [other for other in self._wishes if other is not wish]
+        hook, wish.hook = wish.hook, None
+        for name, hooks in self._hooks.items():
+            if hook in hooks:
+                hooks.remove(hook)
+                self._names[name][0].put(hooks)
 
     def add(self, thing: object, owner: Owner) -> None:
         """Register every method of an object whose name is an event or that is marked a hook.
@@ -274,33 +286,44 @@ class Hooks:
             marks: tuple[Mark, ...] = getattr(method, MARK, ())
             for mark in marks:
                 self.register(mark.event, _callable(method), owner=owner, **mark.options)
-            if known and not marks and callable(method) and not _untouched(thing, name):
+            if not callable(method) or marks or _untouched(thing, name):
+                continue
+            if known:
                 self.register(name, method, owner=owner)
+            elif EVENT_LIKE.match(name) and (near := get_close_matches(name, self._names, 1, 0.9)):
+                raise HookError(f"{name} is no event; did you mean {near[0]}?")
+
+    def has(self, owner: Owner) -> bool:
+        """True where an owner has a hook here, waiting ones included."""
+        return any(_belongs(wish.owner, owner) for wish in self._wishes)
 
     def remove(self, owner: Owner) -> None:
-        """Take away all hooks of one owner."""
-        self._waiting[:] = [entry for entry in self._waiting if not _belongs(entry[2], owner)]
-        for name, hooks in self._hooks.items():
-            if any(_belongs(hook.owner, owner) for hook in hooks):
-                hooks[:] = [hook for hook in hooks if not _belongs(hook.owner, owner)]
-                self._names[name][0].put(hooks)
+        """Take away all hooks, points and watchers of one owner."""
+        for wish in [wish for wish in self._wishes if _belongs(wish.owner, owner)]:
+            self._withdraw(wish)
+        for name in [key for key, definer in self._defined.items() if _belongs(definer, owner)]:
+            self._undefine(name)
+        thing = owner.thing
+        self.watchers[:] = [w for w in self.watchers if getattr(w, "__self__", self) is not thing]
 
 
 def _belongs(one: Owner, owner: Owner) -> bool:
     return one is owner or (one.thing is not None and one.thing is owner.thing)
 
 
-def _check_options(
-    point: Point, *, background: bool, judge: bool, tools: Iterable[str] | None
-) -> None:
-    if background and point.kind not in ("watch", "fold"):
+def _check_options(point: Point, options: Options) -> None:
+    if options.background and point.kind not in ("watch", "fold"):
         raise HookError(f"{point.name} decides something: its hooks cannot run in the background")
-    if judge and point.kind != "gate":
+    if options.judge and point.kind != "gate":
         raise HookError(f"{point.name} is no gate: judge=True has no meaning there")
-    if tools is not None and "call" not in point.fields:
+    if options.tools is not None and "call" not in point.fields:
         raise HookError(f"{point.name} is about no tool call: tools=... has no meaning there")
-    if isinstance(tools, str):
-        raise HookError(f"tools takes several names: tools={{{tools!r}}}")
+    if isinstance(options.tools, str):
+        raise HookError(f"tools takes several names: tools={{{options.tools!r}}}")
+
+
+def _folded(tools: Iterable[str] | None) -> frozenset[str] | None:
+    return None if tools is None else frozenset(name.casefold() for name in tools)
 
 
 def _same(other: Hook, fn: Any, when: Filter | None) -> bool:

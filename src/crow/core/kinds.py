@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 from crow.core.calls import ToolResult
 from crow.core.context import CompactContext, Context, Reply, RunContext, ToolContext, UpdateContext
 from crow.core.events import Notice
-from crow.core.points import Point
+from crow.core.points import Point, sub
 from crow.core.ports import Completion
 from crow.core.running import (
     Hook,
@@ -93,6 +93,20 @@ class Slot(Generic[C, F]):
         hooks.sort(key=lambda hook: (hook.judge, hook.order))
         self.entries = tuple(reversed(hooks)) if self.point.reverse else tuple(hooks)
 
+    @property
+    def inherited(self) -> tuple[Hook, ...]:
+        """What of the parent agent's hangs here, too: every gate, else what names sub-agents."""
+        if self.parent is None:
+            return ()
+        gate = self.point.kind == "gate"
+        own = [hook for hook in self.parent.entries if gate or hook.when is sub]
+        return (*self.parent.inherited, *own)
+
+    @property
+    def running(self) -> tuple[Hook, ...]:
+        """The hooks that a firing calls, the parent agent's first."""
+        return self.entries if self.parent is None else self.inherited + self.entries
+
     def __bool__(self) -> bool:
         return bool(self.entries)
 
@@ -104,7 +118,7 @@ class Watch(Slot[C, Callable[[C], object]]):
 
     async def fire(self, ctx: C) -> None:
         """Call the hooks."""
-        for hook in self.entries:
+        for hook in self.running:
             if not hook.concerns(ctx):
                 continue
             if hook.background:
@@ -135,7 +149,7 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         ``check`` is called between the last rewrite and the judges; where it answers False there
         is nothing left to decide.
         """
-        entries = self.inherited + self.entries
+        entries = self.running
         ruling = NO_RULING
         for hook in entries:
             if not hook.judge and hook.concerns(ctx):
@@ -146,12 +160,6 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
             if hook.judge and hook.concerns(ctx):
                 ruling = await self._consult(hook, ctx, ruling)
         return ruling
-
-    @property
-    def inherited(self) -> tuple[Hook, ...]:
-        """The gates of the parent agent, and of its parent."""
-        parent = self.parent
-        return () if parent is None else cast("Gate[C]", parent).inherited + parent.entries
 
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
         before = snapshot(self.point, ctx)
@@ -200,7 +208,7 @@ class Fold(
 
     async def fire(self, ctx: C) -> Deny | None:
         """Call the hooks; a `Deny` (only where the point takes one) ends the fold."""
-        for hook in self.entries:
+        for hook in self.running:
             if not hook.concerns(ctx):
                 continue
             if hook.background:
@@ -267,16 +275,13 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
 
     async def fire(self, ctx: C, operation: Next) -> Any:
         """Run the operation inside the hooks; an error of a hook's is the operation's."""
-        if not self.entries:
-            return await operation()
-        return await self._layer(0, ctx, operation)
+        layers = [hook for hook in self.running if hook.concerns(ctx)]
+        return await self._layer(layers, ctx, operation) if layers else await operation()
 
-    async def _layer(self, index: int, ctx: C, operation: Next) -> Any:
-        while index < len(self.entries) and not self.entries[index].concerns(ctx):
-            index += 1
-        if index == len(self.entries):
+    async def _layer(self, layers: list[Hook], ctx: C, operation: Next) -> Any:
+        if not layers:
             return await operation()
-        hook = self.entries[index]
+        hook, *rest = layers
 
         async def call_next() -> Any:
             clock, owner = ctx.clock, ctx.owner
@@ -284,7 +289,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
                 clock.pause()
             try:
                 ctx.clock, ctx.owner = None, ""
-                return await self._layer(index + 1, ctx, operation)
+                return await self._layer(rest, ctx, operation)
             finally:
                 ctx.clock, ctx.owner = clock, owner
                 if clock is not None:
@@ -305,7 +310,7 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
     async def fire(self, ctx: RunContext) -> Continue | None:
         """All reasons of all hooks as one message; None where the run may end."""
         reasons: list[str] = []
-        for hook in self.entries:
+        for hook in self.running:
             if hook.concerns(ctx):
                 reasons += await self._consult(hook, ctx)
         if not reasons or ctx.stopping:

@@ -26,25 +26,27 @@ async def react(ctx: RunContext) -> None:
 async def turn(ctx: RunContext) -> bool:
     """One request and the tools it calls for; True where another turn is to follow."""
     ctx.check()
-    now = await ask(ctx)
+    if (now := await ask(ctx)) is None:
+        return False
     if now.reply.calls:
         now.results = await run(ctx, now)
     await ctx.agent.hooks.after_turn.fire(now)
     return not ctx.stopping and (bool(now.results) or await go_on(ctx))
 
 
-async def ask(ctx: RunContext) -> TurnContext:
-    """Ask the model; its reply is in the history afterwards."""
+async def ask(ctx: RunContext) -> TurnContext | None:
+    """Ask the model; its reply is in the history afterwards. None where a hook stopped before."""
     hooks = ctx.agent.hooks
     await ctx.deliver()
     now = ctx.new_turn()
     await hooks.before_llm_request.fire(now)
-    if not ctx.stopping:
-        now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
-        ctx.check()
-        now.count()
-        await hooks.after_llm_response.fire(now)
-        await now.store_reply()
+    if ctx.stopping:
+        return None
+    now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
+    ctx.check()
+    now.count()
+    await hooks.after_llm_response.fire(now)
+    await now.store_reply()
     return now
 
 

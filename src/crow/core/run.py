@@ -90,6 +90,7 @@ async def _command(ctx: RunContext) -> Ruling:
     ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
     if ruling.refused or ruling.answer is not None:
         return ruling
+    now.owner = getattr(ctx.agent.commands.owner(name[1:]), "name", name[1:])
     said = await command.run(now)
     if isinstance(said, str):
         ctx.prompt = said

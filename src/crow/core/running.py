@@ -15,7 +15,7 @@ from crow.core.points import Filter, Point
 from crow.core.trace import Record
 
 if TYPE_CHECKING:
-    from crow.core.hooks import Owner
+    from crow.core.hooks import Hooks, Owner
 
 logger = logging.getLogger("crow.hooks")
 
@@ -159,8 +159,11 @@ def note(
         call,
     )
     ctx.session.trace.add(record)
-    for watcher in ctx.agent.hooks.watchers:
-        watcher(record, ctx)
+    registry: Hooks | None = ctx.agent.hooks
+    while registry is not None:
+        for watcher in registry.watchers:
+            watcher(record, ctx)
+        registry = registry.parent
 
 
 def describe(error: BaseException) -> str:

@@ -137,7 +137,7 @@ class Archive:
     def save(self, ledger: Ledger) -> None:
         """Write what is new without waiting for it."""
         ledger.catch_up()
-        self._submit(ledger, ledger.batch())
+        self._submit(ledger, ledger.batch(ledger.unkept()))
 
     def _submit(self, ledger: Ledger, batch: Batch) -> Future[bool]:
         if ledger.gone or batch.nothing:
@@ -159,7 +159,7 @@ class Archive:
                 ledger.lease.release()
             if self.ledgers.get(ledger.session.id) is ledger:
                 del self.ledgers[ledger.session.id]
-            self.rest()
+            self.writer.rest()
 
     async def _end(self, ledger: Ledger) -> None:
         try:
@@ -261,11 +261,6 @@ class Archive:
         except SessionError as error:
             logger.info("searching what was indexed before: %s", error)
         return await self.ask(partial(search, text=text, cwd=cwd, limit=limit))
-
-    def rest(self) -> None:
-        """Index and settle what is written, while nobody waits."""
-        self.writer.submit(index)
-        self.writer.rest()
 
     async def fork(self, session_id: str) -> str:
         """Copy a session, in use or not; the copy's id. Raises `SessionError`."""

@@ -264,7 +264,7 @@ class PersistenceHook:
     @hook("after_run", order=OUTERMOST)
     def after_run(self) -> None:
         """Let the disk catch up while nobody waits."""
-        self._archive.rest()
+        self._archive.writer.rest()
 
     @hook("on_update", order=INNERMOST)
     def on_update(self, ctx: UpdateContext) -> Awaitable[None] | None:

@@ -89,7 +89,8 @@ class Ledger:
 
     def unkept(self) -> list[Row]:
         """The rows that are neither in the tail nor in the database."""
-        return [row for row in list(self.waiting.values()) if row.seq >= self.kept]
+        found = map(self.waiting.get, range(self.kept, self.seq))
+        return [row for row in found if row is not None]
 
     def catch_up(self, summary: str = "", trigger: str = "") -> bool:
         """Let every message wait that has no row yet; True where a person's prompt is one."""
@@ -123,10 +124,10 @@ class Ledger:
             self.session.title = title_of(text_of(message.get("content")))
         return self.record("message", message)
 
-    def batch(self, *, used: bool = False) -> Batch:
-        """All that is to be written."""
+    def batch(self, rows: list[Row] | None = None, *, used: bool = False) -> Batch:
+        """All that is to be written; of the rows only these, where some are given."""
         fields, states = self._changed(self._all_fields()), self._changed_states()
-        rows = list(self.waiting.values())
+        rows = list(self.waiting.values()) if rows is None else rows
         return Batch(self.session.id, rows, fields, states, used, not self.stored)
 
     def part(self, rows: list[Row]) -> Batch:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from crow.extensions.persistence.database import Database, explain
 from crow.extensions.persistence.sql import Connection
+from crow.extensions.persistence.words import index
 
 logger = logging.getLogger("crow.persistence")
 
@@ -21,6 +22,7 @@ T = TypeVar("T")
 Work: TypeAlias = "Callable[[Connection], T]"
 Job: TypeAlias = "tuple[Work[Any], Future[Any]]"
 ATTEMPTS = 3
+PAUSE = 0.3
 
 
 class Writer:
@@ -31,7 +33,7 @@ class Writer:
         self._jobs: SimpleQueue[Job | None] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._rest = threading.Event()
+        self._tidy = threading.Event()
 
     def submit(self, work: Work[T]) -> Future[T]:
         """Do something in a transaction, after all that was submitted before.
@@ -52,8 +54,8 @@ class Writer:
         return future
 
     def rest(self) -> None:
-        """Put what is written where a power cut cannot reach it, as soon as nothing waits."""
-        self._rest.set()
+        """Tidy up as soon as nothing has been submitted for a moment."""
+        self._tidy.set()
         self.submit(lambda _: None)
 
     def close(self) -> None:
@@ -69,12 +71,13 @@ class Writer:
         connection: Connection | None = None
         ending = False
         while not ending:
-            batch, ending = _waiting(jobs)
+            batch, ending = _waiting(jobs, PAUSE if self._tidy.is_set() else None)
             if batch:
                 connection = self._perform(connection, batch)
-            if connection is not None and self._rest.is_set() and jobs.empty():
-                self._rest.clear()
-                _checkpoint(connection)
+            else:
+                self._tidy.clear()
+                if connection is not None and not ending:
+                    _clean(connection, jobs)
         if connection is not None:
             connection.close()
         self.database.close()
@@ -108,11 +111,14 @@ class Writer:
         return connection
 
 
-def _waiting(jobs: SimpleQueue[Job | None]) -> tuple[list[Job], bool]:
-    """Wait for work, and take all that is there; True where nothing will follow."""
+def _waiting(jobs: SimpleQueue[Job | None], patience: float | None) -> tuple[list[Job], bool]:
+    """Wait for work, and take all that is there; True where nothing will follow.
+
+    No work, where none comes for so many seconds.
+    """
     batch: list[Job] = []
-    job = jobs.get()
     try:
+        job = jobs.get(timeout=patience)
         while job is not None:
             batch.append(job)
             job = jobs.get_nowait()
@@ -147,10 +153,14 @@ def _begin(connection: Connection) -> None:
             return
 
 
-def _checkpoint(connection: Connection) -> None:
+def _clean(connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
+    """Index what was said, and put what is written where a power cut cannot reach it."""
     import apsw
 
     try:
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        while _transact(connection, [index])[0] and jobs.empty():
+            pass
+        if jobs.empty():
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
     except apsw.Error as error:
-        logger.info("no checkpoint: %s", error)
+        logger.info("the database was not tidied up: %s", error)

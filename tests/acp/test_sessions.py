@@ -294,9 +294,10 @@ async def test_directories_and_servers_of_the_client_reach_hooks(tmp_path: Path)
 
     server = {"name": "s", "command": "/bin/s", "args": ["x"], "env": []}
     params = {"cwd": str(tmp_path), "additionalDirectories": ["/srv"], "mcpServers": [server]}
-    editor = FakeEditor()
+    editor = FakeEditor(notices=True)
     async with editor.connected(Agent(llm=ScriptedModel(), hooks=[on_session_start])):
         await editor.wire.request("session/new", params)
+        await editor.saw("notice", severity="warning")
         relative = await editor.wire.request("session/new", {"cwd": "here"})
     assert seen == [(str(tmp_path), "/srv"), [server]]
     assert relative["error"]["code"] == -32602

@@ -100,6 +100,11 @@ class Editor:
         for update in self._updates(self._session.id, event):
             self.post(update)
 
+    def keep(self, event: Event) -> None:
+        """Show an event as soon as the client knows of the session."""
+        if self._held is not None:
+            self._held.append((self._session.id, event))
+
     def post(self, update: Message) -> None:
         """Queue an update without waiting."""
         self._peer.post(self._session.id, update)

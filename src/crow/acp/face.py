@@ -30,13 +30,14 @@ from crow.acp.turn import answer, title_of
 from crow.acp.updates import commands
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
-from crow.core.events import TitleChanged
+from crow.core.events import Notice, TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
 
 T = TypeVar("T")
 SETTLE = 0.02
 CLOSING = 1.0
+NO_MCP = "the MCP servers of this editor are not used: the agent has no extension for them"
 
 
 class Face:
@@ -234,6 +235,8 @@ class Face:
         """The answer that makes a session known; commands and held events follow it."""
         editor.attach(session)
         self._editors[session.id] = editor
+        if editor.mcp_servers and "mcp" not in self._agent.extensions:
+            editor.keep(Notice(NO_MCP, "warning"))
         loop = asyncio.get_running_loop()
 
         def follow() -> None:

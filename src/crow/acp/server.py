@@ -24,8 +24,8 @@ from crow.core.agent import Agent
 if TYPE_CHECKING:
     from acp.connection import Connection
 
-SETTLING = 0.85
-CLOSING = 0.3
+ENDING = 0.95
+FLUSHING = 0.1
 PARENT_CHECK = 1.0
 IDLE = 0.5
 IMPORTING = "crow-acp-import"
@@ -48,7 +48,7 @@ async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
                 await converse(face, peer, transport)
         finally:
             await finish(agent, face, link, outbox)
-            await within(CLOSING, peer.close())
+            await within(FLUSHING, peer.close())
     is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
     return not is_importing and asyncio.all_tasks() <= before
 
@@ -117,16 +117,17 @@ async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
 
 
 async def finish(agent: Agent, face: Face, link: Link, outbox: Outbox) -> None:
-    """Cancel what runs, wait a moment for it, close the agent, and write what is left."""
+    """Cancel what runs, wait for it, close the agent, and write what is left; within a second."""
     link.start()
+    end = asyncio.get_running_loop().time() + ENDING
     await asyncio.sleep(0)  # what was read last is a task that has not begun yet
     for session in list(agent.sessions.values()):
         agent.cancel(session)
     if face.requests:
-        await asyncio.wait(set(face.requests), timeout=SETTLING)
+        await asyncio.wait(set(face.requests), timeout=ENDING - FLUSHING)
     await asyncio.sleep(0)
-    await within(CLOSING, agent.close())
-    await within(CLOSING, outbox.drained())
+    await within(max(end - asyncio.get_running_loop().time(), FLUSHING), agent.close())
+    await within(FLUSHING, outbox.drained())
     outbox.close()
 
 

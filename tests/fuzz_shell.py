@@ -73,7 +73,7 @@ class Bench:
         self.log = self.top / "log"
         for name in STUBS:
             stub = self.top / "bin" / name
-            stub.write_text(f'#!/bin/sh\necho "{name} $*" >> "{self.log}"\n')
+            stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >> "{self.log}"\n')
             stub.chmod(0o755)
         self.fill()
 
@@ -187,7 +187,7 @@ def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     options = parser.parse_args()

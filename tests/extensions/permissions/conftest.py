@@ -34,7 +34,7 @@ class World:
         """The value with its placeholders replaced."""
         if isinstance(value, str):
             for name, path in (("CWD", self.cwd), ("HOME", self.home), ("TMP", self.top)):
-                value = value.replace("{" + name + "}", str(path))
+                value = value.replace(f"@{name}@", str(path))
             return value
         if isinstance(value, dict):
             return {key: self.fill(one) for key, one in value.items()}

@@ -103,6 +103,23 @@ def test_the_files_of_a_case_are_made_for_it():
     assert check(setup=setup, input={"command": "git status"}) == "allow"
 
 
+def test_a_tool_that_wants_its_user_asked_is_asked_about():
+    case = {"tool": "mcp__a__b", "input": {}, "rules": {"allow": ["mcp__a"]}}
+    meta = {"_meta": {"anthropic/requiresUserInteraction": True}}
+    assert check(**case) == "allow"
+    assert check(**case, mcp=meta) == "ask"
+    assert check(**case, mcp=meta, hook={"decision": "allow"}) == "ask"
+    assert check(**case, mcp={"annotations": {"readOnlyHint": True}}, mode="dontAsk") == "allow"
+
+
+def test_a_case_cannot_put_files_anywhere_else(tmp_path):
+    case = {"id": 1, "tool": "Bash", "input": {"command": "ls"}, "cwd": "{CWD}"}
+    for step in ({"file": str(tmp_path / "x")}, {"dir": "../../x"}, {"symlink": ["/x", "/y"]}):
+        [answer] = check_lines([json.dumps({**case, "setup": [step]})])
+        assert "is no place for" in json.loads(answer)["error"]
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("text", "call"),
     [

@@ -76,7 +76,9 @@ def play(world) -> Play:
     ) -> tuple[Shop, Person]:  # fmt: skip
         shop, person = Shop(), Person(answer)
         calls = [
-            call("Bash", command=one) if isinstance(one, str) else call("Edit", **one)
+            call("Bash", command=one)
+            if isinstance(one, str)
+            else call("Edit", file_path=one["file_path"])
             for one in commands
         ]
         agent = Agent(llm=ScriptedModel(*calls, "Done."), hooks=[*hooks, hook], tools=shop.tools)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,7 +49,7 @@ rules = st.one_of(
 modes = st.sampled_from(sorted(MODES))
 
 
-def judge(command: str, **options: object) -> str:
+def judge(command: str, **options: Any) -> str:
     permissions = Permissions.of(disk=DISK, second=SECOND, **options)
     return permissions.judge("Bash", {"command": command}, cwd=CWD).decision
 

@@ -13,8 +13,8 @@ EVALUATING = frozenset(
     | {"set", "shopt", "alias", "unalias", "hash", "trap", "enable", "read", "mapfile", "readarray"}
     | {"let", "getopts", "complete", "compgen", "compopt", "bind", "history", "fc", "coproc"}
     | {"function", "select", "caller", "umask", "ulimit", "pushd", "popd", "dirs", "disown"}
-    | {"suspend", "logout", "jobs", "bg", "fg", "return", "integer", "nameref", "noglob"}
-    | {"builtin", "repeat", "foreach", "zmodload", "autoload", "functions", "emulate", "setopt"}
+    | {"suspend", "logout", "jobs", "bg", "fg", "return", "integer", "nameref"}
+    | {"repeat", "foreach", "zmodload", "autoload", "functions", "emulate", "setopt"}
     | {"unsetopt", "((", "shift", "times"}
 )
 HARMLESS = re.compile(r"-[eux]+|-o|-eo|-euo|-euxo|-uo|pipefail|errexit|nounset|xtrace")

@@ -56,7 +56,8 @@ def _check_line(line: str, second: SecondOpinion) -> Json:
 def check_case(case: Json, second: SecondOpinion | None = None) -> Json:
     """Judge one case: its ``id``, ``decision``, ``reason`` and ``rule``."""
     second = second or SecondOpinion()
-    if PLACEHOLDER.search(json.dumps(case)) is None:
+    asked = {key: value for key, value in case.items() if key != "setup"}
+    if PLACEHOLDER.search(json.dumps(asked)) is None:
         decision = decide(case, second)
     else:
         with tempfile.TemporaryDirectory() as made:
@@ -87,11 +88,14 @@ def settle(case: Json, made: Path) -> Json:
     settled: Json = filled(case)
     settled.setdefault("home", str(places["HOME"]))
     for step in settled.get("setup", ()):
-        _make(step, places["CWD"])
+        _make(step, places["CWD"], made)
     return settled
 
 
-def _make(step: Json, cwd: Path) -> None:
+def _make(step: Json, cwd: Path, made: Path) -> None:
+    named = step.get("file") or step.get("dir") or next(iter(step.get("symlink", ())), "")
+    if not (cwd / named).is_relative_to(made) or ".." in Path(named).parts:
+        raise ValueError(f"{named} is no place for a case's file")
     if "file" in step:
         path = cwd / step["file"]
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,7 +131,10 @@ def decide(case: Mapping[str, Any], second: SecondOpinion) -> Decision:
     for hook in hooks:
         if isinstance(hook.get("updatedInput"), dict):
             args = hook["updatedInput"]
-    decision = permissions.judge(tool, args, cwd=cwd)
+    mcp: Any = case.get("mcp") or {}
+    meta: Any = mcp.get("_meta") or {}
+    interactive = bool(meta.get("anthropic/requiresUserInteraction"))
+    decision = permissions.judge(tool, args, cwd=cwd, interactive=interactive)
     for hook in hooks:
         decision = joined(decision, hook, permissions.mode)
     return decision

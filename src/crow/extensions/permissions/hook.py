@@ -26,7 +26,8 @@ class PermissionsHook:
     new sessions begin in. ``additional_directories`` are worked in beside the session's own.
     ``quiet`` names tools that need no question. ``save`` is called with a rule that the user wants
     to keep, and whether it allows or denies; without it such rules last as long as the session.
-    Rules that are malformed are named in ``warnings``; the rest applies.
+    Rules that are malformed are named in ``warnings``; the rest applies. A tool with a true member
+    ``interactive`` is asked about each time.
     """
 
     name = "permissions"
@@ -67,7 +68,10 @@ class PermissionsHook:
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
         """Decide on a call."""
         permissions = self.of_session(ctx)
-        decision = await asyncio.to_thread(permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd)
+        interactive = bool(getattr(ctx.tool, "interactive", False))
+        decision = await asyncio.to_thread(
+            permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd, interactive=interactive
+        )
         match decision.decision:
             case "allow":
                 return Allow(decision.reason)

@@ -62,7 +62,7 @@ class SecondOpinion:
             return self._answers[text]
         answer = self._ask(text)
         while len(self._answers) >= self.remembered:
-            self._answers.pop(next(iter(self._answers)))
+            self._answers.pop(next(iter(self._answers)), None)
         self._answers[text] = answer
         return answer
 
@@ -217,7 +217,7 @@ class _Reader:
 
     def slice(self, start: Json, end: Json) -> str:
         """A piece of the source."""
-        return self.source[start["Offset"] : end["Offset"]].decode("utf-8", "surrogatepass")
+        return self.source[start["Offset"] : end["Offset"]].decode("utf-8", "replace")
 
     def word(self, tree: Json) -> Word:
         """A word."""

@@ -90,10 +90,20 @@ def gap_fault(root: Leaf, source: bytes) -> str | None:
     for start, end in _leaves(root):
         if start < position:
             continue
-        if start > position and not BLANK.fullmatch(source, position, start):
+        if start > position and not is_gap(source, position, start):
             return PASSED_OVER
         position = end
     return None if BLANK.fullmatch(source, position, len(source)) else PASSED_OVER
+
+
+def is_gap(source: bytes, start: int, end: int) -> bool:
+    """Whether nothing stands there, or a ``-`` before a here-document, which the reader adds."""
+    return BLANK.fullmatch(source, start, end) is not None or is_lost_dash(source, start, end)
+
+
+def is_lost_dash(source: bytes, start: int, end: int) -> bool:
+    """Whether a lone ``-`` stands between a command and a here-document."""
+    return source.startswith(b"<<", end) and source[start:end].strip(b" \t") == b"-"
 
 
 def _leaves(root: Leaf) -> Iterator[tuple[int, int]]:
@@ -137,7 +147,7 @@ class _Reader:
 
     def text(self, node: Leaf) -> str:
         """The source of a node."""
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def node(self, node: Leaf) -> Node:
         """Any statement."""
@@ -180,15 +190,26 @@ class _Reader:
         """A statement with redirects."""
         body: Node = Simple()
         redirects: list[Redirect] = []
+        end = node.start_byte
         for child in node.children:
-            if child.type in REDIRECTS:
+            if child.type not in REDIRECTS:
+                body = self.node(child)
+            else:
                 made = self.redirect(child)
                 if made is None:
                     return Other("redirect", (body, self.other(child)))
                 redirects.extend(made)
-            else:
-                body = self.node(child)
+                lost = [Word.plain("-")] if is_lost_dash(self.source, end, child.start_byte) else []
+                body = extended(body, lost + self.stray(child))
+            end = child.end_byte
         return attached(body, redirects)
+
+    def stray(self, node: Leaf) -> list[Word]:
+        """Words behind a redirect's target, which are the command's."""
+        if node.type != "file_redirect":
+            return []
+        words = [child for child in node.children if child.type in WORDS]
+        return [self.word(child) for child in words[1:]]
 
     def redirect(self, node: Leaf) -> list[Redirect] | None:
         """The redirects that one redirect node holds; None where it holds more than that."""
@@ -207,7 +228,7 @@ class _Reader:
                 op += self.text(child)
         if op in {">&-", "<&-"} and not targets:
             op, targets = op[:2], [Word.plain("-")]
-        return [Redirect(op, targets[0], fd)] if len(targets) == 1 else None
+        return [Redirect(op, targets[0], fd)] if targets else None
 
     def heredoc(self, node: Leaf) -> list[Redirect] | None:
         """A here-document; None where anything but redirects stands behind its mark."""
@@ -223,7 +244,7 @@ class _Reader:
                     raw = self.text(child)
                 case "heredoc_end":
                     pass
-                case "file_redirect":
+                case "file_redirect" if not self.stray(child):
                     redirects.extend(self.redirect(child) or [ODD_REDIRECT])
                 case _:
                     return None
@@ -240,6 +261,7 @@ class _Reader:
                 assignments.append(self.assignment(child))
             elif child.type in REDIRECTS:
                 redirects.extend(self.redirect(child) or [ODD_REDIRECT])
+                words.extend(self.stray(child))
             elif child.start_byte == end and words:
                 words[-1] = Word.of([*words[-1].parts, Unknown("glued words")])
             else:
@@ -362,7 +384,7 @@ class _Reader:
 
     def quoted_text(self, start: int, end: int) -> Iterator[Part]:
         """Text of the source as it stands in double quotes."""
-        yield from double_quoted(self.source[start:end].decode("utf-8", "surrogatepass"))
+        yield from double_quoted(self.source[start:end].decode("utf-8", "replace"))
 
     def expansion(self, node: Leaf, *, quoted: bool) -> Part:
         """What stands for other text."""
@@ -389,6 +411,19 @@ class _Reader:
 
 
 ODD_REDIRECT = Redirect("?", Word((Unknown("redirect"),)))
+
+
+def extended(node: Node, words: list[Word]) -> Node:
+    """A command with more words at its end."""
+    if not words:
+        return node
+    match node:
+        case Simple():
+            return Simple((*node.words, *words), node.assignments, node.redirects)
+        case Chain():
+            return Chain(node.op, node.left, extended(node.right, words))
+        case _:
+            return Other("redirect", (node, Simple(tuple(words))))
 
 
 def declared(one: Assignment) -> Word:

@@ -138,13 +138,20 @@ class Permissions:
         """A shell script as the first parser reads it."""
         return self._parsers.read(text).script
 
-    def judge(self, tool: str, args: Mapping[str, Any], *, cwd: str) -> Decision:
-        """Decide on one call. Never raises. ``cwd`` is absolute."""
+    def judge(
+        self, tool: str, args: Mapping[str, Any], *, cwd: str, interactive: bool = False
+    ) -> Decision:
+        """Decide on one call. Never raises. ``cwd`` is absolute.
+
+        An ``interactive`` tool wants its user asked each time, whatever the rules allow.
+        """
         name = tool_name(tool)
         refused = self._whole(self.deny, name, args)
         if refused is not None:
             return Decision("deny", f"the rule {refused.text} denies it", refused.text)
         decision = self._by_kind(name, args, cwd)
+        if interactive and decision.decision == "allow":
+            decision = Decision("ask", f"{name} wants its user to be asked")
         asked = self._whole(self.ask, name, args)
         if asked is not None and decision.decision != "deny":
             decision = Decision("ask", f"the rule {asked.text} asks about it", asked.text)

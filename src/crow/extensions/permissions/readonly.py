@@ -30,7 +30,7 @@ class Program:
     """One line of the table.
 
     ``operands`` is ``paths``, ``path`` (one), ``pattern`` (then paths), ``text`` or ``none``;
-    ``counted`` are paths of a program whose long options take no values.
+    ``counted`` are paths of a program whose long options take no values; ``any`` word is fine.
     ``guarded`` programs have options that do more than read, so that no file name may pass for
     an option. ``deep`` are the options that make it read all below (``*``: always).
     """
@@ -115,17 +115,17 @@ nproc|||all ignore|none||
 hostname|fsiIdA||fqdn short ip-address long|none||
 uptime|psV||pretty since|none||
 free|bkmghtlwv||human mega giga kilo total wide|none||
-true||||text||
+true||||any||
 exit||||number||
 break||||number||
 continue||||number||
 wait||||number||
 set|euxo|||text||
-false||||text||
-:||||text||
+false||||any||
+:||||any||
 sleep||||text||
 seq|w|fs|equal-width format separator|text||
-echo|neE|||text||
+echo||||any||
 md5sum|btz||binary text tag zero|paths||
 sha1sum|btz||binary text tag zero|paths||
 sha224sum|btz||binary text tag zero|paths||
@@ -181,6 +181,8 @@ def reads(words: Sequence[Word], *, loose: bool = False) -> Use | None:
     found = PROGRAMS.get(name or "")
     if found is None:
         return None
+    if found.operands == "any":
+        return Use() if all(word.known for word in words) else None
     special = SPECIAL.get(found.operands)
     if special is not None:
         return special(words)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from crow.extensions.permissions import builtin
 from crow.extensions.permissions.disk import Disk, Place, place
 from crow.extensions.permissions.edits import edits, may_read
 from crow.extensions.permissions.files import Finding
@@ -51,6 +52,8 @@ class Search:
         if not vague:
             self.match_paths(words, cwds)
             self.guard_removal(words, cwds)
+            if self.depth and builtin.evaluates(words) and builtin.may_hide(words):
+                self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()

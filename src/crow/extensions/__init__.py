@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.extensions.commands import CommandsHook
     from crow.extensions.compaction import CompactionHook
     from crow.extensions.cost import CostHook
     from crow.extensions.hook_log import HookLog
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crow.extensions.truncation import TruncationHook
 
 __all__ = [
+    "CommandsHook",
     "CompactionHook",
     "CostHook",
     "HookLog",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CommandsHook": "commands",
     "CompactionHook": "compaction",
     "CostHook": "cost",
     "HookLog": "hook_log",

@@ -1,0 +1,152 @@
+"""The commands about the session itself: what there is, what is set, what fills the window."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import CommandContext
+from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of
+from crow.core.running import Hook
+from crow.core.session import Session, weight
+from crow.core.verdicts import Answer
+
+REQUEST = "commands request"
+CHARACTERS = 4
+DEFAULT = "default"
+
+
+def commands() -> Iterator[Command]:
+    """All of them."""
+    yield Command("help", "List the commands", help_)
+    yield Command("clear", "Begin the conversation anew", clear)
+    yield Command("model", "Show or change the model", model, "[name]")
+    yield Command("mode", "Show or change the mode", mode, "[name]")
+    yield Command("context", "Show what fills the model's window", context)
+    yield Command("hooks", "List the hooks in the order in which they run", hooks)
+    yield Command("extensions", "List the extensions", extensions)
+
+
+async def help_(ctx: CommandContext) -> Answer:
+    """List the commands."""
+    offered = sorted(ctx.agent.commands_of(ctx.session).values(), key=lambda each: each.name)
+    return Answer("\n".join(f"- /{_usage(each)}: {each.description}" for each in offered))
+
+
+def _usage(command: Command) -> str:
+    return f"{command.name} {command.hint}" if command.hint else command.name
+
+
+async def clear(ctx: CommandContext) -> Answer:
+    """Begin a new segment with an empty history."""
+    await ctx.restart_with_new_session([])
+    return Answer("The conversation begins anew; the old one stays stored.")
+
+
+async def model(ctx: CommandContext) -> Answer:
+    """Show or change the model."""
+    if not ctx.args:
+        return Answer("\n".join(_model_lines(ctx.agent, ctx.session)))
+    chosen = None if ctx.args == DEFAULT else ctx.args
+    refused = await ctx.agent.configure(ctx.session, model=chosen)
+    now = ctx.session.model or ctx.agent.llm.model
+    return Answer(f"The model was not changed: {refused}" if refused else f"The model is {now}.")
+
+
+def _model_lines(agent: Agent, session: Session) -> Iterator[str]:
+    window = agent.context_window(session)
+    size = f"{window:,} tokens" if window else "unknown size"
+    yield f"The model is {session.model or agent.llm.model}, with a window of {size}."
+    known: Iterable[str] = getattr(agent.llm, "models", ())
+    yield from (f"- {name}" for name in known)
+    yield f"/model NAME changes it, /model {DEFAULT} takes the agent's own."
+
+
+async def mode(ctx: CommandContext) -> Answer:
+    """Show or change the mode."""
+    modes = ctx.agent.modes
+    if not ctx.args:
+        lines = [f"The mode is {ctx.session.mode}."]
+        lines += [f"- {each.id}: {each.description or each.name}" for each in modes.values()]
+        return Answer("\n".join(lines))
+    if ctx.args not in modes:
+        there = ", ".join(modes) or "none"
+        return Answer(f"There is no mode {ctx.args!r}; there are: {there}")
+    refused = await ctx.agent.configure(ctx.session, mode=ctx.args)
+    if refused:
+        return Answer(f"The mode was not changed: {refused}")
+    return Answer(f"The mode is {ctx.session.mode}.")
+
+
+async def context(ctx: CommandContext) -> Answer:
+    """Show what fills the model's window, about."""
+    count = await ctx.get_token_count()
+    head, tools = ctx.cache.get(REQUEST, ([], ctx.agent.tool_specs(ctx.session)))
+    window, fraction = count["context_window"], count["fraction"] or 0.0
+    of = f" of {window:,} ({fraction:.0%})" if window else ""
+    lines = [f"The conversation has about {count['total_tokens']:,} tokens{of}. In it, about:"]
+    lines += [
+        f"- {name}: {size // CHARACTERS:,}" for name, size in _sizes(ctx.session, head, tools)
+    ]
+    return Answer("\n".join(lines))
+
+
+def _sizes(
+    session: Session, head: list[Message], tools: list[ToolSpec]
+) -> Iterator[tuple[str, int]]:
+    """What there is in a request, and how many characters each has."""
+    yield "system prompt", sum(map(weight, head))
+    yield f"tools ({len(tools)})", len(json.dumps(tools, ensure_ascii=False)) if tools else 0
+    sizes: dict[str, int] = dict.fromkeys(
+        ("prompts", "added context", "answers and calls", "results of tools"), 0
+    )
+    for message in session.messages:
+        sizes[_sort(message)] += weight(message)
+    yield from sizes.items()
+
+
+def _sort(message: Message) -> str:
+    match message["role"]:
+        case "assistant":
+            return "answers and calls"
+        case "tool":
+            return "results of tools"
+        case "user" if not text_of(message.get("content")).startswith(CONTEXT_OPEN):
+            return "prompts"
+        case _:
+            return "added context"
+
+
+async def hooks(ctx: CommandContext) -> Answer:
+    """List the hooks, point by point, in the order in which they run."""
+    lines: list[str] = []
+    for name, slot in ctx.agent.hooks.slots.items():
+        if slot.entries:
+            lines.append(f"- {name}: {', '.join(map(_described, slot.entries))}")
+    for event, owner, extension in ctx.agent.hooks.waiting:
+        lines.append(f"- {event}: {owner} (waits for the extension {extension})")
+    return Answer("\n".join(lines) or "There are no hooks.")
+
+
+def _described(hook: Hook) -> str:
+    marks = [f"order {hook.order}"] if hook.order else []
+    marks += [f"only {', '.join(sorted(hook.tools))}"] if hook.tools is not None else []
+    marks += [word for word in ("judge", "background", "off") if getattr(hook, word)]
+    return f"{hook} ({'; '.join(marks)})" if marks else str(hook)
+
+
+async def extensions(ctx: CommandContext) -> Answer:
+    """List the extensions, and what became of those that were looked for."""
+    sources = {found.name: found for found in ctx.agent.found}
+    lines: list[str] = []
+    for name in ctx.agent.extensions:
+        found = sources.pop(name, None)
+        lines.append(f"- {name} ({found.source})" if found else f"- {name}")
+    lines += [
+        f"- {found.name} ({found.source}): {found.error or 'disabled'}"
+        for found in sources.values()
+        if found.error or found.disabled
+    ]
+    return Answer("\n".join(lines) or "There are no extensions.")

@@ -1,0 +1,159 @@
+"""The extension: it offers the built-in commands, and each session those of its own files."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command
+from crow.core.context import (
+    CommandContext,
+    ConfigContext,
+    Context,
+    RunContext,
+    SessionContext,
+    TurnContext,
+)
+from crow.core.errors import ModelError
+from crow.core.events import CommandsChanged
+from crow.core.hooks import FIRST, hook
+from crow.core.ports import Completion
+from crow.core.verdicts import Answer
+from crow.extensions.commands import builtin
+from crow.extensions.commands.expansion import NotPermittedError, expand
+from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
+from crow.trust import is_trusted, project_of
+
+FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
+MODEL = "commands model"
+
+
+class Shelf:
+    """What one session has of custom commands: the files as they were read, and complaints."""
+
+    def __init__(self) -> None:
+        self.stamps: list[Stamp] | None = None
+        self.commands: dict[str, Command] = {}
+        self.told: set[str] = set()
+
+
+class CommandsHook:
+    """Adds ``/help``, ``/clear``, ``/model``, ``/mode``, ``/context``, ``/hooks``, ``/extensions``.
+
+    And custom ones: every Markdown file in ``folders`` (below the project, where the user trusts
+    that, and below the user's home) is a command named like the file, with its folder before it:
+    ``git/fix.md`` is ``/git:fix``. Front matter: ``description``, ``argument-hint``, ``model``
+    (that answers this prompt; not from ``.claude``). In the text ``$ARGUMENTS`` and ``$1`` to
+    ``$9`` stand for what was typed, !`command` for what a command prints, ``@path`` adds a file.
+    These run through the tools and their permissions like calls of the model's; ``allowed-tools``
+    permits nothing. Files are looked at before every prompt; changes are told to the client.
+    """
+
+    name = "commands"
+
+    def __init__(self, folders: Sequence[str | Path] = FOLDERS) -> None:
+        self.folders = tuple(map(Path, folders))
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the built-in commands."""
+        for command in builtin.commands():
+            agent.add_command(command)
+
+    async def on_session_start(self, ctx: SessionContext) -> None:
+        """Read the files; the client is told of all commands when the session is open."""
+        await self._refresh(ctx)
+
+    @hook("before_run", order=FIRST)
+    async def before_run(self, ctx: RunContext) -> None:
+        """Read the files again where they changed."""
+        if await self._refresh(ctx):
+            await ctx.emit(CommandsChanged())
+
+    async def around_llm_request(
+        self, ctx: TurnContext, call_next: Callable[[], Awaitable[Completion]]
+    ) -> Completion:
+        """Ask the model that a command names; remember what a request begins with."""
+        run, model = ctx.cache.get(MODEL, (None, None))
+        if run is ctx.run:
+            ctx.model = model
+        head = ctx.messages[:1]
+        is_system = bool(head) and head[0]["role"] in ("system", "developer")
+        ctx.cache[builtin.REQUEST] = (head if is_system else [], ctx.tools)
+        return await call_next()
+
+    async def _refresh(self, ctx: Context) -> bool:
+        """Offer what the files say now; True where that is something else than before."""
+        shelf: Shelf = ctx.cache.setdefault(self.name, Shelf())
+        places = list(self._places(ctx.cwd))
+        now = stamps(folder for folder, _ in places)
+        if now == shelf.stamps:
+            return False
+        shelf.stamps = now
+        recipes = self._read(ctx, places)
+        before, shelf.commands = shelf.commands, {}
+        for name in before:
+            ctx.session.commands.pop(name, None)
+        taken = ctx.agent.commands_of(ctx.session)
+        for name, recipe in recipes.named.items():
+            if name in taken:
+                recipes.problems.append(f"{recipe.path}: there is a command /{name} already")
+            else:
+                shelf.commands[name] = self._command(recipe)
+        ctx.session.commands.update(shelf.commands)
+        for problem in recipes.problems:
+            if problem not in shelf.told:
+                shelf.told.add(problem)
+                await ctx.ui.notify(problem, severity="warning")
+        return bool(before or shelf.commands)
+
+    def _places(self, cwd: str) -> Iterator[tuple[Path, Scope]]:
+        """The folders, the project's first."""
+        home = Path.home()
+        project = project_of(Path(cwd), home)
+        for folder in self.folders if project != home else ():
+            yield project / folder, "project"
+        for folder in self.folders:
+            yield home / folder, "user"
+
+    def _read(self, ctx: Context, places: list[tuple[Path, Scope]]) -> Recipes:
+        recipes = Recipes()
+        own = Recipes()
+        for folder, scope in places:
+            (own if scope == "project" else recipes).read(folder, scope)
+        project = project_of(Path(ctx.cwd), Path.home())
+        # Asked when all is read: what was read is what is trusted.
+        if not (own.named or own.problems) or is_trusted(project):
+            return Recipes({**recipes.named, **own.named}, [*own.problems, *recipes.problems])
+        untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"
+        return Recipes(recipes.named, [untrusted, *recipes.problems])
+
+    def _command(self, recipe: Recipe) -> Command:
+        told = f"{recipe.description} ({recipe.scope})"
+        return Command(recipe.name, told, partial(self._run, recipe), recipe.hint)
+
+    async def _run(self, recipe: Recipe, ctx: CommandContext) -> str | Answer:
+        """Make a prompt of a custom command."""
+        if recipe.model is not None and (refused := await _refused(ctx, recipe.model)):
+            return Answer(f"/{recipe.name} was not run: {refused}")
+        try:
+            prompt = await expand(ctx, recipe.pieces(ctx.args))
+        except NotPermittedError as error:
+            return Answer(f"/{recipe.name} was not run: {error}")
+        if recipe.model is not None:
+            ctx.cache[MODEL] = (ctx.run, recipe.model)
+        return prompt
+
+
+async def _refused(ctx: CommandContext, model: str) -> str | None:
+    """Why a model cannot answer this prompt; None where it can."""
+    named = getattr(ctx.agent.llm, "named", None)
+    if named is not None:
+        try:
+            named(model)
+        except ModelError as error:
+            return str(error)
+    change = ConfigContext(ctx.agent, ctx.session, {"model": model})
+    ruling = await ctx.agent.hooks.on_config_change.fire(change)
+    return ruling.reason or "a hook objects to the model" if ruling.refused else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crow.app import build, complaints
+from crow.app import BUILTIN, build, complaints
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.installed import Found
 from crow.core.verdicts import Allow
@@ -96,8 +96,7 @@ def test_the_sources_are_hung_in_a_fixed_sequence(
     sequence = ["named", "on_session_end", "b", "a", "users", "zoo", "ant"]  # it runs reversed
     assert [name for name in owners(agent, "on_session_end") if name in sequence] == sequence
     assert [found.name for found in agent.found] == [
-        *("permissions", "persistence", "system_prompt", "instructions"),
-        *("limits", "stuck", "truncation"),
+        *BUILTIN,
         *("ant", "zoo", "users", "a", "b", "named"),
     ]
     assert [found for found in agent.found if found.error or found.disabled] == []

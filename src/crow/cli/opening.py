@@ -47,8 +47,8 @@ async def session_of(
     else:
         directories = tuple(map(place_of, settings.permissions.directories))
         return await agent.new_session(cwd, client=client, directories=directories)
-    if options.mode:
-        session.mode = options.mode
+    session.mode = options.mode or session.mode
+    session.model = None if options.model else session.model
     return session
 
 

@@ -35,6 +35,6 @@ def build(options: argparse.Namespace, out: Output) -> Agent:
 
     settings = settings_of(options)
     os.environ.update(settings.env)
-    agent = agent_of(options, settings, interactive=True)
+    agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     return agent

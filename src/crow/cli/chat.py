@@ -41,7 +41,7 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
     """Answer prompt after prompt."""
     settings = settings_of(options)
     os.environ.update(settings.env)
-    agent = agent_of(options, settings, interactive=True)
+    agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     model = agent.llm.model
     async with agent:

@@ -72,13 +72,12 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return load(directory(options), file=options.settings, flags=flags)
 
 
-def agent_of(options: argparse.Namespace, settings: Settings, **more: Any) -> Agent:
+def agent_of(options: argparse.Namespace, settings: Settings) -> Agent:
     """The agent that a command line describes."""
     from crow.app import build
 
-    agent = build(
-        settings, cwd=directory(options), extensions=getattr(options, "extension", ()), **more
-    )
+    named = getattr(options, "extension", ())
+    agent = build(settings, cwd=directory(options), extensions=named)
     check_rules(options, agent)
     return agent
 

@@ -73,7 +73,7 @@ def prompt_of(options: argparse.Namespace) -> str:
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:
     """Answer the prompt; the exit status."""
     asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
-    agent = agent_of(options, settings, interactive=asker is not None and not options.json)
+    agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     view = client_of(options, out, asker)
     agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else

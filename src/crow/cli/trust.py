@@ -14,8 +14,7 @@ from pathlib import Path
 from crow.cli.ask import somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
-from crow.settings import project_of
-from crow.trust import distrust, is_trusted, trust, what_would_run
+from crow.trust import distrust, is_trusted, project_of, trust, what_would_run
 
 
 def declare(parser: Parser) -> None:

@@ -200,25 +200,23 @@ async def test_a_damaged_database_is_kept_aside_and_a_new_one_begun(
 
 async def test_sessions_that_are_whole_come_over_from_a_damaged_database(db: Path) -> None:
     store = PersistenceHook(db)
-    async with Agent(ScriptedModel(*["a" * 9000] * 12), hooks=[store], tools=[]) as agent:
+    async with Agent(ScriptedModel(*["a"] * 6), hooks=[store], tools=[]) as agent:
         olds = [await agent.new_session() for _ in range(6)]
-        for old in olds * 2:
-            await agent.prompt(old, "one")
+        for number, old in enumerate(olds):
+            await agent.prompt(old, f"{number}" * 20_000)
             old.state["kept"] = {"a": 1}
     content = bytearray(db.read_bytes())
-    last = len(content) // 4096 - 8
-    content[4096 * last : 4096 * (last + 2)] = b"\xff" * 8192
+    page = content.index(b"3" * 4000) // 4096
+    content[4096 * page : 4096 * (page + 1)] = b"\xff" * 4096
     db.write_bytes(content)
     store = PersistenceHook(db)
-    whole = {info.id for info in (await store.sessions())[0]}
-    assert 3 <= len(whole) < 6
+    lost = olds.pop(3)
+    assert {info.id for info in (await store.sessions())[0]} == {old.id for old in olds}
     for old in olds:
-        if old.id in whole:
-            again = await store.load(old.id)
-            assert (again.messages, again.state) == (old.messages, old.state)
-    lost = next(old.id for old in olds if old.id not in whole)
+        again = await store.load(old.id)
+        assert (again.messages, again.state) == (old.messages, old.state)
     with pytest.raises(SessionError, match=r"was damaged: it is kept as .*damaged"):
-        await store.load(lost)
+        await store.load(lost.id)
 
 
 async def test_damage_in_the_middle_of_a_session_is_mended_from_memory(db: Path) -> None:
@@ -254,7 +252,7 @@ async def test_a_torn_write_ahead_log_loses_only_its_end(db: Path) -> None:
     copy.write_bytes(db.read_bytes())
     copy.with_name("copy.db-wal").write_bytes(log[:-1000] + b"\x00" * 1000)
     await agent.close()
-    assert len((await PersistenceHook(copy).load(session.id)).messages) in (0, 1, 2)
+    assert len((await PersistenceHook(copy).load(session.id)).messages) >= 1
 
 
 @pytest.mark.parametrize("data", ["{", "[]", '"x"', '{"role": "nobody"}', "", "null"])

@@ -1,6 +1,7 @@
 """Makes up shell commands, asks Crow about each, and runs what it would let through under a tracer.
 
-Fails when a program ran that no rule names, or when a file was written. Nothing harmful can run:
+Fails when a program ran that no rule names, or when a file was written; half of the commands are
+asked about under a bare ``Bash`` and deny rules, and fail when a denied program ran. Nothing harmful can run:
 PATH has stubs alone. Run it as ``python tests/fuzz_shell.py --seconds 60``; it is no part of the
 test suite. With bubblewrap the commands run in a sandbox; with strace every program that they
 start is seen, else only the stubs.
@@ -54,6 +55,7 @@ GLUE = (
     "0", "1", "a", "b", "\u00a0", "\u200b", "f()", "{ ", "; }", "coproc", "select", "until", "\x0c", "é",
 )  # fmt: skip
 TRACED = re.compile(rb'execve\("((?:[^"\\]|\\.)*)", \[(.*?)\](?:, | <)', re.DOTALL)
+DENIED = ("curl", "evil")
 OURS = {"npm": ("run", "test"), "git": ("commit", "status", "log"), "watch": ("npm",)}
 
 
@@ -93,8 +95,8 @@ class Bench:
     def files(self) -> set[str]:
         return {str(path.relative_to(self.cwd)) for path in self.cwd.rglob("*")}
 
-    def run(self, command: str) -> str | None:
-        """Run a command; what it did that no rule names, or None."""
+    def run(self, command: str, *, denying: bool = False) -> str | None:
+        """Run a command; what it did that no rule names (or that one denies), or None."""
         before = self.files()
         trace = self.top / "trace"
         argv = [self.bash, "--norc", "--noprofile", "-c", command]
@@ -107,10 +109,11 @@ class Bench:
         self.spawn(argv)
         self.ran += 1
         seen = self.log.read_text(errors="replace").splitlines()
-        fault = next((line for line in seen if not is_named(line.split(" "))), None)
-        if fault is None and self.strace and trace.exists():
+        is_fine = is_not_denied if denying else is_named
+        fault = next((line for line in seen if not is_fine(line.split(" "))), None)
+        if fault is None and not denying and self.strace and trace.exists():
             fault = self.unnamed(trace.read_bytes())
-        if fault is None and self.files() != before:
+        if fault is None and not denying and self.files() != before:
             fault = f"files changed: {self.files() ^ before}"
         if seen or self.files() != before:
             self.fill()
@@ -153,6 +156,11 @@ def is_named(words: list[str]) -> bool:
     return words[1:2] != [] and words[1] in OURS.get(words[0], ())
 
 
+def is_not_denied(words: list[str]) -> bool:
+    """Whether no deny rule names what ran."""
+    return words[0] not in DENIED
+
+
 def made_up(rng: random.Random) -> str:
     """A command: something that is allowed, something that is not, and what could glue them."""
     pieces = [rng.choice(ATOMS)]
@@ -168,19 +176,21 @@ def made_up(rng: random.Random) -> str:
 def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
     """Try commands for a while; how many were asked about in all, how many were let through."""
     rng = random.Random(seed)
-    permissions = Permissions.of(
-        allow=RULES, disk=LocalDisk(str(bench.cwd)), second=SecondOpinion(remembered=1)
-    )
+    disk, second = LocalDisk(str(bench.cwd)), SecondOpinion(remembered=1)
+    denials = [f"Bash({name} *)" for name in DENIED]
+    allowing = Permissions.of(allow=RULES, disk=disk, second=second)
+    denying = Permissions.of(allow=["Bash"], deny=denials, disk=disk, second=second)
     end = time.monotonic() + seconds
     tried = allowed = 0
     while time.monotonic() < end:
         command = made_up(rng)
         tried += 1
+        permissions = rng.choice((allowing, denying))
         decision = permissions.judge("Bash", {"command": command}, cwd=str(bench.cwd))
         if decision.decision != "allow":
             continue
         allowed += 1
-        fault = bench.run(command)
+        fault = bench.run(command, denying=permissions is denying)
         if fault is not None:
             bench.faults.append(f"{command!r} was let through ({decision.reason}), and: {fault}")
     return tried, allowed

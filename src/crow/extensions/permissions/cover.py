@@ -29,9 +29,7 @@ from crow.extensions.permissions.wrapper import (
 FIND_ACTS = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 )
-INERT = frozenset(
-    {"echo", "cat", "head", "tail", "ls", "grep", "egrep", "fgrep", "stat", "basename", "dirname"}
-)
+INERT = frozenset({"echo", "basename", "dirname"})
 
 
 @dataclass(slots=True)

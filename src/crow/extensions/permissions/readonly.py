@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from crow.extensions.permissions.script import Word
 
 NUMBER = re.compile(r"[-+]\d+[a-zA-Z]?")
+PRINTF_ASSIGNS = re.compile(r"%[-+ #0-9.*']*[hlLjzt]*n")
 SED_PRINTS = re.compile(r"(?:(?:\d+|\$)(?:,(?:\d+|\$|\+\d+))?[pq];?\s*)+")
 DATE_FORMAT = re.compile(r"\+.*", re.DOTALL)
 
@@ -57,16 +58,16 @@ du|0abBcDhHklLmsSx|dt|all apparent-size bytes total human-readable max-depth sum
   one-file-system si threshold separate-dirs|paths||*
 df|ahHiklPT|tx|all human-readable inodes local portability print-type total type exclude-type
   si|paths||
-grep|aabcEFGHhilLnoqrRsTUvVwxyzZP|ABCemd|after-context before-context context basic-regexp
+grep|aabcEFGHhilLnoqrsTUvVwxyzZP|ABCemd|after-context before-context context basic-regexp
   binary-files byte-offset color colour count exclude exclude-dir extended-regexp
   files-with-matches files-without-match fixed-strings ignore-case include invert-match
   line-buffered line-number line-regexp max-count no-filename no-messages null only-matching
-  perl-regexp quiet recursive dereference-recursive regexp silent text with-filename word-regexp
-  no-ignore-case initial-tab|pattern||rR
-egrep|acEhHilLnoqrRsvwx|ABCem|after-context before-context context count ignore-case include
-  exclude line-number recursive regexp invert-match word-regexp only-matching color|pattern||rR
-fgrep|acFhHilLnoqrRsvwx|ABCem|after-context before-context context count ignore-case include
-  exclude line-number recursive regexp invert-match word-regexp only-matching color|pattern||rR
+  perl-regexp quiet recursive regexp silent text with-filename word-regexp
+  no-ignore-case initial-tab|pattern||r
+egrep|acEhHilLnoqrsvwx|ABCem|after-context before-context context count ignore-case include
+  exclude line-number recursive regexp invert-match word-regexp only-matching color|pattern||r
+fgrep|acFhHilLnoqrsvwx|ABCem|after-context before-context context count ignore-case include
+  exclude line-number recursive regexp invert-match word-regexp only-matching color|pattern||r
 rg|acFhHilLnNopPqsSuUvVwx0.|ABCeEgjmMrtT|after-context before-context context case-sensitive
   color column count count-matches files-with-matches files-without-match fixed-strings glob
   iglob heading hidden ignore-case invert-match json line-number line-regexp max-columns
@@ -316,7 +317,8 @@ def _printf(words: Sequence[Word]) -> Use | None:
     rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     if not rest or rest[0].text is None or rest[0].text.startswith("-"):
         return None
-    return Use() if all(word.known for word in rest) and not rest[0].globbed else None
+    fine = all(word.known for word in rest) and not rest[0].globbed
+    return Use() if fine and not PRINTF_ASSIGNS.search(rest[0].text) else None
 
 
 def _date(words: Sequence[Word]) -> Use | None:

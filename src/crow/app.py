@@ -32,6 +32,9 @@ BUILTIN = {
     "limits": "LimitsHook",
     "stuck": "StuckHook",
     "truncation": "TruncationHook",
+    "compaction": "CompactionHook",
+    "cost": "CostHook",
+    "commands": "CommandsHook",
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""

@@ -14,6 +14,9 @@ from crow import Agent, extensions
 from crow.testing import ScriptedModel, call
 
 MAKE: dict[str, Callable[[Path], Any]] = {
+    "CommandsHook": lambda folder: extensions.CommandsHook(),
+    "CompactionHook": lambda folder: extensions.CompactionHook(directory=folder),
+    "CostHook": lambda folder: extensions.CostHook(),
     "HookLog": lambda folder: extensions.HookLog(lambda line: None),
     "InstructionsHook": lambda folder: extensions.InstructionsHook(),
     "LimitsHook": lambda folder: extensions.LimitsHook(),

@@ -1,0 +1,90 @@
+"""A sub-agent's client: shows its work as output of the call that began it, asks its caller's user.
+
+What it says is not shown: that is the call's result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crow.core.context import ToolContext
+from crow.core.events import (
+    Event,
+    Notice,
+    Retrying,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+)
+from crow.core.ports import Files, PermissionRequest, Question, Terminals
+
+WIDTH = 160
+
+
+class Relay:
+    """Stands between a sub-agent and the client of ``call``, the call that began it.
+
+    ``turn`` is a lock: users are asked one question at a time, however many agents have one.
+    ``tools`` counts the calls that ran.
+    """
+
+    def __init__(self, call: ToolContext, turn: asyncio.Lock) -> None:
+        self.files: Files | None = call.client.files
+        self.terminals: Terminals | None = call.client.terminals
+        self.call = call
+        self.client = call.client
+        self.turn = turn
+        self.tools = 0
+        self._asked: set[str] = set()
+        self._nested: set[str] = set()
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Show a line of what the sub-agent does; nothing once its caller was cancelled."""
+        if isinstance(event, ToolStarted):
+            self.tools += 1
+        if isinstance(event, ToolStarted | ToolEnded) and event.call.id in self._asked:
+            await self.client.update(session_id, event)
+        if self.call.run.cancelled:
+            return
+        if isinstance(event, Notice):
+            await self.client.update(session_id, event)
+        elif line := self._line(event):
+            await self.call.progress(line)
+
+    def _line(self, event: Event) -> str:
+        match event:
+            case ToolStarted(call, _, title):
+                if call.name == self.call.name:
+                    self._nested.add(call.id)
+                told = title if title.startswith(call.name) else f"{call.name} {title}"
+                return f"{in_a_line(told)}\n"
+            case ToolEnded(call, outcome, result) if outcome not in ("ok", "answered"):
+                return f"  {outcome}: {in_a_line(f'{call.name}: {result.text}')}\n"
+            case ToolProgress(call_id, text) if call_id in self._nested:
+                return "".join(f"  {line}" for line in text.splitlines(keepends=True))
+            case Retrying(_, delay, reason):
+                return f"{in_a_line(reason)}; trying again in {delay:.0f} s\n"
+            case _:
+                return ""
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Ask the user; a call that is asked about is shown by itself, to its end."""
+        async with self.turn:
+            if request.call.id not in self._asked:
+                self._asked.add(request.call.id)
+                shown = ToolPending(request.call, request.title, request.kind, request.locations)
+                await self.client.update(session_id, shown)
+            return await self.client.permission(session_id, request)
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """Ask the user something else."""
+        async with self.turn:
+            return await self.client.ask(session_id, question)
+
+
+def in_a_line(text: str) -> str:
+    """A text as one short line."""
+    line = " ".join(text.split())
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 1].rstrip()}…"

@@ -1,0 +1,128 @@
+"""One sub-agent at work: made from its definition, run to its end, closed, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from crow.core.agent import Agent
+from crow.core.calls import ToolResult
+from crow.core.context import Reply, ToolContext
+from crow.core.messages import add_usage
+from crow.core.ports import LLM, Tool
+from crow.core.session import Session
+from crow.extensions.subagents.definition import Definition
+from crow.extensions.subagents.relay import Relay
+from crow.extensions.subagents.role import Leash
+
+CALLERS = ("inherit", "sonnet", "opus", "haiku")
+"""Models that are not meant by name: of these the caller's own stands in, unless one is named."""
+DECIDING = ("before_tool", "on_permission")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a sub-agent is to do; ``title`` in a few words."""
+
+    prompt: str
+    title: str
+    model: str = ""
+
+
+async def work(
+    call: ToolContext, relay: Relay, task: Task, child: Agent, fields: Mapping[str, Any]
+) -> ToolResult:
+    """Let a sub-agent do a task; its last words are the result. Its tokens count for the caller.
+
+    ``fields`` are those of its session. It is over when this returns, or is cancelled.
+    """
+    started = perf_counter()
+    session: Session | None = None
+    try:
+        session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
+        reply = await child.prompt(session, task.prompt)
+        return result(reply, task, relay.tools, perf_counter() - started)
+    finally:
+        if session is not None:
+            count(call, session)
+        await child.close()
+
+
+def count(call: ToolContext, session: Session) -> None:
+    """Count a sub-agent's tokens for its caller."""
+    call.session.usage = add_usage(call.session.usage, session.usage)
+    call.run.reply.usage = add_usage(call.run.reply.usage, session.usage)
+
+
+def result(reply: Reply, task: Task, tools: int, seconds: float) -> ToolResult:
+    """What the caller is told; ``data`` has Claude Code's shape."""
+    session, text = reply.session, reply.text.strip()
+    completed = reply.stop_reason == "end_turn"
+    if not completed:
+        why = " ".join((reply.detail or reply.stop_reason).split())
+        said = f" Its last words:\n{text}" if text else ""
+        text = f"the sub-agent {session.agent_type} did not finish: {why}.{said}"
+    text = text or "(the sub-agent ended without a word)"
+    data = {
+        "status": "completed" if completed else "failed",
+        "agentId": session.id,
+        "agentType": session.agent_type,
+        "prompt": task.prompt,
+        "content": [{"type": "text", "text": text}],
+        "totalToolUseCount": tools,
+        "totalDurationMs": round(seconds * 1000),
+        "totalTokens": session.usage.get("total_tokens", 0),
+        "usage": dict(session.usage),
+    }
+    return ToolResult(text, error=not completed, data=data)
+
+
+def hire(
+    call: ToolContext, definition: Definition, llm: LLM | None, hooks: Iterable[Any], depth: int
+) -> Agent:
+    """The agent of a definition: its caller's gates, and those of its tools that it may have."""
+    mine = tools(call, definition, depth)
+    return call.agent.child(llm, hooks=(Leash(), *hooks), tools=mine)
+
+
+def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[Tool]:
+    """The caller's tools that a sub-agent may have; the one that calls sub-agents not for ever."""
+    for name, tool in call.agent.tools_of(call.session).items():
+        deeper = name != call.name or level(call.session) + 1 < depth
+        if deeper and definition.may_have(name):
+            yield tool
+
+
+def level(session: Session) -> int:
+    """How many callers a session has."""
+    return 0 if session.parent is None else 1 + level(session.parent)
+
+
+def shared(call: ToolContext) -> dict[str, dict[str, Any]]:
+    """The memory of the hooks that decide on calls, such as rules that the user gave today."""
+    slots = [call.agent.hooks.slots[event] for event in DECIDING]
+    owners = {hook.owner.name for slot in slots for hook in (*slot.inherited, *slot.entries)}
+    state = call.session.state
+    return {name: state.setdefault(name, {}) for name in sorted(owners)}
+
+
+def fields_of(call: ToolContext, definition: Definition, task: Task, model: str) -> dict[str, Any]:
+    """How a sub-agent's session begins: as its caller's is now."""
+    session = call.session
+    return {
+        "directories": session.directories,
+        "agent_type": definition.name,
+        "title": task.title,
+        "mode": session.mode,
+        "model": model or session.model,
+        "options": dict(session.options),
+        "state": shared(call),
+    }
+
+
+def model_of(wish: str, models: Mapping[str, LLM | str]) -> tuple[LLM | None, str]:
+    """The model that is meant by a name, as an object or a name; neither is the caller's."""
+    chosen = models.get(wish, "" if wish in CALLERS else wish)
+    return (None, chosen) if isinstance(chosen, str) else (chosen, "")

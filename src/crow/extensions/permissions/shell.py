@@ -35,6 +35,7 @@ from crow.extensions.permissions.search import Search
 QUIET_KINDS = frozenset({"case_statement", "case_item", "function_definition", "for_statement"})
 NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 DESCRIPTOR = re.compile(r"\d+-?|-")
+EXPANDED_ONCE = re.compile(r"[A-Za-z0-9_./-]+")
 WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 
 
@@ -155,6 +156,8 @@ class ShellJudge:
                     self.report.suspect("it has an expansion that needs a look")
             elif one.op in {">&", "<&"} and text is not None and DESCRIPTOR.fullmatch(text):
                 continue
+            elif one.op in {">&", "<&"} and not EXPANDED_ONCE.fullmatch(text or ""):
+                self.report.suspect("bash expands such a redirect twice")
             elif text is not None and NETWORK.match(text):
                 self.report.suspect("it opens a network connection")
             elif one.op == "<":

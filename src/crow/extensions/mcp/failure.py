@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from typing import cast
 
 KEPT = 4096
 LINES = 8
+_ADDRESS = re.compile(r"(\w+://)(?:[^\s/@?#]*@)?([^\s?#'\"]*)(?:[?#][^\s'\"]*)?")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
@@ -65,6 +67,18 @@ class Failure:
     def _tail(self) -> list[str]:
         lines = plain(self._complaints.decode("utf-8", "replace")).splitlines()
         return [f"  {line.rstrip()[:300]}" for line in lines if line.strip()][-LINES:]
+
+
+def first_of(error: BaseException) -> BaseException:
+    """The error itself, or the first of a group's."""
+    if isinstance(error, BaseExceptionGroup):
+        return first_of(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return error
+
+
+def without_secrets(text: str) -> str:
+    """A text whose addresses have neither passwords nor parameters."""
+    return _ADDRESS.sub(lambda match: match[1] + match[2], plain(text))
 
 
 def ended(code: int) -> str:

@@ -42,7 +42,7 @@ from mcp.types import (
 )
 
 from crow._version import __version__
-from crow.extensions.mcp.failure import Failure, Gone, Refused, plain
+from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import sieved
 from crow.extensions.mcp.stdio import process_streams
@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.limits import Limits
 
 T = TypeVar("T")
+NEWER = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND)
+"""How a server that knows only the newer handshake answers the older one."""
+TOO_MUCH = "SSE stream failed"
+"""One answer that is too long; the connection goes on."""
 SESSION_GONE = "Session terminated"
 LONGEST = 2000
 
@@ -156,12 +160,14 @@ class Link:
         try:
             return await asking
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED or error.message == SESSION_GONE:
+            text = without_secrets(error.message)[:LONGEST]
+            is_closed = error.code == CONNECTION_CLOSED and not text.startswith(TOO_MUCH)
+            if is_closed or text == SESSION_GONE:
                 self.gone.set()
-                raise Gone(error.message) from None
-            raise Refused(f"{plain(error.message)[:LONGEST]} (error {error.code})") from None
+                raise Gone(text) from None
+            raise Refused(f"{text} (error {error.code})") from None
         except (ValueError, RuntimeError) as error:
-            text = plain(str(error))[:LONGEST]
+            text = without_secrets(str(error))[:LONGEST]
             raise Refused(f"the server's answer is malformed: {text}") from None
 
 
@@ -212,9 +218,10 @@ async def _linked(owner: Owner, failure: Failure, mode: str) -> AsyncGenerator[L
     async with AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(client)
-        except MCPError as error:
-            if mode == "legacy" and error.code in (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND):
-                raise UnknownHandshake(error.message) from None
+        except (MCPError, BaseExceptionGroup) as error:
+            cause = first_of(error)
+            if mode == "legacy" and isinstance(cause, MCPError) and cause.code in NEWER:
+                raise UnknownHandshake(cause.message) from None
             raise
         yield Link(client, gone)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow.core.context import Context
 from crow.core.ports import Bench
@@ -13,7 +13,7 @@ from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.mcp.failure import Failure, Gone, Refused
+from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
 
@@ -291,15 +291,11 @@ def _reason(error: BaseException, is_late: bool, seconds: float) -> str:
     """An error of the library's, in a line; of several the first."""
     if is_late:
         return f"it did not answer within {seconds:g} s"
-    first = _first(error)
+    first = first_of(error)
+    if hasattr(first, "response"):  # an HTTP status, which is told of anyway
+        return "the connection was refused"
     if isinstance(first, FileNotFoundError):
         return f"there is no program or directory {first.filename!r}"
     if isinstance(first, OSError) and first.strerror:
         return first.strerror
-    return " ".join(str(first).split())[:500] or type(first).__name__
-
-
-def _first(error: BaseException) -> BaseException:
-    if isinstance(error, BaseExceptionGroup):
-        return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    return error
+    return " ".join(without_secrets(str(first)).split())[:500] or type(first).__name__

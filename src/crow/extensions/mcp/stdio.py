@@ -49,6 +49,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._failure = failure
         self._transport: asyncio.SubprocessTransport | None = None
         self._is_silent = False
+        self._is_stopping = False
 
     async def start(self, described: Description, cwd: str) -> None:
         """Start it in a session of its own. Raises ``OSError`` or ``ValueError``."""
@@ -95,7 +96,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def process_exited(self) -> None:
         """What is still in the pipe is read; its children may hold that open for ever."""
         assert self._transport is not None
-        self._failure.code = self._transport.get_returncode()
+        if not self._is_stopping:
+            self._failure.code = self._transport.get_returncode()
         self.exited.set()
         self._silence_soon()
 
@@ -118,9 +120,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     async def stop(self, grace: float) -> None:
         """End it and its children: no more input, then SIGTERM, then SIGKILL."""
+        self._is_stopping = not self._is_silent
         try:
             self._end_input()
             if not await _within(grace / 2, self.exited):
+                self._is_stopping = True
                 self.signal(signal.SIGTERM)
                 await _within(grace / 2, self.exited)
             await _within(SETTLE, self._quiet)

@@ -1,0 +1,204 @@
+"""A server with everything, on the transport that its first argument names."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import Literal
+
+from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import AudioContent, CallToolResult, ToolAnnotations
+from pydantic import BaseModel, Field
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+mcp = MCPServer("full", log_level="ERROR")
+
+
+def note(text: str) -> None:
+    """Leave a trace for the test."""
+    path = os.environ.get("TRACE")
+    if path:
+        with Path(path).open("a") as file:
+            file.write(f"{text}\n")
+
+
+@mcp.tool(annotations=ToolAnnotations(read_only_hint=True, title="Add numbers"))
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+@mcp.tool()
+def env(name: str) -> str:
+    """A variable of the environment."""
+    return os.environ.get(name, "(not there)")
+
+
+@mcp.tool()
+def where() -> str:
+    """The working directory."""
+    return str(Path.cwd())
+
+
+@mcp.tool()
+async def roots(ctx: Context) -> str:
+    """The folders that the client works in."""
+    listed = await ctx.session.list_roots()
+    return " ".join(str(root.uri) for root in listed.roots)
+
+
+@mcp.tool()
+def fail() -> str:
+    """Fail."""
+    raise ToolError("it went wrong")
+
+
+@mcp.tool()
+def picture() -> list[str | Image]:
+    """A picture with a word."""
+    return ["look", Image(data=PIXEL, format="png")]
+
+
+@mcp.tool()
+def sound() -> CallToolResult:
+    """Something that is no text."""
+    data = base64.b64encode(b"x" * 300).decode()
+    return CallToolResult(content=[AudioContent(data=data, mime_type="audio/wav")])
+
+
+@mcp.tool()
+def structured() -> CallToolResult:
+    """Nothing but structure."""
+    return CallToolResult(content=[], structured_content={"answer": 42})
+
+
+@mcp.tool()
+def say(text: str, times: int = 1) -> str:
+    """Say something."""
+    return text * times
+
+
+@mcp.tool()
+async def slow(ctx: Context) -> str:
+    """Take very long."""
+    note("started")
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        note("cancelled")
+        raise
+    return "done"
+
+
+@mcp.tool()
+async def steps(ctx: Context) -> str:
+    """Tell of progress, for longer than a silent call may take."""
+    for step in range(1, 5):
+        await ctx.report_progress(step, 4, f"step {step}")
+        await asyncio.sleep(0.1)
+    return "all steps"
+
+
+@mcp.tool()
+def die() -> str:
+    """End the server in the middle of the call."""
+    note("dying")
+    sys.stderr.write("I was told to die\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+@mcp.tool()
+def pid() -> str:
+    """The number of the process."""
+    return str(os.getpid())
+
+
+class Order(BaseModel):
+    """What the user wants to eat."""
+
+    dish: Literal["soup", "bread"] = Field(title="Dish")
+    plates: int = Field(title="Plates", ge=1)
+    name: str = Field(default="nobody", title="Name")
+
+
+@mcp.tool()
+async def order(ctx: Context) -> str:
+    """Ask the user."""
+    answer = await ctx.elicit("What shall it be?", Order)
+    data = answer.data.model_dump() if answer.action == "accept" else None
+    return f"{answer.action}: {data}"
+
+
+@mcp.tool()
+async def visit(ctx: Context) -> str:
+    """Send the user to a page."""
+    answer = await ctx.elicit_url("Please log in", "https://example.org/login", "one")
+    return answer.action
+
+
+@mcp.tool()
+async def change(ctx: Context, back: bool = False) -> str:
+    """Change the tools, or change them back, and tell of it in the middle of the call."""
+    if back:
+        mcp.remove_tool("fresh")
+        mcp.add_tool(say)
+    else:
+        mcp.remove_tool("say")
+        mcp.add_tool(lambda: "new", name="fresh", description="A tool that came later.")
+        mcp.prompt(name="later")(lambda: "Later.")
+    await ctx.session.send_tool_list_changed()
+    await ctx.session.send_prompt_list_changed()
+    return "changed"
+
+
+@mcp.resource("notes://today", name="today", description="Notes of today", mime_type="text/plain")
+def today() -> str:
+    """A text."""
+    return "Buy bread."
+
+
+@mcp.resource("notes://raw", name="raw", mime_type="application/zip")
+def raw() -> bytes:
+    """Bytes."""
+    return b"PK" * 50
+
+
+@mcp.resource("notes://day/{day}", name="day")
+def day(day: str) -> str:
+    """A text of one day."""
+    return f"Notes of {day}."
+
+
+@mcp.prompt(description="Review something")
+def review(path: str, focus: str = "everything") -> str:
+    """A prompt."""
+    return f"Review {path} with an eye on {focus}."
+
+
+async def serve() -> None:
+    """Run until the end of the input, or for ever on a port that is printed."""
+    if sys.argv[1] == "stdio":
+        await mcp.run_stdio_async()
+        return
+    import uvicorn
+
+    app = mcp.sse_app() if sys.argv[1] == "sse" else mcp.streamable_http_app()
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0))
+        listening.listen()
+        print(listening.getsockname()[1], flush=True)
+        config = uvicorn.Config(app, log_level="error")
+        await uvicorn.Server(config).serve(sockets=[listening])
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

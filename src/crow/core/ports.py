@@ -245,6 +245,28 @@ class Bench(Protocol):
         ...
 
 
+JOBS = "jobs"
+"""The key of a session's ``cache`` under which tools keep what they left running: `Job`s by id."""
+
+
+class Job(Protocol):
+    """Something that a tool started and that goes on beside the conversation."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line."""
+        ...
+
+    @property
+    def reported(self) -> bool:
+        """True once the model was told of its end, by a tool's result."""
+        ...
+
+    async def wait(self) -> str:
+        """Wait for its end; how it ended, in a few words."""
+        ...
+
+
 class Tool(Protocol):
     """Something a model can call. ``parameters`` is JSON Schema of an object.
 

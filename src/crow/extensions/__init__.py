@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.extensions.background import BackgroundHook
     from crow.extensions.commands import CommandsHook
     from crow.extensions.compaction import CompactionHook
     from crow.extensions.cost import CostHook
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from crow.extensions.truncation import TruncationHook
 
 __all__ = [
+    "BackgroundHook",
     "CommandsHook",
     "CompactionHook",
     "CostHook",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BackgroundHook": "background",
     "CommandsHook": "commands",
     "CompactionHook": "compaction",
     "CostHook": "cost",

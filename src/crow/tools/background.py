@@ -13,7 +13,7 @@ from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.process import Process
-from crow.tools.shells import Shells
+from crow.tools.shells import Shells, status
 
 _LONGEST_WAIT = 600_000
 
@@ -33,20 +33,21 @@ async def bash_output(
     if pattern:
         text = "\n".join(line for line in text.split("\n") if pattern.search(line))
     shown, _ = spill.clip(text, LIMIT, lambda: spill.outputs(ctx.session_id))
-    status = _status(process)
+    state = status(process)
+    process.is_reported = process.is_reported or state != "running"
     process.spool.flush()
     where = f"\n(the whole output is in {process.spool.path})" if process.spool.path else ""
     data = {
         "shellId": bash_id,
         "command": process.command,
-        "status": status,
+        "status": state,
         "exitCode": process.code,
         "stdout": shown,
         "stderr": "",
     }
     code = "" if process.code is None else f", exit code {process.code}"
     body = shown.rstrip("\n") or "(nothing new)"
-    return ToolResult(f"{bash_id}: {status}{code}\n{body}{where}", data=data)
+    return ToolResult(f"{bash_id}: {state}{code}\n{body}{where}", data=data)
 
 
 @tool(name="KillShell", kind="execute", title="End {shell_id}")
@@ -55,6 +56,7 @@ async def kill_shell(ctx: Bench, shell_id: Annotated[str, "The id that Bash gave
     shells = Shells.of(ctx)
     process = shells.find(shell_id)
     data = {"shell_id": shell_id, "message": f"{shell_id} had ended already."}
+    process.is_reported = True
     if process.has_members():
         await process.stop(GRACE)
         data["message"] = f"{shell_id} was ended: {process.command}"
@@ -70,14 +72,6 @@ async def _wait(process: Process, seconds: float) -> None:
         except TimeoutError:
             return
         await process.settle(0.2)
-
-
-def _status(process: Process) -> str:
-    if process.was_stopped:
-        return "killed"
-    if not process.exited.is_set():
-        return "running"
-    return "failed" if process.code else "completed"
 
 
 def _pattern(text: str) -> re.Pattern[str] | None:

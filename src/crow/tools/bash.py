@@ -9,13 +9,13 @@ import time
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench, Terminal, Terminals
+from crow.core.ports import JOBS, Bench, Terminal, Terminals
 from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.output import readable
 from crow.tools.process import Process
-from crow.tools.shells import Shells
+from crow.tools.shells import BackgroundCommand, Shells
 
 LIMIT = 30_000
 DEFAULT_TIMEOUT = 120_000
@@ -137,6 +137,7 @@ async def _run_in_background(ctx: Bench, command: str) -> ToolResult:
     shells = Shells.of(ctx)
     process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
     name = shells.register(process)
+    ctx.cache.setdefault(JOBS, {})[name] = BackgroundCommand(process)
     data = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": name}
     return ToolResult(
         f"Running in the background as {name}. BashOutput reads what it prints, "

@@ -31,7 +31,7 @@ class Process(asyncio.SubprocessProtocol):
         self.silent = asyncio.Event()
         self.news = asyncio.Event()
         self.marker = os.urandom(8).hex()
-        self.was_stopped = False
+        self.was_stopped = self.is_reported = False
         self._decoders = {fd: codecs.getincrementaldecoder("utf-8")("replace") for fd in (1, 2)}
         self._pending: list[tuple[int, bytes]] = []
         self._pending_size = self._skipped = 0

@@ -14,7 +14,44 @@ from crow.tools.spool import Spool
 from crow.warden import Warden
 
 _KEY = "tools.shells"
+_TITLE = 200
+_DRAIN = 0.2
 _SECRETS = ("CROW_API_KEY",)
+
+
+class BackgroundCommand:
+    """A command in the background, as whoever waits for its end sees it: a `crow.core.ports.Job`."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    @property
+    def title(self) -> str:
+        """The command line, shortened."""
+        line = " ".join(self._process.command.split())
+        return line if len(line) <= _TITLE else f"{line[: _TITLE - 3]}..."
+
+    @property
+    def reported(self) -> bool:
+        """True once BashOutput or KillShell told the model of its end."""
+        return self._process.is_reported
+
+    async def wait(self) -> str:
+        """Wait for its end."""
+        await self._process.exited.wait()
+        await self._process.settle(_DRAIN)
+        return (
+            f"{status(self._process)}, exit code {self._process.code} (BashOutput reads its output)"
+        )
+
+
+def status(process: Process) -> str:
+    """How it is with a command, in Claude Code's word."""
+    if process.was_stopped:
+        return "killed"
+    if not process.exited.is_set():
+        return "running"
+    return "failed" if process.code else "completed"
 
 
 class Shells:

@@ -1,0 +1,51 @@
+"""Background work: when it ends, the user is notified and the model hears of it at the tail."""
+
+from __future__ import annotations
+
+from crow.core.context import Context, ToolContext
+from crow.core.messages import Message, context_block
+from crow.core.ports import JOBS, Job
+
+NAME = "background"
+KIND = "background_done"
+
+
+class BackgroundHook:
+    """Tells when a command that runs in the background ends, once for each.
+
+    The user gets a notice, ``on_notification`` fires with the kind ``background_done``, and the
+    model finds a line behind its next prompt or tool result, unless it has read of the end by
+    itself meanwhile. Works for every `crow.core.ports.Job` that a tool keeps in the session's
+    cache.
+    """
+
+    name = NAME
+
+    def after_tool(self, ctx: ToolContext) -> None:
+        """Wait for what the call left running, and forget to tell what it has told."""
+        jobs: dict[str, Job] = ctx.cache.get(JOBS) or {}
+        told: dict[str, Message | None] = ctx.cache.setdefault(NAME, {}) if jobs else {}
+        for job_id, job in jobs.items():
+            if job_id not in told:
+                told[job_id] = None
+                ctx.session.spawn(_watch(Context(ctx.agent, ctx.session), job_id, job, told))
+            elif job.reported:
+                _take_back(ctx, told[job_id])
+
+
+async def _watch(ctx: Context, job_id: str, job: Job, told: dict[str, Message | None]) -> None:
+    ended = await job.wait()
+    if job.reported:
+        return
+    text = f"{job_id} in the background has ended: {ended}. It was: {job.title}"
+    told[job_id] = message = context_block(text, NAME)
+    ctx.session.pending.append(message)
+    ctx.owner = NAME
+    await ctx.ui.notify(text)
+    await ctx.agent.notify(ctx.session, KIND, text)
+
+
+def _take_back(ctx: Context, message: Message | None) -> None:
+    """Leave out a line that has become superfluous before it was delivered."""
+    pending = ctx.session.pending
+    pending[:] = [other for other in pending if other is not message]

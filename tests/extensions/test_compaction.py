@@ -16,7 +16,7 @@ from crow.core.errors import ExtensionError, ModelError
 from crow.core.events import Compacted, Event
 from crow.core.messages import Message, Usage, text_of
 from crow.core.ports import Completion, Delta, Nobody, Request
-from crow.extensions import CompactionHook, PersistenceHook, SystemPromptHook
+from crow.extensions import CompactionHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.compaction.history import turns_of
 from crow.extensions.compaction.summary import transcript
 from crow.testing import ScriptedModel, call, delay, text
@@ -200,6 +200,39 @@ async def test_the_last_turn_is_cut_where_it_alone_is_too_long(tmp_path: Path):
     assert len(output) < 2300
 
 
+async def test_what_was_moved_away_can_be_read_without_asking_and_nothing_beside_it(tmp_path: Path):
+    hooks = [PermissionsHook(), CompactionHook(directory=tmp_path / "outputs")]
+    kept = tmp_path / "outputs" / "s" / "look.txt"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("all of it\n")
+    (tmp_path / "outputs" / "secret.txt").write_text("secret\n")
+    (kept.parent / "link.txt").symlink_to(tmp_path / "outputs" / "secret.txt")
+    (tmp_path / "project").mkdir()
+    model = ScriptedModel(
+        call("Read", file_path=str(kept)),
+        call("Grep", pattern="of", path=str(kept.parent), output_mode="content"),
+        call("Read", file_path=str(kept.parent / "link.txt")),
+        call("Read", file_path=str(kept.parent.parent / "secret.txt")),
+        call("Read", file_path="\0"),
+        "Done.",
+    )
+    agent = Agent(model, hooks=hooks)
+    session = await agent.new_session(tmp_path / "project", id="s")
+    await agent.run("Go", session=session)
+    answers = [text_of(m.get("content")) for m in session.messages if m["role"] == "tool"]
+    assert "all of it" in answers[0]
+    assert "all of it" in answers[1]
+    assert all("nobody can be asked" in answer for answer in answers[2:4])
+    assert "secret" not in "".join(answers).replace("secret.txt", "")
+
+    agent = Agent(
+        ScriptedModel(call("Read", file_path=str(kept)), "Done."),
+        hooks=[PermissionsHook(deny=["Read(//**/look.txt)"]), CompactionHook(directory=tmp_path)],
+    )
+    reply = await agent.run("Go", cwd=tmp_path / "project")
+    assert "all of it" not in str(reply.session.messages)
+
+
 async def test_what_cannot_be_kept_on_disk_says_so(tmp_path: Path):
     (tmp_path / "file").write_text("")
     model = model_of(
@@ -307,6 +340,51 @@ async def test_requests_that_are_too_long_one_after_another_end_the_run():
     with pytest.raises(ModelError, match="does not fit into the model's window, and compacting"):
         await agent.run("Look")
     model.verify()
+
+
+async def test_an_error_of_the_request_after_a_compaction_is_the_runs():
+    model = model_of(call("look"), call("look"), TOO_LONG, "SUMMARY", ModelError("down"))
+    with pytest.raises(ModelError, match=r"^down$"):
+        await Agent(model, hooks=[CompactionHook(keep_turns=1)], tools=[look]).run("Look")
+
+
+async def test_a_hook_that_objects_leaves_a_request_that_is_too_long_as_it_was():
+    model = model_of(call("look"), call("look"), TOO_LONG, "SUMMARY")
+    agent = Agent(model, hooks=[CompactionHook(keep_turns=1)], tools=[look])
+    agent.hooks.register("before_compact", lambda ctx: Deny("no"))
+    with pytest.raises(ModelError, match="too many tokens"):
+        await agent.run("Look")
+
+
+async def test_a_hook_that_stops_the_run_while_room_is_made_keeps_the_request_back():
+    def stop(ctx: Any) -> None:
+        if ctx.session.segment:
+            ctx.stop("enough")
+
+    model = model_of(call("look"), call("look", usage=FULL), "SUMMARY")
+    agent = Agent(model, hooks=[CompactionHook(keep_turns=1)], tools=[look])
+    agent.hooks.register("before_llm_request", stop)
+    reply = await agent.run("Look")
+    model.verify()
+    assert (reply.stop_reason, reply.session.segment) == ("hook_stopped", 1)
+
+
+async def test_fewer_turns_are_kept_where_they_are_long():
+    model = model_of(
+        call("look", length=300),
+        call("look", length=900),
+        call("look", length=900, usage=FULL),
+        "SUMMARY",
+        "Done.",
+    )
+    reply = await Agent(model, hooks=[CompactionHook(keep_turns=3)], tools=[look]).run("Look")
+    assert [m["role"] for m in reply.session.messages] == [
+        "user",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
 async def test_a_first_prompt_that_is_too_long_is_said_to_be():

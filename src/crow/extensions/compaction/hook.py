@@ -11,16 +11,16 @@ from typing import Literal
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, CompactContext, Context, TurnContext
+from crow.core.context import CommandContext, CompactContext, Context, ToolContext, TurnContext
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.events import Compacted
 from crow.core.hooks import FIRST, hook
 from crow.core.messages import Message
 from crow.core.ports import Completion
 from crow.core.session import TokenCount
-from crow.core.verdicts import Answer
+from crow.core.verdicts import Allow, Answer
 from crow.extensions.compaction.history import Split, size, split
-from crow.extensions.compaction.outputs import HEAD, Outputs, folder
+from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept
 from crow.extensions.compaction.summary import summarise
 
 TIMEOUT = 900.0
@@ -107,6 +107,14 @@ class CompactionHook:
             if error.kind != "context_length":
                 raise
             raise self._too_long(ctx) from error
+
+    @hook("before_tool", tools={"Read", "Grep"})
+    def before_tool(self, ctx: ToolContext) -> Allow | None:
+        """Let the model read what was moved away from it, unless a rule forbids that."""
+        path = ctx.args.get("file_path") or ctx.args.get("path")
+        if isinstance(path, str) and is_kept(path, folder(self.directory, ctx.session.id)):
+            return Allow("an output of this session")
+        return None
 
     async def after_compact(self, ctx: CompactContext) -> None:
         """Tell the client, whoever it was that replaced the history; a new one starts afresh."""

@@ -73,6 +73,14 @@ def folder(directory: Path | None, session_id: str) -> Path:
     return directory / plain(session_id)
 
 
+def is_kept(path: str, directory: Path) -> bool:
+    """True for what is really in a session's directory of outputs."""
+    try:
+        return Path(path).resolve().is_relative_to(directory.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
 def plain(name: str) -> str:
     """A name as a file may have it."""
     return re.sub(r"[^\w-]", "_", name)[:100] or "output"

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
@@ -23,6 +23,9 @@ from crow.core.ports import LLM
 from crow.discovery import find, in_a_line, load_file, things
 from crow.settings import Entry, Settings, load
 from crow.trust import is_trusted, trust
+
+if TYPE_CHECKING:
+    from crow.extensions.subagents import Definition
 
 BUILTIN = {
     "permissions": "PermissionsHook",
@@ -35,6 +38,8 @@ BUILTIN = {
     "compaction": "CompactionHook",
     "cost": "CostHook",
     "commands": "CommandsHook",
+    "plan": "PlanHook",
+    "subagents": "SubagentsHook",
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""
@@ -124,12 +129,24 @@ class Composer:
 
     def given(self, name: str) -> dict[str, Any]:
         """Options that come from elsewhere in the settings."""
+        if name == "subagents":
+            return self.for_subagents()
         if name != "permissions":
             return {}
         rules = rules_of(self.settings)
         directories = rules.pop("directories")
         save = partial(keep_rule, self.settings) if can_keep_rules(self.settings) else None
         return {**rules, "additional_directories": directories, "save": save}
+
+    def for_subagents(self) -> dict[str, Any]:
+        """Where sub-agents are defined, the strongest first, and who composes their prompts.
+
+        The files of a project that is not trusted do not count.
+        """
+        projects = [Path(self.settings.project)] if self.settings.trusted else []
+        roots = dict.fromkeys([*projects, Path.home()])
+        folders = [root / name for root in roots for name in (".crow/agents", ".claude/agents")]
+        return {"folders": folders, "hooks": prompted} | self.options("subagents")
 
     def use_installed(self) -> None:
         """Use the installed packages' entry points."""
@@ -180,6 +197,13 @@ class Composer:
     def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
         """Remember what became of an extension."""
         self.agent.found.append(Found(name, source, error, disabled))
+
+
+def prompted(definition: Definition) -> Iterable[Any]:
+    """The extensions that are a sub-agent's own: its prompt, put together as everybody's is."""
+    from crow.extensions import SystemPromptHook
+
+    return (SystemPromptHook(definition.prompt),)
 
 
 def rules_of(settings: Settings) -> dict[str, Any]:

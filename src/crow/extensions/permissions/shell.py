@@ -36,7 +36,9 @@ QUIET_KINDS = frozenset({"case_statement", "case_item", "function_definition", "
 NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
 DESCRIPTOR = re.compile(r"\d+-?|-")
 EXPANDED_ONCE = re.compile(r"[A-Za-z0-9_./-]+")
-WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
+HERE = frozenset({"<<", "<<-", "<<<"})
+DUPLICATES = frozenset({">&", "<&"})
+OPERATORS = frozenset({"<", ">", ">>", ">|", "&>", "&>>", ">&"})
 
 
 class ShellJudge:
@@ -151,15 +153,13 @@ class ShellJudge:
         """Files that a command's input comes from and its output goes to."""
         for one in redirects:
             text = one.target.text
-            if one.op in {"<<", "<<-", "<<<"}:
+            if one.op in HERE:
                 if not one.target.known:
                     self.report.suspect("it has an expansion that needs a look")
-            elif one.op in {">&", "<&"} and text is not None and DESCRIPTOR.fullmatch(text):
+            elif one.op in DUPLICATES and DESCRIPTOR.fullmatch(text or ""):
                 continue
-            elif one.op in {">&", "<&"} and not EXPANDED_ONCE.fullmatch(text or ""):
-                self.report.suspect("bash expands such a redirect twice")
-            elif text is not None and NETWORK.match(text):
-                self.report.suspect("it opens a network connection")
+            elif fault := redirect_fault(one):
+                self.report.suspect(fault)
             elif one.op == "<":
                 self.reads_from(one.target, cwds)
             elif text not in SINKS:
@@ -167,16 +167,26 @@ class ShellJudge:
 
     def reads_from(self, target: Word, cwds: Cwds) -> None:
         """Input from a file."""
-        if target.globbed or not self.paths.may_read(target, cwds):
+        if not self.paths.may_read(target, cwds) or target.globbed:
             self.report.miss("it reads from a file that no rule allows to read")
+        if self.paths.files.has_read_limits and not self.paths.places(target, cwds):
+            self.report.suspect("it reads from a file that cannot be foreseen")
 
     def writes_to(self, redirect: Redirect, cwds: Cwds) -> None:
         """Output to a file."""
-        if redirect.op not in WRITES:
-            self.report.suspect("it has an unusual redirect")
         if redirect.target.globbed or self.cover.changed:
             self.report.miss("it writes to a file that cannot be foreseen")
         self.paths.writes(redirect.target, cwds, known=True)
+
+
+def redirect_fault(redirect: Redirect) -> str | None:
+    """Why a redirect does more than to name a file; None where it does not."""
+    text = redirect.target.text or ""
+    if redirect.op not in OPERATORS:
+        return "it has an unusual redirect"
+    if redirect.op == ">&" and not EXPANDED_ONCE.fullmatch(text):
+        return "bash expands such a redirect twice"
+    return "it opens a network connection" if NETWORK.match(text) else None
 
 
 def union(one: Cwds, other: Cwds) -> Cwds:

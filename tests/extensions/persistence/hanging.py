@@ -65,7 +65,7 @@ async def ask_for_all() -> Ask:
 SCRIPTS: dict[str, list[Any]] = {
     "tool": [[call("slow"), call("quick")]],
     "permission": [call("quick")],
-    "text": [["It ", "is.", delay(60)]],
+    "text": [[text("It ", reasoning="Is it?"), "is.", delay(60)]],
     "thought": [[text("", reasoning="Let me see."), delay(60)]],
     "locked": [call("lock"), ["It ", "is.", delay(60)]],
     "idle": ["Done."],

@@ -6,6 +6,7 @@ import asyncio
 import resource
 import sqlite3
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from crow.core.ports import Nobody
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.extensions.persistence.database import Database, file_system
+from crow.extensions.persistence.lease import Lease
 from crow.extensions.persistence.schema import MIGRATIONS
 from crow.testing import ScriptedModel, call
 from crow.tools import tool
@@ -417,6 +419,36 @@ async def test_any_session_id_has_a_lock_of_its_own(db: Path) -> None:
         "crow.db",
         "crow.db.locks",
     }
+
+
+def test_a_lock_has_one_holder_however_many_want_it(tmp_path: Path) -> None:
+    holders: list[int] = []
+    most: list[int] = []
+
+    def want(number: int) -> None:
+        for _ in range(200):
+            try:
+                lease = Lease.take(tmp_path, "session")
+            except SessionError:
+                continue
+            holders.append(number)
+            most.append(len(holders))
+            holders.remove(number)
+            lease.release()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(want, range(8)))
+    assert max(most) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_database_can_be_damaged_twice(db: Path) -> None:
+    for _ in range(2):
+        db.write_text("no database " * 100)
+        async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
+            await agent.new_session()
+    kept = [path.name for path in db.parent.glob("*damaged*")]
+    assert sorted(kept) == ["crow.db.damaged", "crow.db.damaged-2"]
 
 
 def test_the_file_system_of_a_path_is_known(tmp_path: Path) -> None:

@@ -74,7 +74,9 @@ async def test_half_an_answer_is_part_of_the_history(tmp_path: Path) -> None:
     store = PersistenceHook(tmp_path / "crow.db")
     async with Agent(ScriptedModel("really"), hooks=[store], tools=[]) as agent:
         session = await agent.load_session(session_id)
-        assert session.messages[1:] == [{"role": "assistant", "content": "It is."}]
+        assert session.messages[1:] == [
+            {"role": "assistant", "content": "It is.", "reasoning_content": "Is it?"}
+        ]
         await agent.prompt(session, "is it?")
     assert (await store.load(session_id)).messages == session.messages
 
@@ -102,6 +104,33 @@ async def test_a_thought_that_led_nowhere_is_still_shown(tmp_path: Path) -> None
     assert len((await store.load(session_id)).messages) == 1
     thoughts = [e for e in await store.replay(session_id) if isinstance(e, ThoughtDelta)]
     assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
+
+
+async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Path) -> None:
+    store = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as agent:
+        session = (await agent.run("one")).session
+    whole = [
+        '2 0 message 1.5 {"role":"user","content":"two"}',
+        '1 0 message 1.5 {"role":"user","content":"known already"}',
+        '[0, 3, "text", "It is"]',
+        '[0, 1, "text", "known already"]',
+        '[7, 3, "text", "of another segment"]',
+    ]
+    torn = [
+        '[0, 3, "text", "nev',
+        "[0]",
+        "[]",
+        "nonsense",
+        "3 0 message 1.5",
+        '3 0 message 1.5 {"ro',
+    ]
+    tail = tmp_path / "crow.db.locks" / session.id
+    tail.write_text("\n".join([*whole, *torn]))
+    assert len(await store.replay(session.id)) == 3
+    again = await store.load(session.id)
+    assert [m.get("content") for m in again.messages] == ["one", "a", "two", "It is"]
+    assert tail.read_bytes() == b""
 
 
 async def test_a_second_process_is_told_that_the_session_is_in_use(tmp_path: Path) -> None:

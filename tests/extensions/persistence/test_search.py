@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.messages import user
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
 from crow.tools import tool
@@ -88,3 +89,12 @@ async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceH
 
 async def test_nothing_is_found_where_nothing_was_stored(tmp_path: Path) -> None:
     assert await PersistenceHook(tmp_path / "none.db").search("x") == []
+
+
+async def test_a_long_session_is_searched_to_its_end(tmp_path: Path) -> None:
+    store = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        session.messages += [user(f"number {index}") for index in range(2500)]
+    (found,) = await store.search("number 2499")
+    assert found.seq == 2499

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 from pathlib import Path
 
+import apsw
 import pytest
 
 from crow.core.agent import Agent
@@ -21,8 +23,10 @@ from crow.core.events import (
     ToolStarted,
     UserMessage,
 )
+from crow.core.messages import tool_answer, user
 from crow.core.ports import Nobody
 from crow.core.session import Session
+from crow.core.verdicts import Answer
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
@@ -238,6 +242,75 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path) -> None:
     assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
         "one", "a", "two", "b", "three", "c",
     ]  # fmt: skip
+
+
+async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db: Path) -> None:
+    class Shortcut:
+        def before_run(self, prompt: str) -> Answer | None:
+            return Answer("42") if prompt == "the answer?" else None
+
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("sure"), hooks=[store, Shortcut()], tools=[]) as agent:
+        session = (await agent.run("the answer?")).session
+        await agent.prompt(session, "sure?")
+    assert [m.get("content") for m in (await store.load(session.id)).messages] == ["sure?", "sure"]
+    told = [e.text for e in await store.replay(session.id) if isinstance(e, TextDelta)]
+    assert told == ["42", "sure"]
+    assert len(await store.search("42")) == 1
+
+
+async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        parts = [
+            {"id": id_, "type": "function", "function": {"name": "x", "arguments": text}}
+            for id_, text in (("a", '{"n": 1}'), ("b", "broken"), ("c", "{}"))
+        ]
+        session.messages += [
+            {"role": "assistant", "content": None, "tool_calls": parts},  # type: ignore[typeddict-item]
+            tool_answer("a", "did it"),
+            tool_answer("nobody", "asked"),
+            user("well?"),
+        ]
+    ended = [e for e in await store.replay(session.id) if isinstance(e, ToolEnded)]
+    assert [(e.call.id, e.call.args, e.outcome) for e in ended] == [
+        ("a", {"n": 1}, "ok"),
+        ("b", {}, "cancelled"),
+        ("c", {}, "cancelled"),
+    ]
+
+
+async def test_every_write_can_wait_for_the_disk(db: Path) -> None:
+    store = PersistenceHook(db, synchronous="full")
+    script = (call("shout", word="hi"), "done")
+    async with Agent(ScriptedModel(*script), hooks=[store], tools=[shout]) as agent:
+        session = (await agent.run("hello")).session
+    assert (await PersistenceHook(db).load(session.id)).messages == session.messages
+
+
+async def test_one_extension_serves_several_agents(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as one:
+        async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as two:
+            second = (await two.run("hello")).session
+            parent = (await one.run("hello")).session
+            child = await two.new_session(parent=parent, agent_type="explorer")
+        assert len((await store.sessions())[0]) == 2
+        with pytest.raises(SessionError, match="in use"):
+            await store.load(parent.id)
+        assert (await one.load_session(second.id)).messages == second.messages
+        assert (await store.load(child.id)).agent_type == "explorer"
+
+
+async def test_the_writer_tidies_up_when_nothing_happens(db: Path) -> None:
+    async with Agent(ScriptedModel("a needle"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+        await agent.run("hello")
+        look = apsw.Connection(str(db), flags=apsw.SQLITE_OPEN_READONLY)
+        async with asyncio.timeout(10):
+            while not look.execute("SELECT 1 FROM words WHERE words MATCH 'needle'").get:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        look.close()
 
 
 async def test_two_sessions_cannot_have_one_id(db: Path) -> None:

@@ -19,7 +19,7 @@ from crow.core.messages import text_of
 from crow.core.ports import Nobody
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.commands.recipe import Recipe, stamps
-from crow.testing import ScriptedModel, call, text
+from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.trust import trust
 
 
@@ -507,6 +507,24 @@ async def test_what_a_command_did_is_stored_with_the_session(tmp_path: Path, hom
     assert told == ["ToolPending", "ToolEnded", "UserMessage", "TextDelta"]
     assert stored == [session.messages]
     assert session.messages[0] == {"role": "user", "content": "See one"}
+
+
+async def test_an_editor_is_told_of_all_commands_and_of_every_change(desk: Desk, home: Path):
+    def offered(editor: FakeEditor) -> dict[str, str]:
+        update = editor.updates("available_commands_update")[-1]
+        return {each["name"]: each["description"] for each in update["availableCommands"]}
+
+    desk.write(".crow/commands/fix.md", "Fix it", home)
+    editor = FakeEditor()
+    async with editor.connected(desk.agent):
+        session = await editor.new_session(desk.project)
+        await editor.saw("available_commands_update")
+        assert offered(editor)["fix"] == "Fix it (user)"
+        assert offered(editor)["clear"] == "Begin the conversation anew"
+        desk.write(".crow/commands/more.md", "More", home)
+        await editor.prompt(session, "/fix")
+        assert offered(editor)["more"] == "More (user)"
+    assert text_of(desk.model.asked[0]["messages"][-1].get("content")) == "Fix it"
 
 
 def test_pieces_of_a_text():

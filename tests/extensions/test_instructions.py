@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from crow.core.context import RunContext
 from crow.core.events import Notice
 from crow.core.ports import Nobody
-from crow.extensions import InstructionsHook, SystemPromptHook
-from crow.testing import ScriptedModel
+from crow.extensions import InstructionsHook, PersistenceHook, SystemPromptHook
+from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
 
@@ -212,3 +213,155 @@ async def test_removed_and_used_again_it_works_as_before(agent_of: AgentOf, proj
     assert isinstance(agent.llm, ScriptedModel)
     first, second = (asked["messages"][0].get("content") for asked in agent.llm.asked)
     assert first == second
+
+
+class Walk:
+    """Runs a script in a project and keeps what was injected and loaded."""
+
+    def __init__(self, agent_of: AgentOf, cwd: Path, *script: Any, **options: Any) -> None:
+        self.agent = agent_of(
+            *script, hooks=[SystemPromptHook("Crow."), InstructionsHook(**options)]
+        )
+        self.loaded: list[tuple[str, str, str | None]] = []
+        self.agent.hooks.register("InstructionsLoaded", self.watch)
+        self.cwd = cwd
+        self.notices = Notices()
+
+    def watch(self, file_path: str, load_reason: str, trigger_file_path: str | None) -> None:
+        short = trigger_file_path and os.path.relpath(trigger_file_path, self.cwd)
+        self.loaded.append((os.path.relpath(file_path, self.cwd), load_reason, short))
+
+    async def __call__(self, *prompts: str, **fields: Any) -> list[str]:
+        session = await self.agent.new_session(self.cwd, client=self.notices, **fields)
+        for prompt in prompts:
+            await self.agent.run(prompt, session=session)
+        texts = [str(message.get("content")) for message in session.messages]
+        return [text for text in texts if 'source="instructions"' in text]
+
+
+async def test_nested_instructions_stand_behind_the_first_call_that_comes_by(
+    agent_of: AgentOf, project: Path
+):
+    app = project / "packages" / "app"
+    (project / "AGENTS.md").write_text("Root rule.")
+    (project / "packages" / "AGENTS.md").write_text("Packages rule.")
+    (app / "CLAUDE.md").write_text("App rule. @more.md")
+    (app / "more.md").write_text("More rules.")
+    (app / "a.py").write_text("a = 1\n")
+    walk = Walk(
+        agent_of,
+        project,
+        call("Read", file_path="packages/app/a.py"),
+        call("Edit", file_path="packages/app/a.py", old_string="1", new_string="2"),
+        "Done.",
+    )
+    [injected] = await walk("Change it")
+    places = [injected.index(rule) for rule in ("Packages rule.", "App rule.", "More rules.")]
+    assert places == sorted(places)
+    assert "Root rule." not in injected
+    assert walk.loaded == [
+        ("AGENTS.md", "session_start", None),
+        ("packages/AGENTS.md", "nested_traversal", "packages/app/a.py"),
+        ("packages/app/CLAUDE.md", "nested_traversal", "packages/app/a.py"),
+        ("packages/app/more.md", "include", "packages/app/a.py"),
+    ]
+    model = walk.agent.llm
+    assert isinstance(model, ScriptedModel)
+    assert model.asked[1]["messages"][-1].get("content") == injected
+    assert model.asked[0]["messages"][0] == model.asked[2]["messages"][0]
+
+
+async def test_a_new_file_brings_in_the_instructions_of_its_folder(
+    agent_of: AgentOf, project: Path
+):
+    (project / "packages" / "AGENTS.md").write_text("Packages rule.")
+    walk = Walk(
+        agent_of, project, call("Write", file_path="packages/new/b.txt", content="b"), "Done."
+    )
+    [injected] = await walk("Write it")
+    assert "Packages rule." in injected
+
+
+async def test_a_call_that_failed_or_searched_brings_in_nothing(agent_of: AgentOf, project: Path):
+    (project / "packages" / "AGENTS.md").write_text("Packages rule.")
+    walk = Walk(
+        agent_of,
+        project,
+        call("Read", file_path="packages/missing.txt"),
+        call("Grep", pattern="rule", path="packages"),
+        "Done.",
+    )
+    assert await walk("Look") == []
+
+
+async def test_nothing_outside_of_the_directories_of_the_session_is_read(
+    agent_of: AgentOf, project: Path, tmp_path: Path
+):
+    for folder in (tmp_path / "other", tmp_path / "added", tmp_path / "added" / "lib"):
+        folder.mkdir()
+        (folder / "AGENTS.md").write_text(f"Rule of {folder.name}.")
+        (folder / "x.txt").write_text("x")
+    (project / "packages" / "linked").symlink_to(tmp_path / "other")
+    walk = Walk(
+        agent_of,
+        project / "packages",
+        call("Read", file_path=str(tmp_path / "other" / "x.txt")),
+        call("Read", file_path="linked/x.txt"),
+        call("Read", file_path=str(tmp_path / "added" / "lib" / "x.txt")),
+        "Done.",
+    )
+    [injected] = await walk("Look", directories=(str(tmp_path / "added"),))
+    assert "Rule of added." in injected
+    assert "Rule of lib." in injected
+    assert "Rule of other." not in injected
+
+
+async def test_a_nested_file_that_leads_out_of_the_project_is_refused_and_named(
+    agent_of: AgentOf, project: Path, tmp_path: Path
+):
+    (tmp_path / "key").write_text("PRIVATE KEY")
+    (project / "packages" / "AGENTS.md").write_text("Rule. @../../key")
+    (project / "packages" / "x.txt").write_text("x")
+    walk = Walk(agent_of, project, call("Read", file_path="packages/x.txt"), "Done.")
+    [injected] = await walk("Look")
+    assert "PRIVATE KEY" not in injected
+    [notice] = walk.notices.texts
+    assert "is not read: it is outside of the project" in notice
+
+
+async def test_nested_instructions_are_read_again_only_in_a_new_segment(
+    agent_of: AgentOf, project: Path
+):
+    (project / "packages" / "AGENTS.md").write_text("Packages rule.")
+    (project / "packages" / "x.txt").write_text("x")
+    read = call("Read", file_path="packages/x.txt")
+    walk = Walk(agent_of, project, read, "1", read, "2", read, "3")
+    assert len(await walk("One", "Two")) == 1
+
+    class Anew:
+        async def before_run(self, ctx: RunContext) -> None:
+            await ctx.restart_with_new_session([])
+
+    walk.agent.use(Anew())
+    [session] = walk.agent.sessions.values()
+    await walk.agent.run("Three", session=session)
+    assert str(session.messages).count("Packages rule.") == 1
+
+
+async def test_a_session_that_goes_on_does_not_read_nested_instructions_twice(
+    agent_of: AgentOf, project: Path, tmp_path: Path
+):
+    (project / "packages" / "AGENTS.md").write_text("Packages rule.")
+    (project / "packages" / "x.txt").write_text("x")
+
+    def hooks() -> list[Any]:
+        store = PersistenceHook(db_path=str(tmp_path / "crow.db"))
+        return [store, InstructionsHook(), SystemPromptHook("Crow.")]
+
+    read = call("Read", file_path="packages/x.txt")
+    async with agent_of(read, "1", hooks=hooks()) as agent:
+        first = await agent.run("One", cwd=project)
+    async with agent_of(read, "2", hooks=hooks()) as agent:
+        session = await agent.load_session(first.session.id)
+        await agent.run("Two", session=session)
+    assert str(session.messages).count("Packages rule.") == 1

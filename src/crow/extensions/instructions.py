@@ -1,4 +1,4 @@
-"""Instruction files (AGENTS.md, CLAUDE.md) as a section of the system prompt.
+"""Instruction files (AGENTS.md, CLAUDE.md): in the system prompt, and where a tool comes by later.
 
 They are text for the model and nothing more: a file of the project can tell the model what it
 likes, but reaches no file outside of the project, and permits nothing.
@@ -14,11 +14,12 @@ from typing import Literal, cast
 
 from crow.core.agent import Agent
 from crow.core.catalog import PromptSection
-from crow.core.context import Context
+from crow.core.context import Context, ToolContext
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
 from crow.core.session import Session
 
+NAME = "instructions"
 NAMES = ("AGENTS.md", "CLAUDE.md")
 USER_FOLDERS = ("~/.crow", "~/.claude")
 ORDER = 500
@@ -31,12 +32,14 @@ INTRODUCTION = """\
 What follows was written by the user or by the project's authors for whoever works here. Heed it \
 where it bears on the task; the user's own words in the conversation come first.\
 """
+NESTED = "These instructions hold below their folder, where you have just been:"
 POINT = Point(
     "on_instructions_loaded",
     "watch",
-    ("file_path", "memory_type", "load_reason", "parent_file_path"),
+    ("file_path", "memory_type", "load_reason", "parent_file_path", "trigger_file_path"),
     aliases=(Alias("InstructionsLoaded"),),
 )
+TOUCHING = frozenset({"read", "edit", "move", "delete"})
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
 _IMPORT = re.compile(r"(?<!\S)@((?:\\ |[^\s\\])+)")
 
@@ -45,18 +48,30 @@ class InstructionsContext(Context):
     """An instruction file was read.
 
     ``memory_type`` is ``User`` or ``Project``; ``load_reason`` is ``session_start``, ``include``
-    (another file names it: ``parent_file_path``) or ``compact``.
+    (another file names it: ``parent_file_path``), ``compact`` or ``nested_traversal`` (a tool
+    touched a file below it: ``trigger_file_path``).
     """
 
-    __slots__ = ("file_path", "load_reason", "memory_type", "parent_file_path")
+    __slots__ = (
+        "file_path",
+        "load_reason",
+        "memory_type",
+        "parent_file_path",
+        "trigger_file_path",
+    )
 
-    def __init__(self, agent: Agent, session: Session, found: Instructions) -> None:
+    def __init__(
+        self, agent: Agent, session: Session, found: Instructions, trigger: str | None = None
+    ) -> None:
         super().__init__(agent, session)
-        again = "compact" if session.segment else "session_start"
+        reason = (
+            "nested_traversal" if trigger else "compact" if session.segment else "session_start"
+        )
         self.file_path = str(found.path)
         self.memory_type = found.memory_type
-        self.load_reason = "include" if found.parent else again
+        self.load_reason = "include" if found.parent else reason
         self.parent_file_path = str(found.parent) if found.parent else None
+        self.trigger_file_path = trigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +90,14 @@ class InstructionsHook:
     Read once a session: ``names`` in the ``user`` folders, then in every folder from the root of
     the git repository down to the session's directory (only there, outside of a repository).
     ``@path`` in a file imports another, up to ``DEPTH`` deep; a project's file can import only
-    from the project. Files are cut at ``limit`` characters, and a notice says so. Fires
+    from the project. Files are cut at ``limit`` characters, and a notice says so.
+
+    What lies in a folder below is read when a tool first reads or changes a file there, and stands
+    behind that tool's result; nothing outside of the session's directories is read so. Fires
     ``on_instructions_loaded`` (``InstructionsLoaded``) for every file.
     """
 
-    name = "instructions"
+    name = NAME
 
     def __init__(
         self,
@@ -103,14 +121,38 @@ class InstructionsHook:
         agent.add_section(PromptSection(self.name, section, ORDER))
 
     async def _section(self, agent: Agent, session: Session) -> str:
-        reading = Reading(self.limit)
+        reading = session.cache[NAME] = Reading(self.limit)
         found = list(self._files(reading, session.cwd))
-        point = cast("Watch[InstructionsContext]", agent.hooks[POINT.name])
-        for each in found if point else ():
-            await point.fire(InstructionsContext(agent, session, each))
-        for complaint in reading.complaints:
-            await Context(agent, session).ui.notify(complaint, severity="warning")
+        await self._tell(Context(agent, session), reading, found)
         return "\n\n".join([INTRODUCTION, *map(_shown, found)]) if found else ""
+
+    async def _tell(
+        self, ctx: Context, reading: Reading, found: Sequence[Instructions], trigger: str = ""
+    ) -> None:
+        """Say what was read, and what could not be."""
+        point = cast("Watch[InstructionsContext]", ctx.agent.hooks[POINT.name])
+        for each in found if point else ():
+            await point.fire(InstructionsContext(ctx.agent, ctx.session, each, trigger or None))
+        complaints, reading.complaints = reading.complaints, []
+        for complaint in complaints:
+            await ctx.ui.notify(complaint, severity="warning")
+
+    async def after_tool(self, ctx: ToolContext) -> None:
+        """Read what lies on the way to the files that a tool has touched."""
+        if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
+            return
+        reading: Reading = ctx.cache.setdefault(NAME, Reading(self.limit))
+        known = _known(ctx)
+        for location in ctx.locations:
+            found: list[Instructions] = []
+            for folder, root in nested_folders(Path(location.path), ctx.session):
+                if str(folder) not in known:
+                    known.append(str(folder))
+                    files = [folder / name for name in self.names]
+                    found += [each for file in files for each in reading.read(file, root)]
+            await self._tell(ctx, reading, found, location.path)
+            if found:
+                await ctx.inject_context("\n\n".join([NESTED, *map(_shown, found)]))
 
     def _files(self, reading: Reading, cwd: str) -> Iterator[Instructions]:
         for folder in self.user:
@@ -120,6 +162,13 @@ class InstructionsHook:
         for folder in folders:
             for name in self.names:
                 yield from reading.read(folder / name, folders[0].resolve())
+
+
+def _known(ctx: Context) -> list[str]:
+    """The folders that need no second look, as long as what was read there is in the history."""
+    if ctx.state.get("segment") != ctx.session.segment:
+        ctx.state.update(segment=ctx.session.segment, folders=[])
+    return ctx.state["folders"]
 
 
 @dataclass(slots=True)
@@ -169,6 +218,20 @@ def project_folders(cwd: Path) -> list[Path]:
     chain = [cwd, *cwd.parents]
     depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
     return chain[: depth + 1][::-1]
+
+
+def nested_folders(file: Path, session: Session) -> Iterator[tuple[Path, Path]]:
+    """The folders from below the session's directory down to a file, and what they must be in.
+
+    Of an additional directory the folder itself counts, too.
+    """
+    for root in map(Path, session.roots):
+        if file.is_relative_to(root):
+            is_main = str(root) == session.cwd
+            chain = [folder for folder in file.parents if folder.is_relative_to(root)]
+            border = (project_folders(root)[0] if is_main else root).resolve()
+            yield from ((folder, border) for folder in chain[: len(chain) - is_main][::-1])
+            return
 
 
 def imports(text: str, folder: Path) -> Iterator[Path]:

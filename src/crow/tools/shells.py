@@ -20,7 +20,7 @@ _SECRETS = ("CROW_API_KEY",)
 
 
 class BackgroundCommand:
-    """A command in the background, as whoever waits for its end sees it: a `crow.core.ports.Job`."""
+    """A command in the background as whoever waits for it sees it: a `crow.core.ports.Job`."""
 
     def __init__(self, process: Process) -> None:
         self._process = process

@@ -303,6 +303,22 @@ async def test_one_extension_serves_several_agents(db: Path) -> None:
         assert (await store.load(child.id)).agent_type == "explorer"
 
 
+async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path) -> None:
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        async with agent.child(ScriptedModel("a")) as child:
+            forgotten = await child.new_session(parent=session)
+            await child.prompt(forgotten, "go")
+        async with agent.child(ScriptedModel("a"), hooks=[store]) as child:
+            stored = await child.new_session(parent=session)
+            await child.prompt(stored, "go")
+        assert [info.id for info in (await store.sessions())[0]] == [session.id]
+        assert (await store.load(stored.id)).messages == stored.messages
+        with pytest.raises(SessionError, match="there is no session"):
+            await store.load(forgotten.id)
+
+
 async def test_the_writer_tidies_up_when_nothing_happens(db: Path) -> None:
     async with Agent(ScriptedModel("a needle"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         await agent.run("hello")

@@ -181,7 +181,9 @@ class PersistenceHook:
     @hook("before_run", order=OUTERMOST)
     async def before_run(self, ctx: RunContext) -> None:
         """Say what is wrong with the storage, and try again where it failed before."""
-        ledger = await self._page(ctx.session)
+        ledger = self._known(ctx.session)
+        if ledger is None:  # a sub-agent's, which runs this gate and is not stored
+            return
         ledger.failure = ""
         notices = [*self._archive.database.notices, *ledger.notices]
         self._archive.database.notices.clear()

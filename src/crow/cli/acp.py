@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from crow.cli.output import Output
-from crow.cli.parser import Parser
+from crow.cli.parser import Parser, UsageError, no_such
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -17,13 +17,32 @@ def declare(parser: Parser) -> None:
     from crow.cli.options import declare_agent
 
     declare_agent(parser)
+    parser.add_argument(
+        "--print-config",
+        metavar="EDITOR",
+        help="print what this editor needs to start Crow, and end: zed, jetbrains, neovim, "
+        "avante, emacs or toad",
+    )
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow acp``: the client is greeted before the agent is built."""
+    if options.print_config is not None:
+        return print_config(options.print_config, out)
     from crow.acp import serve_stdio
 
     serve_stdio(lambda: build(options, out))
+    return 0
+
+
+def print_config(name: str, out: Output) -> int:
+    """The snippet on standard output, where it belongs on standard error."""
+    from crow.cli.editors import EDITORS, installed_command, snippet
+
+    if name not in EDITORS:
+        raise UsageError(f"{no_such('editor', name, EDITORS)} ({', '.join(EDITORS)})")
+    out.verbatim(snippet(name, installed_command()))
+    out.note(f"for {EDITORS[name].name}: put this into {EDITORS[name].where}")
     return 0
 
 

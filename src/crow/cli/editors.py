@@ -1,0 +1,126 @@
+"""What each editor needs to start Crow: one table, which `docs/editors.md` shows as well."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+PACKAGE = "crow-acp"
+Command = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """An editor. ``where`` says where the snippet belongs, ``write`` makes it of a command."""
+
+    name: str
+    where: str
+    language: str
+    write: Callable[[Command], str]
+
+
+def _json(command: Command, **more: Any) -> str:
+    server: dict[str, Any] = {**more, "command": command[0], "args": list(command[1:]), "env": {}}
+    return json.dumps({"agent_servers": {"Crow": server}}, indent=2, ensure_ascii=False)
+
+
+def _zed(command: Command) -> str:
+    return _json(command, type="custom")
+
+
+def _quoted(words: Command, separator: str = ", ") -> str:
+    """Words as strings, in a notation that Lua and Emacs Lisp read alike."""
+    return separator.join(json.dumps(word, ensure_ascii=False) for word in words)
+
+
+def _codecompanion(command: Command) -> str:
+    return f"""\
+require("codecompanion").setup({{
+  adapters = {{
+    acp = {{
+      crow = function()
+        return require("codecompanion.adapters").extend("opencode", {{
+          name = "crow",
+          formatted_name = "Crow",
+          commands = {{ default = {{ {_quoted(command)} }} }},
+        }})
+      end,
+    }},
+  }},
+  interactions = {{ chat = {{ adapter = "crow" }} }},
+}})"""
+
+
+def _avante(command: Command) -> str:
+    return f"""\
+require("avante").setup({{
+  provider = "crow",
+  acp_providers = {{
+    crow = {{
+      command = {_quoted(command[:1])},
+      args = {{ {_quoted(command[1:])} }},
+    }},
+  }},
+}})"""
+
+
+def _agent_shell(command: Command) -> str:
+    return f"""\
+(with-eval-after-load 'agent-shell
+  (add-to-list
+   'agent-shell-agent-configs
+   (agent-shell-make-agent-config
+    :identifier 'crow
+    :mode-line-name "Crow"
+    :buffer-name "Crow"
+    :shell-prompt "Crow> "
+    :shell-prompt-regexp "Crow> "
+    :client-maker
+    (lambda (buffer)
+      (acp-make-client :command {_quoted(command[:1])}
+                       :command-params '({_quoted(command[1:], " ")})
+                       :context-buffer buffer)))))"""
+
+
+def _toad(command: Command) -> str:
+    return f"toad acp {shlex.quote(shlex.join(command))} . --title Crow"
+
+
+EDITORS: Mapping[str, Editor] = MappingProxyType(
+    {
+        "zed": Editor("Zed", "~/.config/zed/settings.json", "json", _zed),
+        "jetbrains": Editor("JetBrains IDEs", "~/.jetbrains/acp.json", "json", _json),
+        "neovim": Editor("Neovim with CodeCompanion", "init.lua", "lua", _codecompanion),
+        "avante": Editor("Neovim with avante.nvim", "init.lua", "lua", _avante),
+        "emacs": Editor("Emacs with agent-shell", "init.el", "elisp", _agent_shell),
+        "toad": Editor("Toad", "a terminal, in the project's directory", "sh", _toad),
+    }
+)
+
+
+def snippet(name: str, command: Command) -> str:
+    """What makes an editor start ``command``, the program of which is an absolute path."""
+    return EDITORS[name].write([*command, "acp"])
+
+
+def installed_command() -> list[str]:
+    """How to start Crow from a program that knows no PATH.
+
+    The command as it was started, unless that will not last: `uvx` runs programs from its cache.
+    """
+    if "archive-v0" in Path(sys.prefix).parts:
+        return [shutil.which("uvx") or "uvx", "--from", PACKAGE, "crow"]
+    started = shutil.which(sys.argv[0]) if Path(sys.argv[0]).stem == "crow" else None
+    beside = shutil.which("crow", path=str(Path(sys.executable).parent))
+    found = started or beside
+    if found is None:
+        return [sys.executable, "-m", "crow.cli"]
+    return [os.path.abspath(found)]  # noqa: PTH100 - a link stays: it survives an upgrade

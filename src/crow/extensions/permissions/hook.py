@@ -98,7 +98,7 @@ class PermissionsHook:
         rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
         if not rules:
             return Ask(decision.reason, default=True)
-        shown = ", ".join(rules)
+        shown, state = ", ".join(rules), ctx.state
         options = (
             ALLOW_ONCE,
             Option("allow_always", f"Always allow {shown}", "allow_always"),
@@ -108,17 +108,16 @@ class PermissionsHook:
 
         async def answered(chosen: str) -> None:
             if chosen == "allow_always":
-                await self._keep(ctx, rules, "allow")
+                await self._keep(state, rules, "allow")
             elif chosen == "reject_always":
-                await self._keep(ctx, rules, "deny")
+                await self._keep(state, rules, "deny")
 
         return Ask(decision.reason, default=True, options=options, answered=answered)
 
     async def _keep(
-        self, ctx: ToolContext, rules: list[str], behaviour: Literal["allow", "deny"]
+        self, state: dict[str, Any], rules: list[str], behaviour: Literal["allow", "deny"]
     ) -> None:
         """Remember rules in the session, and save them where that is wanted."""
-        state: dict[str, Any] = ctx.session.state.setdefault(self.name, {})
         kept = state.setdefault(behaviour, [])
         for rule in rules:
             if rule not in kept:

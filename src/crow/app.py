@@ -40,6 +40,7 @@ BUILTIN = {
     "commands": "CommandsHook",
     "plan": "PlanHook",
     "subagents": "SubagentsHook",
+    "mcp": "McpHook",
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""
@@ -131,6 +132,8 @@ class Composer:
         """Options that come from elsewhere in the settings."""
         if name == "subagents":
             return self.for_subagents()
+        if name == "mcp":  # a project that is not trusted starts no servers
+            return {"project": self.settings.project if self.settings.trusted else None}
         if name != "permissions":
             return {}
         rules = rules_of(self.settings)

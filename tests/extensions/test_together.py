@@ -20,6 +20,7 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "HookLog": lambda folder: extensions.HookLog(lambda line: None),
     "InstructionsHook": lambda folder: extensions.InstructionsHook(),
     "LimitsHook": lambda folder: extensions.LimitsHook(),
+    "McpHook": lambda folder: extensions.McpHook(),
     "PermissionsHook": lambda folder: extensions.PermissionsHook(allow=["Read", "Edit"]),
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
     "StuckHook": lambda folder: extensions.StuckHook(),

@@ -60,12 +60,12 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
     """Serve the agent that ``build`` makes, on standard input and output; for commands.
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
-    sessions, unless it says otherwise). Raises what ``build`` raises. Where the client is gone and
+    sessions and connects to MCP servers, unless it says otherwise). Raises what ``build`` raises. Where the client is gone and
     something still runs, the process ends here.
     """
     from crow.acp.handshake import Offer
 
-    link = open_stdio(offer or Offer(store=True))
+    link = open_stdio(offer or Offer(store=True, mcp=True))
     import asyncio
 
     async def main() -> None:

@@ -301,7 +301,8 @@ async def test_a_stored_session_is_loaded_through_the_store():
     shelf = agent.use(Shelf())
     sources: list[str] = []
     agent.hooks.register("on_session_start", lambda source: sources.append(source))
-    session = await agent.load_session("a", source="resume")
+    session = await agent.load_session("a", source="resume", cwd="/opt")
+    assert session.cwd == "/opt"
     assert await agent.load_session("a") is session
     assert (await agent.run("go", session=session)).text == "hi"
     assert session.save()

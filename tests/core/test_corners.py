@@ -9,13 +9,13 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.calls import mismatch
-from crow.core.errors import HookError
-from crow.core.messages import is_prompt
+from crow.core.errors import HookError, ModelError
+from crow.core.messages import Usage, is_prompt
 from crow.core.points import Point
-from crow.core.ports import Nobody, Question
+from crow.core.ports import Nobody, Question, Request
 from crow.core.running import OwnTime
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
-from crow.testing import ScriptedModel, call
+from crow.testing import ScriptedModel, call, text
 
 
 def bare(*steps: Any, **options: Any) -> Agent:
@@ -367,3 +367,154 @@ def test_the_cores_own_defaults_are_nothing():
     from crow.core.agent import Defaults
 
     assert list(Defaults().tools()) == []
+
+
+@pytest.mark.parametrize("first", ["CallDelta", "UsageReported", "ToolPending", "ToolEnded"])
+async def test_a_client_that_is_gone_fails_the_prompt_and_not_its_caller(
+    echo, watcher, whole, first
+):
+    gone: list[str] = []
+
+    async def update(session_id: str, event: Any) -> None:
+        if gone or type(event).__name__ == first:
+            gone.append(first)
+            raise BrokenPipeError("gone")
+
+    watcher.update = update
+    used: Usage = {"total_tokens": 5}
+    calls = [call("echo", text="a", usage=used), call("echo", text="b")]
+    agent = bare(calls, "done", "next", tools=[echo])
+    session = await agent.new_session(client=watcher)
+    reply = await agent.prompt(session, "go")
+    assert (reply.stop_reason, reply.detail) == ("error", "gone")
+    whole(session.messages)
+    session.client = Nobody()
+    assert (await agent.prompt(session, "again")).stop_reason == "end_turn"
+    whole(session.messages)
+
+
+async def test_a_question_without_options_is_a_denial(echo, watcher):
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask("nobody may", options=()))
+    reply = await agent.run("go", client=watcher)
+    assert reply.session.messages[2]["content"] == "nobody may"
+    assert not watcher.asked
+
+
+class Several(ScriptedModel):
+    """A model that knows another one."""
+
+    def named(self, model: str) -> Any:
+        if model != "small":
+            raise ModelError(f"there is no model {model!r}", kind="unconfigured")
+        return ScriptedModel(context_window=10)
+
+
+async def test_a_model_that_knows_others_is_asked_for_their_windows():
+    agent = Agent(Several(context_window=100), tools=())
+    session = await agent.new_session()
+    assert agent.context_window(session) == 100
+    assert await agent.configure(session, model="other") == "there is no model 'other'"
+    assert await agent.configure(session, model="small") is None
+    assert agent.context_window(session) == 10
+
+
+async def test_a_hook_outside_a_run_can_ask_the_model_too():
+    said: list[str] = []
+    agent = bare("a summary")
+
+    async def on_session_start(ctx: Any) -> None:
+        said.append((await ctx.complete(Request([{"role": "user", "content": "go"}]))).text)
+
+    agent.hooks.register("on_session_start", on_session_start)
+    await agent.new_session()
+    assert said == ["a summary"]
+
+
+async def test_reasoning_stays_with_the_message():
+    agent = bare(text("done", reasoning="let me think"))
+    reply = await agent.run("go")
+    assert reply.session.messages[1]["reasoning_content"] == "let me think"
+
+
+async def test_a_run_that_has_not_begun_can_be_cancelled_too():
+    from crow.core.context import RunContext
+
+    agent = bare()
+    run = RunContext(agent, await agent.new_session(), "go")
+    run.cancel()
+    run.cancel()
+    assert run.cancelled
+
+
+async def test_a_hook_that_hung_once_in_a_cancelled_run_is_not_waited_for_again(
+    make_echo, watcher, whole
+):
+    reached = asyncio.Event()
+    slow = make_echo("slow", wait=asyncio.Event())
+    agent = bare(
+        [call("slow", text="a"), call("slow", text="b"), call("slow", text="c")], tools=[slow]
+    )
+
+    async def hang(ctx: Any) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    async def pass_on(ctx: Any, call_next: Any) -> Any:
+        return await call_next()
+
+    agent.hooks.register("after_tool", hang)
+    agent.hooks.register("around_tool", pass_on)
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await slow.started.wait()
+    started = asyncio.get_running_loop().time()
+    agent.cancel(session)
+    assert (await running).stop_reason == "cancelled"
+    assert asyncio.get_running_loop().time() - started < 1
+    assert reached.is_set()
+    whole(session.messages)
+
+
+def test_an_extension_that_has_no_agent_of_its_own_is_given_the_one_that_uses_it():
+    class Flask:
+        def __init__(self, agent: Agent | None = None) -> None:
+            self.agent = agent
+
+        def before_run(self, ctx: Any) -> None: ...
+
+    agent, other = bare(), bare()
+    assert agent.use(Flask()).agent is agent
+    assert agent.use(Flask(other)).agent is other
+
+
+async def test_a_hook_that_ends_when_told_to_is_heard_in_a_cancelled_run(echo):
+    agent = bare(call("echo", text="a"), tools=[echo])
+    heard: list[str] = []
+
+    async def polite(ctx: Any) -> None:
+        await asyncio.sleep(0)
+        heard.append(ctx.stop_reason)
+
+    agent.hooks.register("before_tool", lambda ctx: agent.cancel(ctx.session))
+    agent.hooks.register("after_loop", polite)
+    await agent.run("go")
+    assert heard == ["cancelled"]
+
+
+async def test_a_restart_from_the_prompt_while_calls_run_forgets_the_calls(echo, whole):
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+
+    async def after_tool(ctx: Any) -> None:
+        await ctx.restart_with_new_session()
+
+    agent.hooks.register("after_tool", after_tool)
+    reply = await agent.run("go")
+    assert [m["content"] for m in reply.session.messages] == ["go", "done"]
+
+
+def test_hooks_for_other_events_go_on_waiting():
+    agent = bare()
+    agent.hooks.register("TaskCompleted", lambda ctx: None)
+    agent.hooks.define(Point("TaskCreated", "watch", ()))
+    assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCompleted"]

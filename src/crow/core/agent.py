@@ -395,8 +395,7 @@ class Agent:
         reply = await self.prompt(session, prompt)
         await asyncio.sleep(0)
         after = [task for task in session.tasks if task.get_name() == "after_run"]
-        if after:
-            await asyncio.wait(after)
+        await asyncio.gather(*after, return_exceptions=True)
         if reply.error is not None:
             raise reply.error
         return reply

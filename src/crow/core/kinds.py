@@ -292,7 +292,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
                 return await self._layer(rest, ctx, operation)
             finally:
                 ctx.clock, ctx.owner = clock, owner
-                if clock is not None:
+                if clock is not None:  # pragma: no branch - None only once the run is cancelled
                     clock.resume()
 
         ran = await run_hook(hook, ctx, call_next)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from crow.core.context import CANCELLED, CommandContext, Context, RunContext
 from crow.core.errors import ModelError
@@ -114,18 +115,28 @@ async def _say(ctx: RunContext, text: str) -> None:
 async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     """Leave a whole history and a reply that says how the run ended."""
     error = _error(ctx, task)
-    for call in ctx.open:
-        await call.settle()
-    await ctx.close_calls()
-    await ctx.keep_partial()
-    if ctx.cancelled or error is not None:
-        for message in ctx.session.mend(CANCELLED if ctx.cancelled else "not run: the run failed"):
-            await ctx.tell_of(message)
+    why = CANCELLED if ctx.cancelled or error is None else "not run: the run failed"
+    try:
+        await _close(ctx, why)
+    except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
+        ctx.session.mend(why)
+        error = error or failure
     _explain(ctx, error)
     if error is not None:
         await ctx.fail(error, "model" if isinstance(error, ModelError) else "loop")
     await ctx.agent.hooks.after_loop.fire(ctx)
-    await ctx.emit(RunEnded(ctx.reply.stop_reason, ctx.reply.detail))
+    with suppress(Exception):
+        await ctx.emit(RunEnded(ctx.reply.stop_reason, ctx.reply.detail))
+
+
+async def _close(ctx: RunContext, why: str) -> None:
+    for call in ctx.open:
+        await call.settle()
+    await ctx.close_calls()
+    await ctx.keep_partial()
+    if ctx.session.unanswered():
+        for message in ctx.session.mend(why):
+            await ctx.tell_of(message)
 
 
 def _error(ctx: RunContext, task: asyncio.Task[None]) -> BaseException | None:

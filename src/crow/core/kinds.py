@@ -285,14 +285,14 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
 
         async def call_next() -> Any:
             clock, owner = ctx.clock, ctx.owner
-            if clock is not None:
+            if clock is not None:  # pragma: no branch - None only once the run is cancelled
                 clock.pause()
             try:
                 ctx.clock, ctx.owner = None, ""
                 return await self._layer(rest, ctx, operation)
             finally:
                 ctx.clock, ctx.owner = clock, owner
-                if clock is not None:  # pragma: no branch - None only once the run is cancelled
+                if clock is not None:  # pragma: no branch
                     clock.resume()
 
         ran = await run_hook(hook, ctx, call_next)

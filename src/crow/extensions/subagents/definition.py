@@ -119,9 +119,11 @@ def _names(front: Mapping[str, Any], key: str) -> frozenset[str] | None:
     value = front.get(key)
     if value is None:
         return None
+    if isinstance(value, str) and value.startswith("["):
+        value = value.strip("[]")  # a list, in front matter that is no YAML elsewhere
     listed: object = _COMMAS.split(value) if isinstance(value, str) else value
     parts = cast("list[object]", listed) if isinstance(listed, list) else [None]
-    names = [part.strip() for part in parts if isinstance(part, str)]
+    names = [part.strip(" \t\"'") for part in parts if isinstance(part, str)]
     if len(names) < len(parts):
         raise ValueError(f"{key!r} must be a list of tool names")
     return frozenset("Agent" if name == "Task" else name for name in names if name)

@@ -23,6 +23,7 @@ INHERITED = (
     "stuck",
     "truncation",
     "compaction",
+    "cost",
 )
 """Extensions that look after a conversation, whoever has it, by name."""
 

@@ -23,7 +23,9 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "McpHook": lambda folder: extensions.McpHook(),
     "PermissionsHook": lambda folder: extensions.PermissionsHook(allow=["Read", "Edit"]),
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
+    "PlanHook": lambda folder: extensions.PlanHook(),
     "StuckHook": lambda folder: extensions.StuckHook(),
+    "SubagentsHook": lambda folder: extensions.SubagentsHook(),
     "SystemPromptHook": lambda folder: extensions.SystemPromptHook("You are Crow."),
     "TruncationHook": lambda folder: extensions.TruncationHook(directory=folder),
 }

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from crow import tool
 from crow.core.calls import ToolResult
 from crow.core.messages import Content
+from crow.core.text import boundary
 from crow.extensions import TruncationHook
-from crow.extensions.truncation import boundary, clipped, shortened
+from crow.extensions.truncation import clipped, shortened
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 

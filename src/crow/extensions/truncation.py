@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 from crow.core.context import ToolContext
 from crow.core.hooks import FIRST, hook
 from crow.core.messages import Content, Part
+from crow.core.text import boundary
 
 LIMIT = 40_000
 LINE_SLACK = 200
-CLUSTER = 64
-JOINER = "\u200d"
 
 
 class TruncationHook:
@@ -103,36 +101,3 @@ def clipped(text: str, limit: int, note: str) -> str:
     end = line + 1 if line >= 0 else end
     head = text[:start] if text[:start].endswith("\n") or not start else f"{text[:start]}\n"
     return f"{head}{note}\n{text[end:]}"
-
-
-def boundary(text: str, index: int, *, forward: bool = False) -> int:
-    """The nearest place at which a text can be cut between two graphemes.
-
-    Clusters longer than any script makes them are cut after all.
-    """
-    step = 1 if forward else -1
-    for place in range(index, index + step * CLUSTER, step):
-        if not 0 < place < len(text) or not _joined(text, place):
-            return max(0, min(place, len(text)))
-    return index
-
-
-def _joined(text: str, index: int) -> bool:
-    """True where the characters on both sides of ``index`` belong to one grapheme."""
-    before, after = text[index - 1], text[index]
-    pair = before + after
-    if pair == "\r\n" or JOINER in pair:
-        return True
-    if "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff":
-        return True
-    if _is_flag(before) and _is_flag(after):
-        flags = len(text[max(0, index - CLUSTER) : index])
-        run = 0
-        while run < flags and _is_flag(text[index - 1 - run]):
-            run += 1
-        return run % 2 == 1
-    return unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
-
-
-def _is_flag(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"

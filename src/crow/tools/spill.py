@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-_JOINER = "\u200d"
+from crow.core.text import boundary
+
 _LINE_SLACK = 200
 
 
@@ -61,46 +62,6 @@ def head(text: str, limit: int) -> str:
 
 def tail(text: str, limit: int) -> str:
     """The end, up to ``limit`` characters, from the beginning of a line where one is near."""
-    start = max(0, len(text) - limit)
-    while start < len(text) and boundary(text, start) != start:
-        start += 1
+    start = boundary(text, max(0, len(text) - limit), forward=True)
     line = text.find("\n", start, start + min(_LINE_SLACK, limit // 2))
     return text[line + 1 :] if line >= 0 and start > 0 else text[start:]
-
-
-def boundary(text: str, index: int) -> int:
-    """The last place at or before ``index`` where a text can be cut between two graphemes."""
-    if index >= len(text):
-        return len(text)
-    while index > 0 and _belong(text, index):
-        index -= 1
-    return index
-
-
-def _belong(text: str, index: int) -> bool:
-    """True where the characters on both sides of ``index`` are one grapheme."""
-    before, after = text[index - 1], text[index]
-    if after < "\u0300" and before < "\u0300":
-        return before == "\r" and after == "\n"
-    if _is_surrogate_pair(before, after) or _JOINER in (before, after):
-        return True
-    if _is_flag(after) and _is_flag(before):
-        return _flags_before(text, index) % 2 == 1
-    import unicodedata
-
-    return unicodedata.category(after)[0] == "M" or "\U0001f3fb" <= after <= "\U0001f3ff"
-
-
-def _is_surrogate_pair(before: str, after: str) -> bool:
-    return "\ud800" <= before <= "\udbff" and "\udc00" <= after <= "\udfff"
-
-
-def _is_flag(character: str) -> bool:
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
-def _flags_before(text: str, index: int) -> int:
-    start = index
-    while start > 0 and _is_flag(text[start - 1]):
-        start -= 1
-    return index - start

@@ -60,8 +60,8 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
     """Serve the agent that ``build`` makes, on standard input and output; for commands.
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
-    sessions and connects to MCP servers, unless it says otherwise). Raises what ``build`` raises. Where the client is gone and
-    something still runs, the process ends here.
+    sessions and connects to MCP servers, unless it says otherwise). Raises what ``build`` raises.
+    Where the client is gone and something still runs, the process ends here.
     """
     from crow.acp.handshake import Offer
 

@@ -23,7 +23,7 @@ from crow.extensions import (
     SystemPromptHook,
 )
 from crow.extensions.subagents import Definition
-from crow.testing import ScriptedModel, call, text
+from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.testing.model import Line
 
 TASK: dict[str, Any] = {"description": "Look around", "prompt": "Look around here."}
@@ -444,6 +444,51 @@ async def test_the_work_of_a_sub_agents_sub_agent_is_shown_below_its_call():
     agent = Agent(llm=llm, hooks=[SubagentsHook((), depth=2)], tools=[look])
     await agent.run("Go", client=client)
     assert client.progress() == "Agent general-purpose: Deeper\n  look\n"
+
+
+async def test_what_it_changed_in_files_is_shown_with_the_result(tmp_path: Path):
+    old, new = str(tmp_path / "old.txt"), str(tmp_path / "new.txt")
+    Path(old).write_text("one\n")
+    play = Cast(
+        [ask(subagent_type="worker"), "Ok."],
+        [call("Write", file_path=new, content="1\n"), call("Read", file_path=old)],
+        call("Edit", file_path=old, old_string="one", new_string="two"),
+        call("Write", file_path=new, content="2\n"),
+        call("Edit", file_path=old, old_string="two", new_string="three"),
+        "Done.",
+        tools=[*Agent().tools.values()],
+    )
+    await play.run(cwd=tmp_path)
+    ended = play.client.of_type(ToolEnded)[-1]
+    assert {(diff.path, diff.old, diff.new) for diff in ended.result.diffs} == {
+        (old, "one\n", "three\n"),
+        (new, None, "2\n"),
+    }
+
+
+async def test_an_editor_shows_one_card_and_one_more_for_what_it_asks_about(tmp_path: Path):
+    path = tmp_path / "new.txt"
+    play = Cast(
+        [ask(subagent_type="worker"), "Thanks."],
+        call("Glob", pattern="*"),
+        ["Secret.", call("Write", file_path=str(path), content="new")],
+        "All is well.",
+        hooks=[PermissionsHook()],
+        tools=[*Agent().tools.values()],
+    )
+    editor = FakeEditor(permissions=["allow_once"])
+    async with editor.connected(play.agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        assert editor.text() == "Thanks."
+        cards = editor.cards()
+    assert [(card["name"], card["status"]) for card in cards] == [
+        ("Agent", "completed"),
+        ("Write", "completed"),
+    ]
+    assert cards[0]["title"] == "worker: Look around"
+    assert cards[0]["content"][0]["path"] == str(path)
+    assert editor.asked[0]["toolCall"]["toolCallId"] == cards[1]["toolCallId"]
+    assert path.read_text() == "new"
 
 
 async def test_notices_reach_the_user():

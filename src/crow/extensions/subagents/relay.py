@@ -6,8 +6,11 @@ What it says is not shown: that is the call's result.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from crow.core.calls import Diff
 from crow.core.context import ToolContext
 from crow.core.events import (
     Event,
@@ -27,7 +30,7 @@ class Relay:
     """Stands between a sub-agent and the client of ``call``, the call that began it.
 
     ``turn`` is a lock: users are asked one question at a time, however many agents have one.
-    ``tools`` counts the calls that ran.
+    ``tools`` counts the calls that ran, ``changed`` holds by path what they made of files.
     """
 
     def __init__(self, call: ToolContext, turn: asyncio.Lock) -> None:
@@ -37,6 +40,7 @@ class Relay:
         self.client = call.client
         self.turn = turn
         self.tools = 0
+        self.changed: dict[str, Diff] = {}
         self._asked: set[str] = set()
         self._nested: set[str] = set()
 
@@ -44,6 +48,8 @@ class Relay:
         """Show a line of what the sub-agent does; nothing once its caller was cancelled."""
         if isinstance(event, ToolStarted):
             self.tools += 1
+        elif isinstance(event, ToolEnded):
+            self._keep(event.result.diffs)
         if isinstance(event, ToolStarted | ToolEnded) and event.call.id in self._asked:
             await self.client.update(session_id, event)
         if self.call.run.cancelled:
@@ -52,6 +58,13 @@ class Relay:
             await self.client.update(session_id, event)
         elif line := self._line(event):
             await self.call.progress(line)
+
+    def _keep(self, diffs: Iterable[Diff]) -> None:
+        """Join what several calls changed in one file."""
+        for diff in diffs:
+            first = self.changed.pop(diff.path, diff)
+            if first.old != diff.new:
+                self.changed[diff.path] = replace(diff, old=first.old)
 
     def _line(self, event: Event) -> str:
         match event:

@@ -43,7 +43,7 @@ async def work(
     try:
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
         reply = await child.prompt(session, task.prompt)
-        return result(reply, task, relay.tools, perf_counter() - started)
+        return result(reply, task, relay, perf_counter() - started)
     finally:
         if session is not None:
             count(call, session)
@@ -56,7 +56,7 @@ def count(call: ToolContext, session: Session) -> None:
     call.run.reply.usage = add_usage(call.run.reply.usage, session.usage)
 
 
-def result(reply: Reply, task: Task, tools: int, seconds: float) -> ToolResult:
+def result(reply: Reply, task: Task, relay: Relay, seconds: float) -> ToolResult:
     """What the caller is told; ``data`` has Claude Code's shape."""
     session, text = reply.session, reply.text.strip()
     completed = reply.stop_reason == "end_turn"
@@ -71,12 +71,12 @@ def result(reply: Reply, task: Task, tools: int, seconds: float) -> ToolResult:
         "agentType": session.agent_type,
         "prompt": task.prompt,
         "content": [{"type": "text", "text": text}],
-        "totalToolUseCount": tools,
+        "totalToolUseCount": relay.tools,
         "totalDurationMs": round(seconds * 1000),
         "totalTokens": session.usage.get("total_tokens", 0),
         "usage": dict(session.usage),
     }
-    return ToolResult(text, error=not completed, data=data)
+    return ToolResult(text, not completed, data, tuple(relay.changed.values()))
 
 
 def hire(

@@ -48,8 +48,11 @@ class Files:
         """Whether any deny or ask rule speaks of paths that may be read."""
         return any(rule.path is not None for rule in (*self.deny, *self.ask))
 
-    def read(self, where: Place, *, deep: bool = False) -> Finding:
-        """Judge a read; ``deep`` is for a directory together with what is directly in it."""
+    def read(self, where: Place, *, deep: bool = False, tool: str = "Read") -> Finding:
+        """Judge a read; ``deep`` is for a directory together with what is directly in it.
+
+        A bare allow rule for the ``tool`` that reads counts, beside the rules for ``Read``.
+        """
         found = self._refusal(where, READERS, deep=deep)
         if found is not None:
             return found
@@ -57,10 +60,10 @@ class Files:
             return Finding("guard", f"it cannot be told where {where.path} leads")
         if self.has_read_limits and self.disk.links(where.real) > 1:
             return Finding("guard", f"{where.path} has another name, which may be a denied one")
-        return self._permission(where, "Read")
+        return self._permission(where, "Read", tool)
 
-    def write(self, where: Place) -> Finding:
-        """Judge writing, creating or removing."""
+    def write(self, where: Place, *, tool: str = "Edit") -> Finding:
+        """Judge writing, creating or removing; a bare allow rule for the ``tool`` counts."""
         found = self._refusal(where, READERS | EDITORS, deep=False)
         if found is not None:
             return found
@@ -74,7 +77,7 @@ class Files:
             return Finding("guard", f"{where.path} is a symbolic link")
         if self.disk.links(where.real) > 1:
             return Finding("guard", f"{where.path} has another name elsewhere")
-        return self._permission(where, "Edit")
+        return self._permission(where, "Edit", tool)
 
     def _refusal(self, where: Place, tools: frozenset[str], *, deep: bool) -> Finding | None:
         for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):
@@ -88,12 +91,12 @@ class Files:
                 )
         return None
 
-    def _permission(self, where: Place, tool: str) -> Finding:
+    def _permission(self, where: Place, tool: str, used: str) -> Finding:
         mode = tool == "Read" or self.accepts
         if mode and self.is_inside(where):
             return Finding("allow", f"{where.path} is in a working directory")
         for rule in self.allow:
-            if rule.bare and rule.tools is None and rule.names(tool):
+            if rule.bare and rule.tools is None and (rule.names(tool) or rule.names(used)):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
             if rule.tool == tool and rule.path is not None and self._covers(rule, where):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)

@@ -215,7 +215,10 @@ class Permissions:
         for path in paths:
             where = place(self.disk, cwd, path)
             searched = name in {"Glob", "Grep", "LS"}
-            found = files.read(where, deep=searched) if name in READERS else files.write(where)
+            if name in READERS:
+                found = files.read(where, deep=searched, tool=name)
+            else:
+                found = files.write(where, tool=name)
             findings.append(found)
         worst = min(findings, key=lambda one: ORDER.index(one.kind))
         return self._of_finding(worst, name)

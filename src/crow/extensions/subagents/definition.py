@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +22,8 @@ class Definition:
     """An agent that can be called by its name.
 
     ``description`` tells the model when to call it. ``tools`` are the ones it may have, None for
-    all; ``without`` are taken from these. ``model`` is empty where it has that of its caller.
+    all; ``without`` are taken from these (``*`` stands for anything: ``mcp__git__*``). ``model``
+    is empty where it has that of its caller.
     """
 
     name: str
@@ -34,7 +36,8 @@ class Definition:
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
-        return (self.tools is None or tool in self.tools) and tool not in self.without
+        given = self.tools is None or any(fnmatchcase(tool, name) for name in self.tools)
+        return given and not any(fnmatchcase(tool, name) for name in self.without)
 
 
 BUILT_IN = Definition(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.extensions.mcp.elicitation import ElicitationContext, ElicitationResultContext
+from crow.extensions.mcp.events import ElicitationContext, ElicitationResultContext
 from crow.extensions.mcp.hook import McpHook
 
 __all__ = ["ElicitationContext", "ElicitationResultContext", "McpHook"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.core.context import CommandContext
 from crow.core.verdicts import Answer
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.servers import Servers
@@ -12,12 +11,11 @@ from crow.extensions.mcp.servers import Servers
 NONE = "This session has no MCP servers."
 
 
-async def mcp(ctx: CommandContext) -> Answer:
-    """List the servers, or connect one again: ``/mcp reconnect NAME``."""
-    servers = Servers.of(ctx.session)
+async def listed(servers: Servers | None, wish: str) -> Answer:
+    """List the servers, or connect one again: ``reconnect NAME``."""
     if servers is None or not (servers.all or servers.refused):
         return Answer(NONE)
-    verb, _, name = ctx.args.partition(" ")
+    verb, _, name = wish.partition(" ")
     if verb == "reconnect":
         return await _reconnect(servers, name.strip())
     lines = [line for server in servers.all for line in _lines(server)]

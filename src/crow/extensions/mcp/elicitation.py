@@ -1,4 +1,4 @@
-"""Questions of servers to the user, and the two events around them.
+"""Questions of servers to the user.
 
 A form is asked field by field; nothing is accepted that nobody has accepted.
 """
@@ -6,27 +6,20 @@ A form is asked field by field; nothing is accepted that nobody has accepted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from crow.core.context import Context
 from crow.core.kinds import Gate
-from crow.core.points import Alias, Point
+from crow.extensions.mcp.events import (
+    ELICITATION,
+    RESULT,
+    Answer,
+    ElicitationContext,
+    ElicitationResultContext,
+)
 from crow.extensions.mcp.failure import plain
 from crow.extensions.mcp.schema import compiled, mismatch
 
-Action = Literal["accept", "decline", "cancel"]
-Answer = tuple[Action, "dict[str, Any] | None"]
-
-ASKED = ("mcp_server_name", "message", "mode", "url", "elicitation_id", "requested_schema")
-ELICITATION = Point("on_elicitation", "gate", ASKED, plain="deny", aliases=(Alias("Elicitation"),))
-RESULT = Point(
-    "on_elicitation_result",
-    "gate",
-    (*ASKED, "action", "content"),
-    changes=("action", "content"),
-    plain="deny",
-    aliases=(Alias("ElicitationResult"),),
-)
 DECLINED: Answer = ("decline", None)
 CANCELLED: Answer = ("cancel", None)
 ACCEPT, ANSWER, DECLINE, LEAVE_OUT = "Accept", "Answer", "Decline", "Leave it out"
@@ -35,39 +28,10 @@ ATTEMPTS = 3
 LONGEST = 1000
 
 
-class ElicitationContext(Context):
-    """A server asks the user; a hook can answer or decline for the user.
-
-    ``mode`` is ``form`` (``requested_schema`` says what is wanted) or ``url`` (the user is to visit
-    ``url``). An `Answer` is ``{"action": "accept", "content": {...}}``.
-    """
-
-    __slots__ = ("elicitation_id", "mcp_server_name", "message", "mode", "requested_schema", "url")
-
-    def __init__(self, ctx: Context, server: str, asked: Mapping[str, Any]) -> None:
-        super().__init__(ctx.agent, ctx.session, ctx.run)
-        self.owner = ctx.owner
-        self.mcp_server_name = server
-        self.message = plain(str(asked["message"]))[:LONGEST]
-        self.mode: Literal["form", "url"] = asked["mode"]
-        self.url: str | None = asked.get("url")
-        self.elicitation_id: str | None = asked.get("elicitation_id")
-        self.requested_schema: dict[str, Any] = asked.get("requested_schema") or {}
-
-
-class ElicitationResultContext(ElicitationContext):
-    """A question was answered; a hook may change ``action`` and ``content``."""
-
-    __slots__ = ("action", "content")
-
-    def __init__(self, ctx: Context, server: str, asked: Mapping[str, Any], answer: Answer) -> None:
-        super().__init__(ctx, server, asked)
-        self.action, self.content = answer
-
-
 async def elicit(ctx: Context, server: str, asked: Mapping[str, Any]) -> Answer:
     """Put a server's question to the hooks, and to the user where they leave it open."""
     hooks = ctx.agent.hooks
+    asked = {**asked, "message": plain(str(asked["message"]))[:LONGEST]}
     question = ElicitationContext(ctx, server, asked)
     ruling = await cast("Gate[ElicitationContext]", hooks[ELICITATION.name]).fire(question)
     if ruling.refused:

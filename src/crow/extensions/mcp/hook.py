@@ -10,28 +10,24 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import SessionContext, ToolContext, TurnContext
-from crow.core.hooks import FIRST, hook
-from crow.core.verdicts import Ask
-from crow.extensions.mcp.command import mcp
-from crow.extensions.mcp.definitions import Definitions
-from crow.extensions.mcp.description import (
-    Description,
-    DescriptionError,
-    of_client,
-    of_project,
-    of_table,
-)
-from crow.extensions.mcp.elicitation import ELICITATION, RESULT
+from crow.core.context import CommandContext, SessionContext, ToolContext, TurnContext
+from crow.core.hooks import FIRST, Owner, hook
+from crow.core.session import Session
+from crow.core.verdicts import Answer, Ask
+from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits
-from crow.extensions.mcp.prompts import Prompts
-from crow.extensions.mcp.servers import KEY, Servers
-from crow.extensions.mcp.tool import McpTool
 
+if TYPE_CHECKING:
+    from crow.extensions.mcp.definitions import Definitions
+    from crow.extensions.mcp.description import Description, DescriptionError
+    from crow.extensions.mcp.prompts import Prompts
+    from crow.extensions.mcp.servers import Servers
+
+KEY = "mcp.servers"
 LONGEST_WAIT = 50.0
 CHANGED = "mcp: the definition of a tool has changed"
 
@@ -62,7 +58,8 @@ class McpHook:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(project).expanduser()
         self.limits = Limits(connect_timeout, call_timeout, min(wait, LONGEST_WAIT))
-        self._definitions = Definitions()
+        self._definitions: Definitions | None = None
+        self._owners: dict[Agent, Owner | None] = {}
         self._prompts: dict[Agent, Prompts] = {}
 
     def init_agent(self, agent: Agent) -> None:
@@ -70,15 +67,15 @@ class McpHook:
         for point in (ELICITATION, RESULT):
             if point.name not in agent.hooks.names:
                 agent.hooks.define(point)
-        self._prompts[agent] = Prompts(agent, agent.hooks.owner)
+        self._owners[agent] = agent.hooks.owner
         about = "List the MCP servers of this session"
-        agent.add_command(Command("mcp", about, mcp, "[reconnect <server>]"))
+        agent.add_command(Command("mcp", about, _list, "[reconnect <server>]"))
 
     @asynccontextmanager
     async def lifespan(self, agent: Agent) -> AsyncGenerator[None]:
         """At the end no server is left, whoever forgot to close a session."""
         yield
-        left = [Servers.of(session) for session in agent.sessions.values()]
+        left = [session.cache.pop(KEY, None) for session in agent.sessions.values()]
         await asyncio.gather(*(servers.aclose() for servers in left if servers is not None))
         self._prompts.pop(agent, None)
 
@@ -90,25 +87,40 @@ class McpHook:
             return
         if named is None:
             named = getattr(ctx.client, "mcp_servers", None)
+        if not named and not self.servers and self.project is None:
+            return
         found, problems = self._found(named)
         for problem in problems:
             await ctx.ui.notify(str(problem), severity="warning")
         if found:
-            own = SessionContext(ctx.agent, ctx.session, source=ctx.source)
-            own.owner = ctx.owner
-            prompts = self._prompts[ctx.agent]
-            servers = Servers(own, found.values(), self.limits, self._definitions, prompts)
-            ctx.session.cache[KEY] = servers
-            servers.start()
+            self._start(ctx, found)
+
+    def _start(self, ctx: SessionContext, found: Mapping[str, Description]) -> None:
+        from crow.extensions.mcp.definitions import Definitions
+        from crow.extensions.mcp.prompts import Prompts
+        from crow.extensions.mcp.servers import Servers
+
+        agent = ctx.agent
+        self._definitions = self._definitions or Definitions()
+        if agent not in self._prompts:
+            self._prompts[agent] = Prompts(agent, self._owners.get(agent))
+        own = SessionContext(agent, ctx.session, source=ctx.source)
+        own.owner = ctx.owner
+        prompts = self._prompts[agent]
+        servers = Servers(own, found.values(), self.limits, self._definitions, prompts)
+        ctx.session.cache[KEY] = servers
+        servers.start()
 
     def _found(self, named: object) -> tuple[dict[str, Description], list[DescriptionError]]:
-        described = [*of_client(named), *of_table(self.servers, "settings")]
+        from crow.extensions.mcp import description
+
+        described = [*description.of_client(named), *description.of_table(self.servers, "settings")]
         if self.project is not None:
-            described += of_project(self.project)
+            described += description.of_project(self.project)
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
-            if isinstance(each, DescriptionError):
+            if isinstance(each, description.DescriptionError):
                 problems.append(each)
             else:
                 found.setdefault(each.name, each)
@@ -117,7 +129,7 @@ class McpHook:
     @hook("before_llm_request", order=FIRST)
     async def offer(self, ctx: TurnContext) -> None:
         """Between two turns: what has changed in the servers' lists reaches the model."""
-        servers = Servers.of(ctx.session)
+        servers = _servers(ctx.session)
         if servers is None:
             return
         await servers.settle()
@@ -127,11 +139,17 @@ class McpHook:
     @hook("before_tool")
     def judge(self, ctx: ToolContext) -> Ask | None:
         """Ask about a tool that was used before and has become another one since."""
-        tool = ctx.tool
-        if not isinstance(tool, McpTool):
+        if not getattr(ctx.tool, "has_changed", False):
             return None
-        known = tool.server.name, tool.raw_name, tool.fingerprint
-        if not self._definitions.has_changed(*known):
-            return None
-        reason = f"{tool.name} is described differently by its server than when it was used before"
+        reason = f"{ctx.name} is described differently by its server than when it was used before"
         return Ask(reason, rule=CHANGED)
+
+
+def _servers(session: Session) -> Servers | None:
+    return session.cache.get(KEY)
+
+
+async def _list(ctx: CommandContext) -> Answer:
+    from crow.extensions.mcp.command import listed
+
+    return await listed(_servers(ctx.session), ctx.args)

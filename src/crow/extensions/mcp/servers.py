@@ -10,7 +10,6 @@ from contextlib import suppress
 from crow.core.context import Context
 from crow.core.events import CommandsChanged
 from crow.core.ports import Tool
-from crow.core.session import Session
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.limits import Limits
@@ -21,7 +20,6 @@ from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
 from crow.warden import Warden
 
-KEY = "mcp.servers"
 LAST_WORD = 0.5
 
 
@@ -55,12 +53,6 @@ class Servers:
             for part, same in ambiguous.items()
         ]
         self._resources = (ListMcpResources(self._readable), ReadMcpResource(self._readable))
-
-    @classmethod
-    def of(cls, session: Session) -> Servers | None:
-        """The session's own, where it has any."""
-        found = session.cache.get(KEY)
-        return found if isinstance(found, Servers) else None
 
     def start(self) -> None:
         """Connect to all of them in the background."""
@@ -156,6 +148,5 @@ class Servers:
             session.tools.pop(name, None)
         self._given = {}
         self._prompts.forget(session)
-        session.cache.pop(KEY, None)
         if self._warden is not None:
             await asyncio.to_thread(self._warden.close)

@@ -44,6 +44,12 @@ class McpTool:
         )
         self._validator: Validator | None = None
 
+    @property
+    def has_changed(self) -> bool:
+        """True for a tool that was in use and was described differently then."""
+        known = self.server.name, self.raw_name, self.fingerprint
+        return self.server.definitions.has_changed(*known)
+
     def title(self, args: dict[str, Any]) -> str:
         """What a person reads."""
         return f"{self.server.name}: {self.label}"

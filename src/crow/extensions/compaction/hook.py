@@ -24,6 +24,7 @@ from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept
 from crow.extensions.compaction.summary import summarise
 
 TIMEOUT = 900.0
+OUTPUTS = "compaction outputs"
 ATTEMPTS = 2
 RECENT_SHARE = 0.25
 SUMMARY_SHARE = 0.5
@@ -112,9 +113,8 @@ class CompactionHook:
     def before_tool(self, ctx: ToolContext) -> Allow | None:
         """Let the model read what was moved away from it, unless a rule forbids that."""
         path = ctx.args.get("file_path") or ctx.args.get("path")
-        if isinstance(path, str) and is_kept(path, folder(self.directory, ctx.session.id)):
-            return Allow("an output of this session")
-        return None
+        is_one = isinstance(path, str) and is_kept(path, self._outputs(ctx).directory)
+        return Allow("an output of this session") if is_one else None
 
     async def after_compact(self, ctx: CompactContext) -> None:
         """Tell the client, whoever it was that replaced the history; a new one starts afresh."""
@@ -189,7 +189,7 @@ class CompactionHook:
         parts = split(
             history, self.keep_turns, int(RECENT_SHARE * room), running=trigger != "manual"
         )
-        outputs = Outputs(folder(self.directory, ctx.session.id), self.output_limit)
+        outputs = self._outputs(ctx)
         if trigger == "auto" and self._is_enough(outputs.savings(parts.older), count):
             older = await asyncio.to_thread(outputs.moved, parts.older)
             return await _replace(ctx, [*older, *parts.recent], "", trigger)
@@ -202,6 +202,13 @@ class CompactionHook:
         elif kept is parts.recent:
             return "nothing"
         return await _replace(ctx, kept, summary, trigger)
+
+    def _outputs(self, ctx: Context) -> Outputs:
+        outputs = ctx.cache.get(OUTPUTS)
+        if outputs is None:
+            directory = folder(self.directory, ctx.session.id)
+            outputs = ctx.cache[OUTPUTS] = Outputs(directory, self.output_limit)
+        return outputs
 
     def _is_enough(self, saved: int, count: TokenCount) -> bool:
         """True where moving old outputs away makes room for a while."""

@@ -74,7 +74,9 @@ def folder(directory: Path | None, session_id: str) -> Path:
 
 
 def is_kept(path: str, directory: Path) -> bool:
-    """True for what is really in a session's directory of outputs."""
+    """True for what is really in a session's directory of outputs, and says so."""
+    if not path.startswith(str(directory)):
+        return False
     try:
         return Path(path).resolve().is_relative_to(directory.resolve())
     except (OSError, ValueError, RuntimeError):

@@ -51,7 +51,7 @@ def distrust(project: Path) -> bool:
 
 def what_would_run(project: Path) -> Iterator[Path]:
     """The project's files that could make Crow run something, or let it."""
-    for folder in (project / ".claude", project / ".crow"):
+    for folder in (project / ".claude", project / ".crow", project / ".agents"):
         yield from (folder / name for name in WATCHED if (folder / name).is_file())
         for name in WATCHED_FOLDERS:
             yield from sorted(p for p in (folder / name).rglob("*") if _counts(p))

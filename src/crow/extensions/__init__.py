@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions import PermissionsHook
     from crow.extensions.persistence import PersistenceHook
     from crow.extensions.plan import PlanHook
+    from crow.extensions.skills import SkillsHook
     from crow.extensions.stuck import StuckHook
     from crow.extensions.subagents import SubagentsHook
     from crow.extensions.system_prompt import SystemPromptHook
@@ -37,6 +38,7 @@ __all__ = [
     "PermissionsHook",
     "PersistenceHook",
     "PlanHook",
+    "SkillsHook",
     "StuckHook",
     "SubagentsHook",
     "SystemPromptHook",
@@ -55,6 +57,7 @@ _HOMES = {
     "PermissionsHook": "permissions",
     "PersistenceHook": "persistence",
     "PlanHook": "plan",
+    "SkillsHook": "skills",
     "StuckHook": "stuck",
     "SubagentsHook": "subagents",
     "SystemPromptHook": "system_prompt",

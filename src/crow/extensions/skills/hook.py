@@ -1,0 +1,257 @@
+"""The extension: lists a session's skills, loads their texts, and offers them as commands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from crow.core.agent import Agent
+from crow.core.catalog import Command, PromptSection
+from crow.core.context import (
+    CommandContext,
+    CompactContext,
+    Context,
+    RunContext,
+    SessionContext,
+    ToolContext,
+)
+from crow.core.errors import CrowError
+from crow.core.events import CommandsChanged
+from crow.core.hooks import hook
+from crow.core.messages import text_of
+from crow.core.session import Session
+from crow.core.verdicts import Allow, Answer, Ask
+from crow.extensions.skills.places import Place, folders_of_extensions, places
+from crow.extensions.skills.shelf import Shelf
+from crow.extensions.skills.skill import Skill, instructions
+from crow.extensions.skills.tool import SkillTool
+from crow.trust import is_trusted
+
+NAME = "skills"
+FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
+ORDER = 600
+LONGEST_LIST = 40_000
+INTRODUCTION = """\
+# Skills
+
+Skills are instructions for particular tasks. Where a task is one that a skill below is for, load \
+the skill with the tool Skill before you begin.
+"""
+ANNOUNCED = "There are new skills. Where a task is one that a skill is for, read its file first:"
+FORGOTTEN = (
+    "The texts of these skills were loaded before the summary and are not here any more. Load one "
+    "again where it is still needed:"
+)
+_SCRIPTS = re.compile(r"\.(?:crow|agents|claude)/+skills\b")
+
+
+class SkillsHook:
+    """Finds skills and gives the model their names, and their texts when they are used.
+
+    A skill is a folder with a ``SKILL.md`` in one of ``folders``: below the session's directory
+    and those above it up to the root of the repository, below the user's home, in the folder
+    ``skills`` of a package whose extension is in use, or in what `add_folder` was given. Of one
+    name the nearest one counts. The system prompt lists name, description and path; the tool
+    ``Skill``, or the user's ``/name arguments``, loads the text; its files are read with the other
+    tools. What is found later is announced at the tail. With ``keywords`` the text of a skill
+    whose ``metadata.keywords`` stand in a prompt is put behind it.
+
+    A skill is text and permits nothing: ``allowed-tools`` is no permission, nothing in it is run
+    by loading it. Those of a project that the user has not trusted are listed all the same, as
+    its other texts are; a shell command that names a file of theirs is asked about, whatever the
+    rules allow. Files of the user's and of installed skills may be read without a question.
+    """
+
+    name = NAME
+
+    def __init__(
+        self,
+        folders: Sequence[str | Path] = FOLDERS,
+        *,
+        paths: Iterable[str | Path] = (),
+        keywords: bool = False,
+    ) -> None:
+        self.folders = tuple(map(Path, folders))
+        self.keywords = keywords
+        self._added: list[Path] = []
+        for path in paths:
+            self.add_folder(path)
+
+    def add_folder(self, path: str | Path) -> None:
+        """Look for skills in one more folder; in open sessions from the next prompt on."""
+        self._added.append(Path(path).expanduser().absolute())
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the list to the system prompt, and the command ``/skills``."""
+
+        def section(session: Session) -> str:
+            return self._list(self.shelf(Context(agent, session)))
+
+        agent.add_section(PromptSection(NAME, section, ORDER))
+        agent.add_command(Command(NAME, "List the skills", self._show))
+
+    def shelf(self, ctx: Context) -> Shelf:
+        """The skills of a session."""
+        shelf: Shelf | None = ctx.cache.get(NAME)
+        if shelf is None:
+            shelf = ctx.cache[NAME] = Shelf()
+            shelf.refresh(self._places(ctx))
+        return shelf
+
+    def _places(self, ctx: Context) -> Iterable[Place]:
+        installed = (*folders_of_extensions(ctx.agent), *self._added)
+        return places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
+
+    # the moments
+
+    async def on_session_start(self, ctx: SessionContext) -> None:
+        """Look for skills, and tell of faults."""
+        shelf = self.shelf(ctx)
+        if shelf.skills and SkillTool.name not in ctx.agent.tools:
+            ctx.session.tools.setdefault(SkillTool.name, SkillTool(self.shelf, self.load))
+        await self._offer(ctx, shelf)
+
+    async def before_run(self, ctx: RunContext) -> str | None:
+        """Look again; put the texts of skills behind a prompt that names their keywords."""
+        shelf = self.shelf(ctx)
+        if shelf.refresh(self._places(ctx)) and await self._offer(ctx, shelf):
+            await ctx.emit(CommandsChanged())
+        shelf.matched = list(self._matching(ctx, shelf)) if self.keywords else []
+        texts = [_text_of(ctx, skill) for skill in shelf.matched]
+        return "\n\n".join(filter(None, texts)) or None
+
+    def _matching(self, ctx: RunContext, shelf: Shelf) -> Iterable[Skill]:
+        prompt = text_of(ctx.prompt)
+        used = _used(ctx)
+        for skill in shelf.for_model():
+            is_here = used.get(skill.name) == ctx.session.segment
+            if not is_here and not prompt.startswith(f"/{skill.name}") and skill.matches(prompt):
+                yield skill
+
+    async def around_run(
+        self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Announce what was found since the model was last told."""
+        shelf = self.shelf(ctx)
+        for skill in shelf.matched:
+            _used(ctx)[skill.name] = ctx.session.segment
+        if shelf.listed is None and shelf.begun:
+            shelf.listed = set()
+        shelf.begun = True
+        if shelf.listed is not None:
+            fresh = [skill for skill in shelf.for_model() if skill.name not in shelf.listed]
+            shelf.listed.update(skill.name for skill in fresh)
+            if fresh:
+                await ctx.inject_context("\n".join([ANNOUNCED, *map(_line, fresh)]))
+        return await call_next()
+
+    async def after_compact(self, ctx: CompactContext) -> None:
+        """Bring to mind which skills were in use, where a summary stands in for the history."""
+        known = self.shelf(ctx).skills
+        skills = [known[name] for name in _used(ctx) if name in known]
+        if skills and ctx.summary:
+            await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, skills)]))
+
+    @hook("before_tool", tools={SkillTool.name, "Read", "Bash"}, judge=True)
+    def judge(self, ctx: ToolContext) -> Allow | Ask | None:
+        """Loading a text needs no question; running a script of an untrusted project does."""
+        match ctx.call.name.casefold():
+            case "skill":
+                return Allow("it only loads a text")
+            case "read" if self._is_own_file(ctx):
+                return Allow("it is a file of a skill of the user's")
+            case "bash" if self._runs_untrusted(ctx):
+                return Ask("it names a skill of a project that is not trusted (crow trust)")
+            case _:
+                return None
+
+    def _is_own_file(self, ctx: ToolContext) -> bool:
+        path = ctx.args.get("file_path")
+        if not isinstance(path, str) or not self.shelf(ctx).skills:
+            return False
+        real = Path(os.path.realpath(path))
+        own = [skill for skill in self.shelf(ctx).skills.values() if skill.scope != "project"]
+        return any(real.is_relative_to(os.path.realpath(skill.folder)) for skill in own)
+
+    def _runs_untrusted(self, ctx: ToolContext) -> bool:
+        command = str(ctx.args.get("command", ""))
+        found = [skill for skill in self.shelf(ctx).skills.values() if skill.project is not None]
+        if not _SCRIPTS.search(command) and all(str(s.folder) not in command for s in found):
+            return False
+        projects = {skill.project for skill in found if skill.project is not None}
+        return not all(map(is_trusted, projects))
+
+    # what is told
+
+    def _list(self, shelf: Shelf) -> str:
+        """The part of the system prompt."""
+        skills = shelf.for_model()
+        shelf.listed = {skill.name for skill in skills}
+        lines = list(map(_line, skills))
+        room = LONGEST_LIST
+        for number, line in enumerate(lines):
+            room -= len(line)
+            if room < 0:
+                lines[number] = f"- {skills[number].name}"
+        return "\n".join([INTRODUCTION, *lines]) if lines else ""
+
+    async def _offer(self, ctx: Context, shelf: Shelf) -> bool:
+        """Make the skills commands and tell of faults; True where the commands have changed."""
+        commands = ctx.session.commands
+        before = {name: commands.pop(name) for name in shelf.commands if name in commands}
+        taken = ctx.agent.commands_of(ctx.session)
+        wanted = {
+            name: skill
+            for name, skill in shelf.skills.items()
+            if skill.for_user and name not in taken
+        }
+        for name, skill in wanted.items():
+            told = f"{skill.description} ({skill.scope})"
+            commands[name] = Command(name, told, partial(self._run, name), skill.hint)
+        shelf.commands = set(wanted)
+        for fault in shelf.news():
+            await ctx.ui.notify(fault, severity="warning")
+        return bool(before or wanted)
+
+    async def _run(self, name: str, ctx: CommandContext) -> str | Answer:
+        """Make a prompt of a skill."""
+        skill = self.shelf(ctx).skills.get(name)
+        if skill is None or self not in ctx.agent.extensions.values():
+            return Answer(f"There is no skill {name} any more.")
+        try:
+            text = self.load(ctx, skill, ctx.args)
+        except (CrowError, OSError) as error:
+            return Answer(f"The skill {name} cannot be read: {error}")
+        return f"Do what the skill {name} says.\n\n{text}"
+
+    def load(self, ctx: Context, skill: Skill, args: str) -> str:
+        """The text of a skill, which is remembered as used."""
+        text = instructions(skill, args, ctx.session_id)
+        _used(ctx)[skill.name] = ctx.session.segment
+        return text
+
+    async def _show(self, ctx: CommandContext) -> Answer:
+        shelf = self.shelf(ctx)
+        lines = [f"{_line(skill)} [{skill.scope}]" for skill in shelf.skills.values()]
+        lines += [f"- fault: {fault}" for fault in shelf.faults]
+        return Answer("\n".join(lines) or "There are no skills.")
+
+
+def _line(skill: Skill) -> str:
+    needs = f" Needs: {skill.compatibility}" if skill.compatibility else ""
+    return f"- {skill.name}: {skill.description}{needs} ({skill.path})"
+
+
+def _used(ctx: Context) -> dict[str, int]:
+    """The skills whose text was loaded, with the segment of the history that it is in."""
+    return ctx.session.state.setdefault(NAME, {}).setdefault("used", {})
+
+
+def _text_of(ctx: Context, skill: Skill) -> str:
+    try:
+        return instructions(skill, "", ctx.session_id)
+    except (CrowError, OSError):
+        return ""

@@ -1,0 +1,76 @@
+"""Where skills lie: folders of folders with a SKILL.md, the strongest first."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from crow.core.agent import Agent
+from crow.extensions.skills.skill import FILE, Scope
+
+Stamp = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder of skills.
+
+    A project's lies below the directory ``base``, and nothing of it may lead out of ``border``.
+    """
+
+    folder: Path
+    scope: Scope
+    base: Path | None = None
+    border: Path | None = None
+
+    def stamps(self) -> Iterator[Stamp]:
+        """Every SKILL.md by path, time of its last change and size; nothing for no folder."""
+        try:
+            with os.scandir(self.folder) as entries:
+                names = sorted(each.name for each in entries if not each.name.startswith("."))
+        except OSError:
+            return
+        for name in names:
+            path = os.path.join(self.folder, name, FILE)  # noqa: PTH118 - called for every prompt
+            try:
+                status = os.stat(path)  # noqa: PTH116
+            except OSError:
+                continue
+            yield path, status.st_mtime_ns, status.st_size
+
+
+def places(
+    cwd: Path, home: Path, project: Sequence[Path], user: Sequence[Path], installed: Sequence[Path]
+) -> Iterator[Place]:
+    """All places: the project's from the directory at work upwards, the user's, the installed."""
+    chain = project_chain(cwd, home)
+    for base in chain:
+        yield from (Place(base / folder, "project", base, chain[-1]) for folder in project)
+    yield from (Place(home / folder, "user") for folder in user)
+    yield from (Place(folder, "installed") for folder in installed)
+
+
+def project_chain(cwd: Path, home: Path) -> list[Path]:
+    """The directory at work and those above it up to the root of the repository, if there is one.
+
+    The user's home is no project.
+    """
+    chain = [cwd, *cwd.parents]
+    depth = next((i for i, folder in enumerate(chain) if (folder / ".git").exists()), 0)
+    return [folder for folder in chain[: depth + 1] if folder != home]
+
+
+def folders_of_extensions(agent: Agent) -> Iterator[Path]:
+    """The folder ``skills`` of every package that an extension in use comes from."""
+    for found in agent.found:
+        thing: object = agent.extensions.get(found.name)
+        if thing is None or found.source == "crow":
+            continue
+        name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+        package = sys.modules.get(getattr(sys.modules.get(name), "__package__", None) or "")
+        for path in getattr(package, "__path__", ()):
+            yield Path(path, "skills")

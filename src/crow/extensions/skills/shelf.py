@@ -1,0 +1,71 @@
+"""The skills of one session: read once each, looked for again before every prompt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crow.core.errors import CrowError
+from crow.extensions.skills.places import Place, Stamp
+from crow.extensions.skills.skill import Skill, read
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The ``skills`` by name; ``faults`` are lines for a person, each told once.
+
+    ``listed`` are the names that the model knows of, None before the system prompt was asked for.
+    ``matched`` are the skills whose text stands behind the prompt that is being answered.
+    """
+
+    skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
+    faults: list[str] = field(default_factory=list[str])
+    told: set[str] = field(default_factory=set[str])
+    listed: set[str] | None = None
+    matched: list[Skill] = field(default_factory=list[Skill])
+    commands: set[str] = field(default_factory=set[str])
+    begun: bool = False
+    _stamps: list[tuple[Place, Stamp]] | None = None
+
+    def refresh(self, places: Iterable[Place]) -> bool:
+        """Read what is new or changed; False where nothing is."""
+        stamps = [(place, stamp) for place in places for stamp in place.stamps()]
+        if stamps == self._stamps:
+            return False
+        self._stamps = stamps
+        self.skills, self.faults = {}, []
+        seen: set[str] = set()
+        for place, (path, _, _) in stamps:
+            real = os.path.realpath(path)
+            if real not in seen:
+                seen.add(real)
+                self._add(place, Path(path), Path(real))
+        return True
+
+    def _add(self, place: Place, path: Path, real: Path) -> None:
+        if place.border is not None and not real.is_relative_to(place.border.resolve()):
+            self.faults.append(f"{path} is not read: it is outside of the project {place.border}")
+            return
+        try:
+            skill, faults = read(path, place.scope, place.base)
+        except (CrowError, OSError, ValueError, RecursionError) as error:
+            reason = getattr(error, "strerror", None) or error
+            self.faults.append(f"{path} is left out: {' '.join(str(reason).split())}")
+            return
+        self.faults += [f"{path}: {fault}" for fault in faults]
+        first = self.skills.setdefault(skill.name, skill)
+        if first is not skill:
+            self.faults.append(f"{path} is hidden by {first.path}, which has the same name")
+
+    def news(self) -> list[str]:
+        """The faults that nobody was told of yet."""
+        fresh = [fault for fault in self.faults if fault not in self.told]
+        self.told.update(fresh)
+        return fresh
+
+    def for_model(self) -> list[Skill]:
+        """The skills that the model may use by itself, by name."""
+        found = [skill for skill in self.skills.values() if skill.for_model]
+        return sorted(found, key=lambda skill: skill.name)

@@ -1,0 +1,211 @@
+"""One skill: what its SKILL.md says of it, and its text when it is used.
+
+The format is the Agent Skills standard (agentskills.io). A file that departs from it is taken as
+far as it makes sense, and every departure is named in a line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from crow.core.errors import CrowError
+from crow.frontmatter import parse
+
+Scope = Literal["project", "user", "installed"]
+
+FILE = "SKILL.md"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 1024
+LONGEST_COMPATIBILITY = 500
+LONGEST_FILE = 100_000
+FILES_SHOWN = 50
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+class SkillError(CrowError):
+    """A SKILL.md cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """What is known of a skill before it is used; its text is read when it is.
+
+    ``for_model`` is False where only the user may start it, ``for_user`` where it is no slash
+    command (``disable-model-invocation``, ``user-invocable``). ``keywords`` are those of
+    ``metadata.keywords`` or ``metadata.triggers``, in lower case. ``project`` is the directory
+    that holds a project's skills.
+    """
+
+    name: str
+    description: str
+    path: Path
+    scope: Scope
+    compatibility: str = ""
+    keywords: tuple[str, ...] = ()
+    hint: str = ""
+    for_model: bool = True
+    for_user: bool = True
+    project: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.path.parent
+
+    def matches(self, prompt: str) -> bool:
+        """True where a keyword stands in the prompt as a word."""
+        text = prompt.casefold()
+        return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in self.keywords)
+
+
+def read(path: Path, scope: Scope, project: Path | None = None) -> tuple[Skill, list[str]]:
+    """The skill of a SKILL.md, and what is wrong with it, a line a fault.
+
+    Raises `SkillError` where it is so wrong that there is no skill.
+    """
+    table, _ = parse(_text(path))
+    faults: list[str] = []
+    name = _name(table.get("name"), path.parent.name, faults)
+    description = _line(table.get("description"))
+    if not description:
+        raise SkillError("it has no description, so nobody can know when to use it")
+    if len(description) > LONGEST_DESCRIPTION:
+        faults.append(_too_long("description", len(description), LONGEST_DESCRIPTION))
+        description = f"{description[: LONGEST_DESCRIPTION - 3]}..."
+    compatibility = _line(table.get("compatibility"))
+    if len(compatibility) > LONGEST_COMPATIBILITY:
+        faults.append(_too_long("compatibility", len(compatibility), LONGEST_COMPATIBILITY))
+        compatibility = compatibility[:LONGEST_COMPATIBILITY]
+    skill = Skill(
+        name,
+        description,
+        path,
+        scope,
+        compatibility,
+        _keywords(table, faults),
+        _line(table.get("argument-hint")),
+        not _is_true(table.get("disable-model-invocation")),
+        _is_true(table.get("user-invocable", True)),
+        project,
+    )
+    return skill, faults
+
+
+def instructions(skill: Skill, args: str = "", session_id: str = "") -> str:
+    """The text of a skill as the model gets it, with its folder, its files and the arguments.
+
+    Raises `CrowError` or ``OSError`` where the file cannot be read any more.
+    """
+    _, body = parse(_text(skill.path))
+    body = body.strip()
+    if len(body) > LONGEST_FILE:
+        body = f"{body[:LONGEST_FILE]}\n[... cut off; the rest is in {skill.path}]"
+    takes_args = "$ARGUMENTS" in body
+    for mark, value in (
+        ("$ARGUMENTS", args),
+        ("${CLAUDE_SKILL_DIR}", str(skill.folder)),
+        ("${CLAUDE_SESSION_ID}", session_id),
+    ):
+        body = body.replace(mark, value)
+    parts = [f'<skill name="{skill.name}" folder="{skill.folder}">\n{body}\n</skill>']
+    if files := list(_files(skill.folder)):
+        shown = ", ".join(files[:FILES_SHOWN])
+        more = " and more" if len(files) > FILES_SHOWN else ""
+        parts.append(
+            f"Files in its folder, to be read where the text calls for them: {shown}{more}"
+        )
+    if args and not takes_args:
+        parts.append(f"Arguments: {args}")
+    return "\n\n".join(parts)
+
+
+def _text(path: Path) -> str:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise SkillError("it is no regular file")
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        text = file.read(2 * LONGEST_FILE)
+    return text.replace("\0", "")
+
+
+def _name(written: object, folder: str, faults: list[str]) -> str:
+    """The name to use: the written one where it is one, else what can be made of it."""
+    name = _line(written)
+    if not name:
+        faults.append(f"it has no name; its folder's is used: {_slug(folder)}")
+        return _checked(_slug(folder))
+    if not _NAME.fullmatch(name):
+        slug = _slug(name)
+        faults.append(
+            f"the name {name[:LONGEST_NAME]!r} is not in lower case with hyphens; it is {slug} here"
+        )
+        return _checked(slug)
+    if len(name) > LONGEST_NAME:
+        faults.append(_too_long("name", len(name), LONGEST_NAME))
+    if name != folder:
+        faults.append(f"its name is {name!r}, but its folder's is {folder!r}")
+    return name
+
+
+def _checked(slug: str) -> str:
+    if not slug:
+        raise SkillError("neither its name nor its folder's can be used as a name")
+    return slug
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def _too_long(what: str, length: int, limit: int) -> str:
+    return f"its {what} is too long: {length} characters, {limit} are allowed"
+
+
+def _line(value: object) -> str:
+    """A value as one line of printable text; empty for what is no text."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
+
+
+def _is_true(value: object) -> bool:
+    return value is True or str(value).strip().casefold() in {"true", "yes", "on"}
+
+
+def _keywords(table: Mapping[str, Any], faults: list[str]) -> tuple[str, ...]:
+    metadata: object = table.get("metadata")
+    if metadata is None:
+        return ()
+    if not isinstance(metadata, dict):
+        faults.append("its metadata is no table of names and values")
+        return ()
+    values = cast("dict[str, Any]", metadata)
+    given: object = [values.get("keywords"), values.get("triggers")]
+    return tuple(dict.fromkeys(_words(given)))
+
+
+def _words(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from _words(each)
+    else:
+        yield from filter(None, (word.strip().casefold() for word in _line(value).split(",")))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The files beside SKILL.md, relative, one more than are shown at most."""
+    count = 0
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "__pycache__")
+        for name in sorted(names):
+            path = Path(parent, name)
+            if not name.startswith(".") and path != folder / FILE:
+                count += 1
+                yield str(path.relative_to(folder))
+            if count > FILES_SHOWN:
+                return

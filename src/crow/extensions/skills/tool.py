@@ -1,0 +1,65 @@
+"""The tool by which the model uses a skill; its name and arguments are Claude Code's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, cast
+
+from crow.core.calls import ToolKind, ToolResult
+from crow.core.context import Context, ToolContext
+from crow.core.errors import CrowError
+from crow.core.ports import Bench
+from crow.extensions.skills.shelf import Shelf
+from crow.extensions.skills.skill import Skill
+
+DESCRIPTION = (
+    "Load the instructions of one of the skills that the system prompt lists. Do so as soon as the "
+    "task is one that a skill is for, before you begin with it, and then do what it says."
+)
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "skill": {"type": "string", "description": "The skill's name"},
+        "args": {"type": "string", "description": "What the skill is to work on, if it takes that"},
+    },
+    "required": ["skill"],
+    "additionalProperties": False,
+}
+
+
+class SkillTool:
+    """Gives the text of a skill; ``load`` makes it and remembers that it was used."""
+
+    name = "Skill"
+    description = DESCRIPTION
+    parameters = PARAMETERS
+    kind: ToolKind = "other"
+
+    def __init__(
+        self, shelf_of: Callable[[Context], Shelf], load: Callable[[Context, Skill, str], str]
+    ) -> None:
+        self._shelf_of = shelf_of
+        self._load = load
+
+    def title(self, args: dict[str, Any]) -> str:
+        """The skill's name."""
+        return f"Skill {args['skill']}"
+
+    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+        """Read the skill. A name that there is not, or a file that is gone, is an error."""
+        context = cast("ToolContext", ctx)
+        name = str(args["skill"]).strip().removeprefix("/")
+        skills = self._shelf_of(context).skills
+        skill = skills.get(name)
+        if skill is None:
+            near = get_close_matches(name, skills, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(skills)}"
+            return ToolResult.failure(f"there is no skill {name!r}; {hint}")
+        if not skill.for_model:
+            return ToolResult.failure(f"only the user can start {name}, with /{name}")
+        try:
+            text = self._load(context, skill, str(args.get("args") or ""))
+        except (CrowError, OSError) as error:
+            return ToolResult.failure(f"the skill {name} cannot be read: {error}")
+        return ToolResult(text, data={"success": True, "commandName": name})

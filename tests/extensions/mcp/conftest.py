@@ -142,7 +142,7 @@ def raw(trace: Path) -> Callable[..., Table]:
     """Describes a server made by hand."""
 
     def describe(**spec: Any) -> Table:
-        args = [str(SERVERS / "raw.py"), json.dumps(spec)]
+        args = ["-SE", str(SERVERS / "raw.py"), json.dumps(spec)]
         return {"command": sys.executable, "args": args, "env": {"TRACE": str(trace)}}
 
     return describe

@@ -95,6 +95,21 @@ async def test_a_projects_servers_count_only_where_it_is_given(
         ]
 
 
+async def test_a_project_that_is_not_trusted_starts_no_server(raw: Raw, tmp_path: Path):
+    from crow.app import build
+    from crow.trust import distrust, trust
+
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"p": raw()}}))
+    shown: list[str] = []
+    for change in (distrust, trust):
+        change(tmp_path)
+        async with build(cwd=tmp_path) as agent:
+            session = await agent.new_session(tmp_path)
+            shown.append((await agent.prompt(session, "/mcp")).text)
+    assert shown[0] == "This session has no MCP servers."
+    assert shown[1].startswith(f"p (stdio, {sys.executable}, from project): ")
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": 7}', '{"servers": {}}'])
 async def test_a_projects_file_that_makes_no_sense_is_named(
     opened: Open, tmp_path: Path, text: str

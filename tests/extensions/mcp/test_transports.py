@@ -12,22 +12,29 @@ from pathlib import Path
 
 import pytest
 from tests.extensions.mcp.conftest import FULL, Open, Table, Watcher
+from tests.extensions.mcp.test_faults import until_traced
 
 from crow.core.messages import text_of
 from crow.testing import call
 
 
 @pytest.fixture(scope="module")
-def on_the_web() -> Iterator[dict[str, Table]]:
+def web_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the servers on ports leave their traces."""
+    return tmp_path_factory.mktemp("web") / "trace"
+
+
+@pytest.fixture(scope="module")
+def on_the_web(web_trace: Path) -> Iterator[dict[str, Table]]:
     """The servers that run on ports for all tests of this module, by transport."""
-    running = {kind: start(kind) for kind in ("http", "sse")}
+    running = {kind: start(kind, trace=web_trace) for kind in ("http", "sse")}
     yield {kind: described(kind, process) for kind, process in running.items()}
     for process in running.values():
         end(process)
 
 
-def start(kind: str, port: int = 0) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONWARNINGS": "ignore"}
+def start(kind: str, port: int = 0, trace: Path | None = None) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONWARNINGS": "ignore", "TRACE": str(trace or "")}
     command = [sys.executable, FULL, kind, str(port)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
 
@@ -153,6 +160,19 @@ async def test_tools_and_prompts_that_come_and_go_reach_model_and_user(
         await it.agent.close_session(it.session)
         assert [name for name in it.agent.commands if name.startswith("mcp__")] == []
         assert it.session.tools == {}
+
+
+@pytest.mark.parametrize("kind", ["http", "sse"])
+async def test_a_call_that_takes_too_long_is_cancelled_on_the_web_as_well(
+    opened: Open, on_the_web: dict[str, Table], web_trace: Path, kind: str
+):
+    web_trace.unlink(missing_ok=True)
+    script = [call("mcp__full__slow"), call("mcp__full__add", a=1, b=1), "Done."]
+    async with opened({"full": on_the_web[kind]}, *script, call_timeout=0.3) as it:
+        await it.prompt()
+        assert "gave no sign of life for 0.3 s" in it.results[0]
+        assert it.results[1] == '<mcp-data server="full">\n2\n</mcp-data>'
+        await until_traced(web_trace, "cancelled")
 
 
 async def test_a_web_server_that_goes_away_fails_its_calls_and_is_found_again(opened: Open):

@@ -9,6 +9,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.calls import mismatch
+from crow.core.catalog import Command
 from crow.core.errors import HookError, ModelError
 from crow.core.messages import Usage, is_prompt
 from crow.core.points import Point
@@ -518,3 +519,31 @@ def test_hooks_for_other_events_go_on_waiting():
     agent.hooks.register("TaskCompleted", lambda ctx: None)
     agent.hooks.define(Point("TaskCreated", "watch", ()))
     assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCompleted"]
+
+
+async def test_context_for_a_prompt_that_a_command_answered_is_gone_with_it():
+    async def helpful(ctx: Any) -> Answer:
+        return Answer("help")
+
+    model = ScriptedModel("done")
+    agent = Agent(model, tools=())
+    agent.add_command(Command("help", "", helpful))
+    agent.hooks.register("before_run", lambda prompt: f"about {prompt}")
+    session = await agent.new_session()
+    await agent.prompt(session, "/help")
+    await agent.prompt(session, "go")
+    assert "/help" not in str(model.asked[0]["messages"])
+
+
+async def test_a_gate_that_hangs_on_parent_and_child_runs_once_in_the_child(echo):
+    ran: list[str] = []
+
+    def before_tool(call: Any) -> None:
+        ran.append(call.id)
+
+    parent = bare(hooks=[before_tool])
+    child = parent.child(
+        ScriptedModel(call("echo", text="a"), "done"), hooks=[before_tool], tools=[echo]
+    )
+    await child.prompt(await child.new_session(parent=await parent.new_session()), "go")
+    assert ran == ["call_1"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.installed import Found
+from crow.core.installed import Found, entry_points
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call
 
@@ -78,3 +78,40 @@ def test_an_option_that_does_not_fit_is_named(installed):
     assert [item.error for item in agent.found if item.name == "weather"] == [
         "ExtensionError: the extension weather has no option 'town'; it has city"
     ]
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda folder: (folder / "not-a-folder.zip").write_text("a zip file, for all one knows"),
+        lambda folder: (folder / "odd.egg-info").mkdir(),
+        lambda folder: (folder / "odd.egg-info").write_text("old style: a file"),
+        lambda folder: [
+            (folder / "odd.dist-info").mkdir(),
+            (folder / "odd.dist-info" / "entry_points.txt").mkdir(),
+        ],
+        lambda folder: [
+            (folder / "odd.dist-info").mkdir(),
+            (folder / "odd.dist-info" / "entry_points.txt").write_bytes(b"\xff"),
+        ],
+    ],
+)
+def test_odd_things_on_the_path_hide_no_extension(
+    installed, tmp_path_factory, monkeypatch, prepare
+):
+    folder = tmp_path_factory.mktemp("odd")
+    prepare(folder)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.syspath_prepend(folder / "not-a-folder.zip")
+    monkeypatch.syspath_prepend(folder / "missing")
+    names = [point.name for point in entry_points()]
+    assert names == ["absent", "broken", "fire", "off", "weather"]
+
+
+@pytest.mark.parametrize("content", [None, b"[other.group]\na = b:c\n", b"\xff"])
+def test_where_no_package_names_the_group_there_is_no_extension(tmp_path, monkeypatch, content):
+    (tmp_path / "plain-1.0.dist-info").mkdir()
+    if content is not None:
+        (tmp_path / "plain-1.0.dist-info" / "entry_points.txt").write_bytes(content)
+    monkeypatch.setattr("sys.path", [str(tmp_path)])
+    assert entry_points() == []

@@ -104,8 +104,12 @@ class Slot(Generic[C, F]):
 
     @property
     def running(self) -> tuple[Hook, ...]:
-        """The hooks that a firing calls, the parent agent's first."""
-        return self.entries if self.parent is None else self.inherited + self.entries
+        """The hooks that a firing calls, the parent agent's first, none twice."""
+        if self.parent is None:
+            return self.entries
+        inherited = self.inherited
+        known = [hook.function for hook in inherited]
+        return (*inherited, *(hook for hook in self.entries if hook.function not in known))
 
     def __bool__(self) -> bool:
         return bool(self.entries)

@@ -71,9 +71,6 @@ class LLM(Protocol):
 
     One more member is used where an object has it: ``named(model) -> LLM``, the LLM of another
     model's name; it raises `ModelError` where there is none.
-
-    One more member is used where an object has it: ``named(model) -> LLM``, the LLM of another
-    model's name; it raises `ModelError` where there is none.
     """
 
     @property

@@ -66,6 +66,7 @@ async def accepted(ctx: RunContext) -> bool:
         await _refuse(ctx, ruling)
         return False
     if ruling.answer is not None:
+        del ctx.session.pending[waiting:]
         await _say(ctx, str(ruling.answer.value))
         return False
     await ctx.store_prompt()

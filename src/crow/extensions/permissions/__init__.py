@@ -1,12 +1,20 @@
-"""Permissions as an extension: what may run, what is asked about, what is refused."""
+"""Permissions as an extension: what may run, what is asked about, what is refused.
+
+Names are imported when they are first used: the judge costs more than the hook it hangs on.
+"""
 
 from __future__ import annotations
 
-from crow.extensions.permissions.check import check_case, check_lines, parse_call
-from crow.extensions.permissions.disk import Disk, LocalDisk
-from crow.extensions.permissions.hook import PermissionsHook
-from crow.extensions.permissions.permissions import MODES, Decision, Mode, Permissions
-from crow.extensions.permissions.rule import Written
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crow.extensions.permissions.check import check_case, check_lines, parse_call
+    from crow.extensions.permissions.disk import Disk, LocalDisk
+    from crow.extensions.permissions.hook import PermissionsHook
+    from crow.extensions.permissions.mode import MODES, Mode
+    from crow.extensions.permissions.permissions import Decision, Permissions
+    from crow.extensions.permissions.written import Written
 
 __all__ = [
     "MODES",
@@ -21,3 +29,24 @@ __all__ = [
     "check_lines",
     "parse_call",
 ]
+
+_HOMES = {
+    "MODES": "mode",
+    "Decision": "permissions",
+    "Disk": "disk",
+    "LocalDisk": "disk",
+    "Mode": "mode",
+    "Permissions": "permissions",
+    "PermissionsHook": "hook",
+    "Written": "written",
+    "check_case": "check",
+    "check_lines": "check",
+    "parse_call": "check",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -14,7 +14,8 @@ from typing import Any
 from crow.extensions.permissions.disk import LocalDisk
 from crow.extensions.permissions.opinion import SecondOpinion
 from crow.extensions.permissions.permissions import Decision, Permissions
-from crow.extensions.permissions.rule import SHAPE, Written, tool_name
+from crow.extensions.permissions.rule import SHAPE, tool_name
+from crow.extensions.permissions.written import Written
 
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{(CWD|HOME|TMP)\}")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import cached_property
 from inspect import isawaitable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.context import SessionContext, ToolContext
 from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
 from crow.core.verdicts import Allow, Ask, Deny
-from crow.extensions.permissions.permissions import MODES, QUIET, Decision, Permissions
-from crow.extensions.permissions.rule import Written
-from crow.extensions.permissions.suggestion import suggest
+from crow.extensions.permissions.mode import MODES, QUIET
+
+if TYPE_CHECKING:
+    from crow.extensions.permissions.permissions import Decision, Permissions
+    from crow.extensions.permissions.written import Written
 
 Save = Callable[[str, Literal["allow", "deny"]], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
@@ -44,15 +47,26 @@ class PermissionsHook:
         save: Save | None = None,
         permissions: Permissions | None = None,
     ) -> None:
-        self.permissions = permissions or Permissions.of(
-            allow=allow,
-            ask=ask,
-            deny=deny,
-            mode=mode,
-            directories=tuple(additional_directories),
-            quiet=QUIET | frozenset(quiet),
-        )
+        self.mode = MODES.get(permissions.mode if permissions else mode, "default")
         self.save = save
+        self._given = permissions
+        self._rules: dict[str, Any] = {
+            "allow": tuple(allow),
+            "ask": tuple(ask),
+            "deny": tuple(deny),
+            "mode": mode,
+            "directories": tuple(additional_directories),
+            "quiet": QUIET | frozenset(quiet),
+        }
+
+    @cached_property
+    def permissions(self) -> Permissions:
+        """The rules, parsed when they are first asked for."""
+        if self._given is not None:
+            return self._given
+        from crow.extensions.permissions.permissions import Permissions
+
+        return Permissions.of(**self._rules)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -62,7 +76,7 @@ class PermissionsHook:
     def on_session_start(self, ctx: SessionContext) -> None:
         """A new session begins in the mode of the settings."""
         if ctx.source == "new" and ctx.session.mode == "default":
-            ctx.session.mode = self.permissions.mode
+            ctx.session.mode = self.mode
 
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
@@ -95,6 +109,8 @@ class PermissionsHook:
         )
 
     def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
+        from crow.extensions.permissions.suggestion import suggest
+
         rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
         if not rules:
             return Ask(decision.reason, default=True)

@@ -15,6 +15,7 @@ from crow.extensions.permissions import characters
 from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
 from crow.extensions.permissions.files import Files, Finding
+from crow.extensions.permissions.mode import MODES, QUIET, Mode
 from crow.extensions.permissions.opinion import SecondOpinion
 from crow.extensions.permissions.parser import Reading, new_parser, read
 from crow.extensions.permissions.report import Report
@@ -23,26 +24,16 @@ from crow.extensions.permissions.rule import (
     READERS,
     Behaviour,
     Rule,
-    Written,
     parse_rules,
     tool_name,
 )
 from crow.extensions.permissions.script import Node, Other
 from crow.extensions.permissions.shell import ShellJudge
+from crow.extensions.permissions.written import Written
 
 if TYPE_CHECKING:
     from tree_sitter import Parser
 
-Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
-MODES: dict[str, Mode] = {
-    "default": "default",
-    "manual": "default",
-    "acceptEdits": "acceptEdits",
-    "plan": "plan",
-    "dontAsk": "dontAsk",
-    "bypassPermissions": "bypassPermissions",
-}
-QUIET = frozenset({"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput"})
 INTERACTIVE = frozenset({"AskUserQuestion", "ExitPlanMode"})
 PATHS = ("file_path", "notebook_path", "path", "filename")
 PLAIN = re.compile(r"[A-Za-z0-9_ ./:=@%+,-]*")

@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.domain import domain_expression
 from crow.extensions.permissions.pattern import PathPattern
+from crow.extensions.permissions.written import Written
 
 Behaviour = Literal["allow", "ask", "deny"]
 
@@ -27,14 +28,6 @@ NAMES = {name.lower(): name for name in TOOLS} | ALIASES
 SHAPE = re.compile(r"([^\s()]+)\s*(?:\((.*)\))?", re.DOTALL)
 PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*):(.*)", re.DOTALL)
 ALLOW_GLOB = re.compile(r"mcp__(?:(?!__)[^*?\[])+__.*", re.DOTALL)
-
-
-class Written(NamedTuple):
-    """A rule as it was written: ``source`` names the settings, ``root`` is what ``/`` means."""
-
-    text: str
-    source: str = "session"
-    root: str | None = None
 
 
 def tool_name(name: str) -> str:

@@ -1,0 +1,13 @@
+"""A rule as somebody wrote it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Written(NamedTuple):
+    """A rule as it was written: ``source`` names the settings, ``root`` is what ``/`` means."""
+
+    text: str
+    source: str = "session"
+    root: str | None = None

@@ -186,3 +186,13 @@ async def test_a_reader_that_leaves_ends_the_run(crow: Crow, endpoint: Endpoint)
     assert err == b""
     assert process.returncode == 141
     assert len(endpoint.requests) == 1
+
+
+async def test_what_a_sub_agent_does_is_told_while_it_works(crow: Crow, endpoint: Endpoint) -> None:
+    task = ("Agent", {"description": "Read", "prompt": "Read the README."})
+    endpoint.play(calls(task), calls(READ), answer("It does things."), answer("Done."))
+    ended = await crow("run", "Find out")
+    assert (
+        "● Agent general-purpose: Read\n  │ Read README.md\n  └ It does things.\n\nDone.\n"
+        in ended.out
+    )

@@ -19,6 +19,7 @@ from crow.core.events import (
     ThoughtDelta,
     ToolEnded,
     ToolPending,
+    ToolProgress,
     ToolStarted,
     UserMessage,
 )
@@ -68,6 +69,8 @@ class View:
                 self._started(call, title)
             case ToolEnded():
                 self._ended(event)
+            case ToolProgress(call_id, text) if self._heads.get(call_id, ("", ""))[1] == "think":
+                self._progress(text)
             case ThoughtDelta(text) if self.out.is_terminal:
                 self._text(text, "thought", "dim")
             case _:
@@ -159,6 +162,11 @@ class View:
         told, kind = self._heads.get(call.id, ("", "other"))
         if self._told(call, title) != told:
             self._head(call, title, kind)
+
+    def _progress(self, text: str) -> None:
+        """What a sub-agent does, line by line; the output of commands waits for their end."""
+        for line in clean(text).splitlines():
+            self.out.line(self.out.fit(f"  │ {self._near(line)}"), "dim")
 
     def _ended(self, event: ToolEnded) -> None:
         head, kind = self._heads.get(event.call.id, (event.call.name, "other"))

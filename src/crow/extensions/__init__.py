@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crow.extensions.subagents import SubagentsHook
     from crow.extensions.system_prompt import SystemPromptHook
     from crow.extensions.truncation import TruncationHook
+    from crow.extensions.web import WebHook
 
 __all__ = [
     "BackgroundHook",
@@ -43,6 +44,7 @@ __all__ = [
     "SubagentsHook",
     "SystemPromptHook",
     "TruncationHook",
+    "WebHook",
 ]
 
 _HOMES = {
@@ -62,6 +64,7 @@ _HOMES = {
     "SubagentsHook": "subagents",
     "SystemPromptHook": "system_prompt",
     "TruncationHook": "truncation",
+    "WebHook": "web",
 }
 
 

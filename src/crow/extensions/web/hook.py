@@ -1,0 +1,35 @@
+"""The extension: it brings the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crow.core.agent import Agent
+from crow.extensions.web.address import Resolve, look_up, networks
+from crow.extensions.web.fetch import Fetcher
+from crow.extensions.web.tool import WebFetch
+
+
+class WebHook:
+    """Adds the tool ``WebFetch``, which asks for permission unless a rule says otherwise.
+
+    It connects to public addresses only, and to the very address that it looked at, at every hop.
+    ``allow_private`` names networks that may be reached all the same (True: all of them).
+    ``limit`` is in bytes, ``timeout`` in seconds. Proxies are not used.
+    """
+
+    name = "web"
+
+    def __init__(
+        self,
+        *,
+        allow_private: bool | Sequence[str] = False,
+        limit: int = 5_000_000,
+        timeout: float = 30.0,
+        resolve: Resolve = look_up,
+    ) -> None:
+        self.fetcher = Fetcher(tuple(networks(allow_private)), resolve, limit, timeout)
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the tool."""
+        agent.add_tool(WebFetch(self.fetcher))

@@ -115,7 +115,7 @@ def die_when_two_wait(request: dict[str, Any]) -> None:
 
 def endless(request: dict[str, Any]) -> None:
     """A whole message, and then one that does not end."""
-    sys.stdout.write('{"jsonrpc": "2.0", "result": "' + "x" * (100 * 1024 * 1024))
+    sys.stdout.write('{"jsonrpc": "2.0", "result": "' + "x" * (40 * 1024 * 1024))
     sys.stdout.flush()
 
 

@@ -14,6 +14,7 @@ from crow import Agent, extensions
 from crow.testing import ScriptedModel, call
 
 MAKE: dict[str, Callable[[Path], Any]] = {
+    "BackgroundHook": lambda folder: extensions.BackgroundHook(),
     "CommandsHook": lambda folder: extensions.CommandsHook(),
     "CompactionHook": lambda folder: extensions.CompactionHook(directory=folder),
     "CostHook": lambda folder: extensions.CostHook(),
@@ -24,10 +25,12 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "PermissionsHook": lambda folder: extensions.PermissionsHook(allow=["Read", "Edit"]),
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
     "PlanHook": lambda folder: extensions.PlanHook(),
+    "SkillsHook": lambda folder: extensions.SkillsHook(),
     "StuckHook": lambda folder: extensions.StuckHook(),
     "SubagentsHook": lambda folder: extensions.SubagentsHook(),
     "SystemPromptHook": lambda folder: extensions.SystemPromptHook("You are Crow."),
     "TruncationHook": lambda folder: extensions.TruncationHook(directory=folder),
+    "WebHook": lambda folder: extensions.WebHook(),
 }
 
 

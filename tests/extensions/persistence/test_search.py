@@ -98,3 +98,14 @@ async def test_a_long_session_is_searched_to_its_end(tmp_path: Path) -> None:
         session.messages += [user(f"number {index}") for index in range(2500)]
     (found,) = await store.search("number 2499")
     assert found.seq == 2499
+
+
+async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(tmp_path: Path) -> None:
+    store = PersistenceHook(tmp_path / "crow.db")
+    async with Agent(ScriptedModel("one \udc80", "two"), hooks=[store], tools=[]) as agent:
+        session = await agent.new_session("/", id="odd")
+        await agent.prompt(session, "hello \udcff walrus")
+        assert await ids(store, "walrus") == {"odd"}
+        reply = await agent.prompt(session, "again")
+        assert reply.text == "two"
+        assert await ids(store, "again") == {"odd"}

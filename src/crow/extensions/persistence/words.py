@@ -47,12 +47,16 @@ def spoken(kind: str, data: str) -> str:
     if kind not in ("message", "said"):
         return ""
     try:
-        value: Any = json.loads(data)
-        if kind == "said":
-            return str(value.get("text", ""))
-        return text_of(value["content"]) if value["role"] == "assistant" or is_prompt(value) else ""
+        text = _said(kind, json.loads(data))
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
+    return text.encode(errors="replace").decode()  # half a surrogate pair cannot be indexed
+
+
+def _said(kind: str, value: Any) -> str:
+    if kind == "said":
+        return str(value.get("text", ""))
+    return text_of(value["content"]) if value["role"] == "assistant" or is_prompt(value) else ""
 
 
 def search(

@@ -155,12 +155,10 @@ def _begin(connection: Connection) -> None:
 
 def _clean(connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
     """Index what was said, and put what is written where a power cut cannot reach it."""
-    import apsw
-
     try:
         while _transact(connection, [index])[0] and jobs.empty():
             pass
         if jobs.empty():
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-    except apsw.Error as error:
+    except Exception as error:  # noqa: BLE001 - the thread must live on: others wait for it
         logger.info("the database was not tidied up: %s", error)

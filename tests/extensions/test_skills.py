@@ -401,6 +401,37 @@ async def test_scripts_of_an_untrusted_project_do_not_run_by_a_rule_of_the_users
     assert [outcome for _, outcome in screen.outcomes] == ["ok", script, script, "ok"]
 
 
+async def test_a_long_list_is_shortened_to_names(agent_of: AgentOf, project: Path):
+    for number in range(60):
+        put(project / ".crow/skills", f"s{number:02}", description="d" * 1000)
+    agent = agent_of("Hello.", hooks=hooks())
+    await agent.run("Hi", cwd=project)
+    system = asked(agent, 0)[0]
+    assert len(system) < 45_000
+    assert "\n- s00: ddd" in system
+    assert system.endswith("\n- s59")
+
+
+async def test_a_skill_with_much_in_it_is_bounded(agent_of: AgentOf, project: Path):
+    path = put(project / ".crow/skills", "big", "x" * 150_000)
+    for number in range(60):
+        (path.parent / f"{number:02}.md").write_text("more")
+    agent = agent_of("Hello.", hooks=hooks())
+    await agent.run("/big", session=await open_in(agent, project))
+    prompt = asked(agent, 0)[-1]
+    assert f"[... cut off; the rest is in {path}]" in prompt
+    assert prompt.endswith("48.md, 49.md and more")
+
+
+async def test_a_command_whose_skill_is_gone_says_so(agent_of: AgentOf, project: Path):
+    put(project / ".crow/skills", "gone")
+    agent = agent_of(hooks=hooks())
+    session = await open_in(agent, project)
+    agent.remove("skills")
+    reply = await agent.run("/gone", session=session)
+    assert reply.text == "There is no skill gone any more."
+
+
 async def test_skills_of_a_package_whose_extension_is_in_use_are_found(
     agent_of: AgentOf, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -219,15 +219,20 @@ async def test_cancelling_an_idle_session_does_nothing():
     agent.cancel(session)
 
 
-async def test_a_tool_that_raises_a_cancellation_of_its_own_only_fails(make_echo):
-    odd = make_echo(fail=asyncio.CancelledError())
+@pytest.mark.parametrize(
+    "fail, told",
+    [
+        (asyncio.CancelledError(), "the tool was cancelled by its own code"),
+        (SystemExit(3), "the tool wanted to end the program: exit 3"),
+    ],
+)
+async def test_a_tool_that_cancels_or_exits_only_fails(make_echo, fail, told):
+    odd = make_echo(fail=fail)
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[odd])
     reply = await agent.run("go")
 
     assert reply.text == "done"
-    assert reply.session.messages[2]["content"] == (
-        "RuntimeError: the tool was cancelled by its own code"
-    )
+    assert reply.session.messages[2]["content"] == f"RuntimeError: {told}"
 
 
 async def test_closing_a_session_ends_what_runs_in_it():

@@ -24,15 +24,22 @@ class Weather:
 def broken():
     pass
 
+class Leaves:
+    def init_agent(self, agent):
+        agent.hooks.register("before_tool", lambda: None)
+        raise SystemExit(4)
+
 raise_later = None
 """
+
+OTHERS = ["absent", "broken", "fire", "leaves", "off"]
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on the path where a package with five entry points is installed."""
+    """A folder on the path where a package with six entry points is installed."""
     (tmp_path / "weather_package.py").write_text(WEATHER)
-    (tmp_path / "on_fire.py").write_text("raise SystemError('on\\nfire')")
+    (tmp_path / "on_fire.py").write_text("raise SystemExit('on\\nfire')")
     info = tmp_path / "crow_weather-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: crow-weather\nVersion: 1.0\n")
@@ -42,6 +49,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "absent = weather_package:Absent\n"
         "broken = weather_package:broken\n"
         "fire = on_fire:Thing\n"
+        "leaves = weather_package:Leaves\n"
         "off = weather_package:Weather\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
@@ -52,12 +60,14 @@ async def test_every_entry_point_is_used_by_itself_and_a_broken_one_is_named(ins
     agent = Agent(ScriptedModel(leftover="allow"), tools=())
     agent.discover({"weather": {"city": "Rome"}}, disabled=["off"])
     found = {item.name: item for item in agent.found if item.source == "crow-weather"}
-    assert list(found) == ["absent", "broken", "fire", "off", "weather"]
+    assert list(found) == ["absent", "broken", "fire", "leaves", "off", "weather"]
     assert found["weather"] == Found("weather", "crow-weather")
     assert found["off"] == Found("off", "crow-weather", disabled=True)
     assert "Absent" in str(found["absent"].error)
     assert "there is no event 'broken'" in str(found["broken"].error)
-    assert found["fire"].error == "SystemError: on fire"
+    assert found["fire"].error == "SystemExit: on fire"
+    assert found["leaves"].error == "ExtensionError: the extension leaves failed: SystemExit(4)"
+    assert "leaves" not in agent.extensions
     assert agent.extensions["weather"].city == "Rome"
 
 
@@ -66,7 +76,7 @@ async def test_the_allow_of_a_discovered_extension_counts_once_it_is_trusted(
     installed, echo, watcher, trusted, asked
 ):
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
-    agent.discover(trusted=trusted, disabled=["absent", "broken", "fire", "off"])
+    agent.discover(trusted=trusted, disabled=OTHERS)
     agent.hooks.register("before_tool", lambda ctx: Ask("sure?", default=True), judge=True)
     await agent.run("go", client=watcher)
     assert len(watcher.asked) == asked
@@ -74,7 +84,7 @@ async def test_the_allow_of_a_discovered_extension_counts_once_it_is_trusted(
 
 def test_an_option_that_does_not_fit_is_named(installed):
     agent = Agent(ScriptedModel(leftover="allow"), tools=())
-    agent.discover({"weather": {"town": "Rome"}}, disabled=["absent", "broken", "fire", "off"])
+    agent.discover({"weather": {"town": "Rome"}}, disabled=OTHERS)
     assert [item.error for item in agent.found if item.name == "weather"] == [
         "ExtensionError: the extension weather has no option 'town'; it has city"
     ]
@@ -105,7 +115,7 @@ def test_odd_things_on_the_path_hide_no_extension(
     monkeypatch.syspath_prepend(folder / "not-a-folder.zip")
     monkeypatch.syspath_prepend(folder / "missing")
     names = [point.name for point in entry_points()]
-    assert names == ["absent", "broken", "fire", "off", "weather"]
+    assert names == ["absent", "broken", "fire", "leaves", "off", "weather"]
 
 
 @pytest.mark.parametrize("content", [None, b"[other.group]\na = b:c\n", b"\xff"])

@@ -515,12 +515,31 @@ async def test_an_error_in_a_wrap_is_the_operations_error(echo):
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
     agent.hooks.register("around_tool", broken)
     reply = await agent.run("go")
-    assert reply.session.messages[2]["content"] == "ValueError: in the way"
+    assert reply.session.messages[2]["content"] == "ValueError: in the way (in the hook broken)"
 
     agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
     agent.hooks.register("around_run", broken)
     with pytest.raises(ValueError, match="in the way"):
         await agent.run("go")
+
+
+async def test_only_the_hook_that_failed_is_named_not_the_ones_around_it():
+    async def outer(call_next: Any) -> Any:
+        return await call_next()
+
+    async def broken(call_next: Any) -> Any:
+        raise ValueError("in the way")
+
+    model = ScriptedModel(ValueError("no answer"), "done", leftover="allow")
+    agent = Agent(model, hooks=[], tools=())
+    agent.hooks.register("around_llm_request", outer)
+    session = await agent.new_session()
+    assert (await agent.prompt(session, "go")).detail == "no answer"
+
+    agent.hooks.register("around_run", outer)
+    agent.hooks.register("around_run", broken)
+    reply = await agent.prompt(session, "go")
+    assert (reply.stop_reason, reply.detail) == ("error", "in the way (in the hook broken)")
 
 
 async def test_the_time_of_what_a_wrap_calls_is_not_its_own(echo):

@@ -167,7 +167,7 @@ class Agent:
         except CrowError:
             self._discard(owner)
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._discard(owner)
             raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
         finally:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult, mismatch
-from crow.core.errors import CrowError
+from crow.core.errors import CrowError, told
 from crow.core.events import (
     StopReason,
     TextDelta,
@@ -443,6 +443,8 @@ class ToolContext(Context):
             if self.run.cancelled or (task is not None and task.cancelling()):
                 raise
             raise RuntimeError("the tool was cancelled by its own code") from None
+        except SystemExit as error:
+            raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
         finally:
             self.owner, self.clock = owner, clock
 
@@ -453,7 +455,7 @@ class ToolContext(Context):
 
     async def fail_with(self, error: Exception) -> None:
         """Conclude with what the tool raised."""
-        text = str(error) or type(error).__name__
+        text = told(error)
         named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
         self.conclude("error", ToolResult.failure(named))
         await self.fail(error, "tool")

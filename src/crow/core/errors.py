@@ -40,3 +40,10 @@ class ModelError(CrowError):
 
 class SessionError(CrowError):
     """A session does not exist, is in use elsewhere, or is closed."""
+
+
+def told(error: BaseException) -> str:
+    """What is told of an error: its text, and the notes that say where it happened."""
+    notes = "; ".join(getattr(error, "__notes__", ()))
+    text = str(error) or type(error).__name__
+    return f"{text} ({notes})" if notes else text

@@ -86,7 +86,7 @@ def attempt(
     """Use what an entry point names; the error in one line where that fails."""
     try:
         use(point.load(), name=point.name, trusted=trusted, source=point.value, **options)
-    except Exception as error:  # noqa: BLE001 - a broken package must not stop the others
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken one stops no others
         return " ".join(f"{type(error).__name__}: {error}".split())
     return None
 

@@ -286,6 +286,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
         if not layers:
             return await operation()
         hook, *rest = layers
+        inside: list[BaseException] = []
 
         async def call_next() -> Any:
             clock, owner = ctx.clock, ctx.owner
@@ -294,6 +295,9 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
             try:
                 ctx.clock, ctx.owner = None, ""
                 return await self._layer(rest, ctx, operation)
+            except BaseException as error:
+                inside.append(error)
+                raise
             finally:
                 ctx.clock, ctx.owner = clock, owner
                 if clock is not None:  # pragma: no branch
@@ -302,6 +306,8 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
         ran = await run_hook(hook, ctx, call_next)
         note(hook, ctx, ran)
         if ran.error is not None:
+            if ran.error not in inside:
+                ran.error.add_note(f"in the hook {hook}")
             raise ran.error
         return ran.answer.value if isinstance(ran.answer, Answer) else ran.answer
 

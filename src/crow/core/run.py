@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from crow.core.context import CANCELLED, CommandContext, Context, RunContext
-from crow.core.errors import ModelError
+from crow.core.errors import ModelError, told
 from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.loop import react
 from crow.core.messages import text_of
@@ -153,7 +153,7 @@ def _explain(ctx: RunContext, error: BaseException | None) -> None:
         reply.stop_reason = "cancelled"
     elif error is not None:
         reply.stop_reason, reply.error = "error", error
-        reply.detail = str(error) or type(error).__name__
+        reply.detail = told(error)
     elif ctx.stopping is not None and reply.stop_reason != "refusal":
         reply.stop_reason = ctx.stopping.stop_reason
         by = f"stopped by {ctx.stopping.by}" if ctx.stopping.by else "stopped by a hook"

@@ -1,9 +1,9 @@
 """The composition root: settings, a model, tools and extensions become an agent.
 
 The one place that knows the core and what hangs on it. Extensions are hung in a fixed sequence:
-built-ins, entry points by name, the user's and the project's files by name, ``hooks=[...]``, and
-what ``--extension`` names. A broken one is named in ``agent.found`` and stops nobody, except the
-permissions and what was asked for by name.
+built-ins, entry points by name, the user's and the project's files by name, the settings' hooks,
+``hooks=[...]``, and what ``--extension`` names. A broken one is named in ``agent.found`` and stops
+nobody, except the permissions and what was asked for by name.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ def build(
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_folder(Path(settings.project) / FOLDER, trusted=settings.trusted)
+    composer.use_settings_hooks()
     for thing in hooks:
         agent.use(thing)
     for spec in extensions:
@@ -93,8 +94,9 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     if settings.withheld:
         names = "; ".join(settings.withheld)
         yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
-    permissions = agent.extensions.get("permissions") if agent else None
-    yield from getattr(permissions, "warnings", ())
+    for name in ("permissions", "shell_hooks"):
+        used = agent.extensions.get(name) if agent else None
+        yield from getattr(used, "warnings", ())
     for found in agent.found if agent else ():
         if found.error:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
@@ -180,6 +182,26 @@ class Composer:
         options = self.options(path.stem)
         return self.attempt(module, path.stem, str(path), trusted, options)
 
+    def use_settings_hooks(self) -> None:
+        """Use the hooks that stand in settings files, if there are any."""
+        name = "shell_hooks"
+        if not self.settings.hooks:
+            return
+        from crow.extensions import ShellHooks
+        from crow.extensions.permissions.condition import applies
+        from crow.extensions.shell_hooks import File
+
+        files = [
+            File(str(source), table, own=is_crows(source.path))
+            for source, table in self.settings.hooks
+        ]
+        off = name in self.disabled
+        error = None
+        if not off:
+            given = {"files": files, "project": self.settings.project, "applies": applies}
+            error = self.attempt(ShellHooks, name, "crow", True, self.options(name) | given)
+        self.keep(name, "crow", error, off)
+
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
         name, source, thing = find(spec)
@@ -203,6 +225,11 @@ class Composer:
     def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
         """Remember what became of an extension."""
         self.agent.found.append(Found(name, source, error, disabled))
+
+
+def is_crows(path: str) -> bool:
+    """True for a settings file of Crow's own; what is in ``.claude`` is written for Claude Code."""
+    return Path(path).parent.name in (".crow", "crow")
 
 
 def prompted(definition: Definition) -> Iterable[Any]:

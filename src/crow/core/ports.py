@@ -246,6 +246,10 @@ JOBS = "jobs"
 """The key of a session's ``cache`` under which tools keep what they left running: `Job`s by id."""
 
 
+ENV_FILE = "env_file"
+"""The key of a session's ``cache`` for the path of a file that Bash sources before its commands."""
+
+
 class Job(Protocol):
     """Something that a tool started and that goes on beside the conversation."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions import PermissionsHook
     from crow.extensions.persistence import PersistenceHook
     from crow.extensions.plan import PlanHook
+    from crow.extensions.shell_hooks import ShellHooks
     from crow.extensions.skills import SkillsHook
     from crow.extensions.stuck import StuckHook
     from crow.extensions.subagents import SubagentsHook
@@ -39,6 +40,7 @@ __all__ = [
     "PermissionsHook",
     "PersistenceHook",
     "PlanHook",
+    "ShellHooks",
     "SkillsHook",
     "StuckHook",
     "SubagentsHook",
@@ -59,6 +61,7 @@ _HOMES = {
     "PermissionsHook": "permissions",
     "PersistenceHook": "persistence",
     "PlanHook": "plan",
+    "ShellHooks": "shell_hooks",
     "SkillsHook": "skills",
     "StuckHook": "stuck",
     "SubagentsHook": "subagents",

@@ -9,13 +9,13 @@ import time
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
-from crow.core.ports import JOBS, Bench, Terminal, Terminals
+from crow.core.ports import ENV_FILE, JOBS, Bench, Terminal, Terminals
 from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.output import readable
 from crow.tools.process import Process
-from crow.tools.shells import BackgroundCommand, Shells
+from crow.tools.shells import BackgroundCommand, Shells, sourced
 
 LIMIT = 30_000
 DEFAULT_TIMEOUT = 120_000
@@ -51,7 +51,8 @@ async def bash(
         return await _run_in_background(ctx, command)
     seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
     if ctx.client.terminals is not None:
-        terminal = await _create(ctx.client.terminals, command, ctx.cwd)
+        line = sourced(command, ctx.cache.get(ENV_FILE))
+        terminal = await _create(ctx.client.terminals, line, ctx.cwd)
         if terminal is not None:
             return await _watch_terminal(terminal, ctx, seconds)
     shells = Shells.of(ctx)

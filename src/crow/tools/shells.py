@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from functools import partial
 
-from crow.core.ports import Bench
+from crow.core.ports import ENV_FILE, Bench
 from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.process import Process
@@ -59,6 +60,7 @@ class Shells:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
+        self.env_file: str | None = None
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
         self._warden: Warden | None = None
@@ -67,7 +69,9 @@ class Shells:
     @classmethod
     def of(cls, ctx: Bench) -> Shells:
         """The session's own."""
-        return ctx.cache.setdefault(_KEY, cls(ctx.session_id))
+        shells: Shells = ctx.cache.setdefault(_KEY, cls(ctx.session_id))
+        shells.env_file = ctx.cache.get(ENV_FILE)
+        return shells
 
     async def start(self, command: str, cwd: str, *, limit: int, is_background: bool) -> Process:
         """Run a command line with bash. Raises `ToolError` where that is impossible."""
@@ -80,7 +84,8 @@ class Shells:
         process = Process(command, spool, limit, pending=limit if is_background else 65536)
         try:
             self._warden = self._warden or Warden()
-            await process.start(["bash", "-c", command], cwd, _environment())
+            line = sourced(command, self.env_file)
+            await process.start(["bash", "-c", line], cwd, _environment())
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
@@ -144,6 +149,11 @@ class Shells:
         self._running.clear()
         if self._warden:
             await asyncio.to_thread(self._warden.close)
+
+
+def sourced(command: str, env_file: str | None) -> str:
+    """A command line behind the variables of a session's file."""
+    return command if env_file is None else f". {shlex.quote(env_file)}\n{command}"
 
 
 def _environment() -> dict[str, str]:

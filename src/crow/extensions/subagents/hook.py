@@ -24,6 +24,7 @@ INHERITED = (
     "truncation",
     "compaction",
     "cost",
+    "shell_hooks",
 )
 """Extensions that look after a conversation, whoever has it, by name."""
 

@@ -1,0 +1,161 @@
+"""Tool calls: judged before they run, asked about, looked at afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from crow.core.calls import ToolResult
+from crow.core.context import ToolContext, TurnContext
+from crow.core.verdicts import Allow, Ask, Deny, Stop
+from crow.extensions.shell_hooks.joined import Joined
+
+if TYPE_CHECKING:
+    from crow.extensions.shell_hooks.hook import ShellHooks
+
+
+def fields_of(ctx: ToolContext) -> dict[str, Any]:
+    """What every event about a call is given."""
+    name = ctx.call.name
+    fields: dict[str, Any] = {"tool_name": name, "tool_input": ctx.args}
+    if name.startswith("mcp__"):
+        fields["mcp_server"] = {"name": name[5:].partition("__")[0], "source": "dynamic"}
+    return fields
+
+
+async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | Stop | None:
+    """PreToolUse: the strictest verdict, and the arguments rewritten."""
+    fields = {**fields_of(ctx), "tool_use_id": ctx.call.id}
+    joined = await hooks.fire("PreToolUse", ctx, ctx.call.name, fields)
+    await hooks.inject(ctx, "PreToolUse", joined, ctx.call.name)
+    if joined.stop is not None:
+        return Stop(joined.stop or "a PreToolUse hook ended the run")
+    if joined.permission == "deny":
+        return Deny(joined.blocked or joined.reason)
+    args = joined.rewritten(ctx.args)
+    if args is not None:
+        ctx.args = args
+    match joined.permission:
+        case "allow":
+            return Allow(joined.reason)
+        case "ask" | "defer" if ctx.session.mode == "dontAsk":
+            return Deny(joined.reason or "a hook wants the user asked, and the mode is dontAsk")
+        case "ask" | "defer":
+            return Ask(joined.reason or "a hook wants you asked")
+        case _:
+            return None
+
+
+async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | None:
+    """PermissionRequest: an answer in the user's place; deny beats allow."""
+    joined = await hooks.fire("PermissionRequest", ctx, ctx.call.name, fields_of(ctx))
+    if joined.stop is not None:
+        return Stop(joined.stop or "a PermissionRequest hook ended the run")
+    decisions: list[Mapping[str, Any]] = list(joined.answers("decision"))
+    for decision in decisions:
+        if decision["behavior"] == "deny":
+            said = str(decision.get("message") or "denied by a PermissionRequest hook")
+            return Stop(said) if decision.get("interrupt") is True else Deny(said)
+    for decision in decisions:
+        if decision.get("updatedInput") not in (None, ctx.args):
+            text = "a PermissionRequest hook rewrote the call, which Crow leaves to PreToolUse"
+            await ctx.ui.notify(f"{text}: the user is asked", severity="warning")
+            return None
+    return Allow("allowed by a PermissionRequest hook") if decisions else None
+
+
+async def after(hooks: ShellHooks, ctx: ToolContext) -> None:
+    """PostToolUse, PostToolUseFailure or PermissionDenied, by what came of the call."""
+    if ctx.result is not None and ctx.outcome != "ok":
+        hooks.memory(ctx).transcript.failed.add(ctx.call.id)
+    fields = {**fields_of(ctx), "tool_use_id": ctx.call.id}
+    timed = {"duration_ms": round(ctx.duration * 1000)}
+    match ctx.outcome:
+        case "ok" | "answered":
+            result = ToolResult.of(ctx.result)
+            response = result.text if result.data is None else result.data
+            fields |= {"tool_response": response, **timed}
+            joined = await hooks.fire("PostToolUse", ctx, ctx.call.name, fields)
+            await replace_output(ctx, joined)
+        case "error" if not ctx.faulty:
+            fields |= {"error": ctx.output, "is_interrupt": False, **timed}
+            joined = await hooks.fire("PostToolUseFailure", ctx, ctx.call.name, fields)
+        case "denied":
+            fields["reason"] = ctx.output
+            joined = await hooks.fire("PermissionDenied", ctx, ctx.call.name, fields)
+        case _:
+            return
+    event = {"error": "PostToolUseFailure", "denied": "PermissionDenied"}.get(ctx.outcome)
+    await hooks.inject(ctx, event or "PostToolUse", joined, ctx.call.name)
+    if joined.stop is not None:
+        ctx.stop(joined.stop or "a hook ended the run")
+
+
+async def replace_output(ctx: ToolContext, joined: Joined) -> None:
+    """Put a hook's output in the place of the tool's, where it has the same shape."""
+    value = joined.last("updatedToolOutput")
+    is_mcp = ctx.call.name.startswith("mcp__")
+    if value is None and is_mcp:
+        value = joined.last("updatedMCPToolOutput")
+    if value is None:
+        return
+    result = ToolResult.of(ctx.result)
+    if not is_mcp and not same_shape(result.data, value):
+        text = f"updatedToolOutput of a hook has not the shape of what {ctx.call.name} gives"
+        await ctx.ui.notify(f"{text}: it is left out", severity="warning")
+        return
+    ctx.result = replace(result, content=shown(value), data=value)
+
+
+def same_shape(old: object, new: object) -> bool:
+    """True where everything that stood in the old output has its type in the new one."""
+    if isinstance(old, dict):
+        if not isinstance(new, dict):
+            return False
+        known, given = cast("dict[str, object]", old), cast("dict[str, object]", new)
+        return all(
+            name in given and same_shape(value, given[name]) for name, value in known.items()
+        )
+    if old is None or new is None:
+        return True
+    return isinstance(new, list) if isinstance(old, list) else type(new) is type(old)
+
+
+def shown(value: Any) -> str:
+    """A structured output as the model reads it."""
+    match value:
+        case str():
+            return value
+        case {"stdout": str(out), "stderr": str(err)}:
+            return "\n".join(text for text in (out, err) if text) or "(no output)"
+        case {"file": {"content": str(text)}}:
+            return text
+        case {"content": [*blocks]} | [*blocks] if blocks and all(map(_is_text, blocks)):
+            return "\n".join(block["text"] for block in blocks)
+        case _:
+            return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)
+
+
+async def batch(hooks: ShellHooks, ctx: TurnContext) -> None:
+    """PostToolBatch: all calls of one message are answered."""
+    if not ctx.results:
+        return
+    calls = [
+        {
+            "tool_name": call.call.name,
+            "tool_input": call.args,
+            "tool_use_id": call.call.id,
+            "tool_response": call.output,
+        }
+        for call in ctx.results
+    ]
+    joined = await hooks.fire("PostToolBatch", ctx, "", {"tool_calls": calls})
+    if joined.stop is not None or joined.blocked is not None:
+        ctx.stop(joined.stop or joined.blocked or "a PostToolBatch hook ended the run")
+    await hooks.inject(ctx, "PostToolBatch", joined)

@@ -1,0 +1,170 @@
+"""Hooks as they stand in settings files, read; what is malformed is named and left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, cast
+
+from crow.extensions.shell_hooks.event import EVENTS, OPEN, POLICY, SHORT, Event
+from crow.extensions.shell_hooks.matcher import Test, everything, matcher
+
+Kind = Literal["command", "http", "mcp_tool", "prompt", "agent"]
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "command": ("command",),
+    "http": ("url",),
+    "mcp_tool": ("server", "tool"),
+    "prompt": ("prompt",),
+    "agent": ("prompt",),
+}
+SECONDS = {"prompt": 30.0, "agent": 60.0}
+TEXTS = ("if", "shell", "model", "statusMessage")
+SESSION_END = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The ``hooks`` table of one file. ``own`` marks the files of Crow's own."""
+
+    path: str
+    table: Mapping[str, Any]
+    own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One handler at one event.
+
+    ``spec`` is the handler as it was written; ``inactive`` says why it never runs, empty where it
+    does.
+    """
+
+    event: Event
+    kind: Kind
+    spec: Mapping[str, Any]
+    source: str
+    matcher: str = ""
+    test: Test = everything
+    timeout: float = 600.0
+    blocks: bool = False
+    own: bool = False
+    inactive: str = ""
+
+    @property
+    def condition(self) -> str:
+        """The permission rule under ``if``."""
+        return self.spec.get("if") or ""
+
+    @property
+    def detached(self) -> bool:
+        """True where nobody waits for it."""
+        return bool(self.spec.get("async") or self.spec.get("asyncRewake"))
+
+    @property
+    def key(self) -> str:
+        """The same for handlers that do the same."""
+        names = ("if", "shell", "args", *NEEDED[self.kind])
+        return json.dumps([self.kind, *(self.spec.get(name) for name in names)], default=str)
+
+    def __str__(self) -> str:
+        text = " ".join(str(self.spec[NEEDED[self.kind][-1]]).split())
+        args = cast("list[str]", self.spec.get("args") or [])
+        text = " ".join([text, *args])
+        return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def entries_of(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
+    """Every handler of every file; what is wrong goes into ``problems``, a line each."""
+    for file in files:
+        for name, groups in file.table.items():
+            if name not in EVENTS:
+                near = get_close_matches(name, EVENTS, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                problems.append(f"{file.path}: there is no hook event {name!r}{hint}")
+            elif not isinstance(groups, list):
+                problems.append(f"{file.path}: 'hooks.{name}' must be a list")
+            else:
+                for number, group in enumerate(cast("list[object]", groups), 1):
+                    where = f"{file.path}: 'hooks.{name}' entry {number}"
+                    yield from _group(file, EVENTS[name], group, where, problems)
+
+
+def _group(
+    file: File, event: Event, group: object, where: str, problems: list[str]
+) -> Iterator[Entry]:
+    if not isinstance(group, dict):
+        problems.append(f"{where} must be a table")
+        return
+    table = cast("dict[str, object]", group)
+    text, handlers = table.get("matcher"), table.get("hooks")
+    if not isinstance(text, str | None) or not isinstance(handlers, list):
+        wrong = "'hooks' must be a list" if isinstance(text, str | None) else "'matcher' is no text"
+        problems.append(f"{where}: {wrong}")
+        return
+    try:
+        test = matcher(text, names_only=event.names_only) if event.matches else everything
+    except ValueError as error:
+        problems.append(f"{where}: {error}")
+        return
+    for handler in cast("list[object]", handlers):
+        fault = _fault(handler)
+        if fault:
+            problems.append(f"{where}: {fault}")
+        else:
+            spec = cast("dict[str, Any]", handler)
+            yield _entry(file, event, spec, text or "", test)
+
+
+def _fault(handler: object) -> str:
+    """What is wrong with a handler; empty where nothing is."""
+    if not isinstance(handler, dict):
+        return "a handler must be a table"
+    spec = cast("dict[str, Any]", handler)
+    kind = str(spec.get("type"))
+    if kind not in NEEDED:
+        return f"there is no handler type {kind!r} ({', '.join(NEEDED)})"
+    for name in NEEDED[kind]:
+        if not isinstance(spec.get(name), str) or not spec[name]:
+            return f"a handler of type {kind} needs {name!r}"
+    wrong = [name for name in TEXTS if not isinstance(spec.get(name), str | None)]
+    if wrong:
+        return f"{wrong[0]!r} must be text"
+    return _option_fault(spec)
+
+
+def _option_fault(spec: Mapping[str, Any]) -> str:
+    timeout = spec.get("timeout", 1)
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or timeout <= 0:
+        return f"'timeout' must be a number of seconds, not {timeout!r}"
+    args: Any = spec.get("args", [])
+    if not isinstance(args, list) or not all(isinstance(a, str) for a in cast("list[Any]", args)):
+        return "'args' must be a list of texts"
+    return ""
+
+
+def _entry(file: File, event: Event, spec: dict[str, Any], text: str, test: Test) -> Entry:
+    kind = cast("Kind", spec["type"])
+    seconds = event.seconds if kind in SHORT else SECONDS[kind]
+    timeout = float(spec.get("timeout", seconds))
+    if event.name == "SessionEnd":
+        timeout = min(timeout, SESSION_END)
+    wish = spec.get("onFailure", "block" if file.own and event.name in POLICY else "continue")
+    blocks = wish != "continue" and event.name not in OPEN
+    if event.name == "PreModelSwitch":
+        blocks = blocks or file.own
+    inactive = _inactive(event, kind, spec)
+    return Entry(event, kind, spec, file.path, text, test, timeout, blocks, file.own, inactive)
+
+
+def _inactive(event: Event, kind: str, spec: Mapping[str, Any]) -> str:
+    if event.absent:
+        return f"{event.name} never fires: {event.absent}"
+    if kind not in event.types:
+        return f"handlers of type {kind} do not run at {event.name}"
+    if kind == "agent":
+        return "handlers of type agent are not run yet; a prompt may do"
+    if spec.get("if") and not event.has_tool:
+        return f"'if' is for events about tools: at {event.name} it never runs"
+    return ""

@@ -1,0 +1,66 @@
+"""What a hook's program finds: its environment, its directory, its command line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from crow.extensions.shell_hooks.entry import Entry
+
+SECRETS = ("CROW_API_KEY",)
+DEPTH = "CROW_HOOK_DEPTH"
+DEEPEST = 3
+HARMLESS = re.compile(r"[\w./@%+=:,~-]*")
+PROJECT = "${CLAUDE_PROJECT_DIR}"
+
+
+def environment(project: str, session_id: str, env_file: str | None) -> dict[str, str]:
+    """The environment of a hook: this process's without secrets, and what the protocol sets."""
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in SECRETS and not key.startswith("OTEL_")
+    }
+    env |= {
+        "CLAUDE_PROJECT_DIR": project,
+        "CLAUDE_CODE_SESSION_ID": session_id,
+        "CLAUDE_PID": str(os.getpid()),
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_CHILD_SESSION": "1",
+        DEPTH: str(depth() + 1),
+    }
+    if env_file is not None:
+        env["CLAUDE_ENV_FILE"] = env_file
+    return env
+
+
+def depth() -> int:
+    """How many hooks stand between this process and the first Crow."""
+    written = os.environ.get(DEPTH, "")
+    return int(written) if written.isdecimal() else 0
+
+
+def directory(*wanted: str) -> str:
+    """The first of these directories that is there, else the home, else the temporary one."""
+    for path in (*wanted, str(Path.home())):
+        if os.path.isdir(path):  # noqa: PTH112 - a path may be any text
+            return path
+    return tempfile.gettempdir()
+
+
+def command_line(entry: Entry, project: str, env: Mapping[str, str]) -> list[str]:
+    """The program and its arguments: spawned as they stand, or for the shell."""
+    command: str = entry.spec["command"]
+    args: list[str] | None = entry.spec.get("args")
+    if args is not None:
+        return [part.replace(PROJECT, project) for part in (command, *args)]
+    if HARMLESS.fullmatch(project):  # else the shell puts it in, which quotes it where it must
+        command = command.replace(PROJECT, project)
+    if entry.spec.get("shell") == "powershell":
+        return ["pwsh", "-NoProfile", "-NonInteractive", "-Command", command]
+    prefix = env.get("CLAUDE_CODE_SHELL_PREFIX")
+    return ["sh", "-c", f"{prefix} {shlex.quote(command)}" if prefix else command]

@@ -1,0 +1,92 @@
+"""The 33 events of a settings file: what their matchers look at and what an answer can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Blocking = Literal["block", "tell", "user", "ignore"]
+ALL = ("command", "http", "mcp_tool", "prompt", "agent")
+SHORT = ("command", "http", "mcp_tool")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    ``matches`` is the input field that matchers look at, empty where matchers mean nothing.
+    ``blocking`` is what exit status 2 does: it blocks, tells the model, tells the user, or nothing.
+    ``plain`` events take plain output for context. ``quiet`` ones discard ``systemMessage`` and
+    ``continue``. ``mode`` says that the input has ``permission_mode``. ``types`` of handlers run
+    there. ``absent`` says why Crow never fires it.
+    """
+
+    name: str
+    matches: str = ""
+    blocking: Blocking = "ignore"
+    plain: bool = False
+    quiet: bool = False
+    mode: bool = False
+    types: tuple[str, ...] = SHORT
+    seconds: float = 600.0
+    absent: str = ""
+
+    @property
+    def has_tool(self) -> bool:
+        """True for events about a tool call: the only ones where ``if`` has a meaning."""
+        return self.matches == "tool_name"
+
+    @property
+    def names_only(self) -> bool:
+        """True where a matcher with a blank, a comma or a hyphen is a regular expression."""
+        return self.name in ("FileChanged", "StopFailure")
+
+
+NO_WATCHER = "nobody watches files or the shell's directory"
+NO_WORKTREES = "Crow makes no worktrees"
+NO_TEAMS = "there are no teams of agents"
+NO_RELOAD = "settings are read once, when the agent is made"
+
+_TABLE = (
+    Event("SessionStart", "source", "user", plain=True, types=("command", "mcp_tool")),
+    Event("Setup", "trigger", types=("command",), absent="there is no --init or --maintenance"),
+    Event("InstructionsLoaded", "load_reason", quiet=True),
+    Event("UserPromptSubmit", "", "block", plain=True, mode=True, types=ALL, seconds=30),
+    Event("UserPromptExpansion", "command_name", "block", plain=True, mode=True, types=ALL),
+    Event("MessageDisplay", "", quiet=True, seconds=10),
+    Event("PreToolUse", "tool_name", "block", mode=True, types=ALL),
+    Event("PermissionRequest", "tool_name", mode=True, types=ALL[:-1]),
+    Event("PermissionDenied", "tool_name", mode=True, types=ALL),
+    Event("PostToolUse", "tool_name", "tell", mode=True, types=ALL),
+    Event("PostToolUseFailure", "tool_name", "tell", mode=True, types=ALL),
+    Event("PostToolBatch", "", "block", mode=True, types=ALL),
+    Event("Notification", "notification_type"),
+    Event("SubagentStart", "agent_type", "user"),
+    Event("SubagentStop", "agent_type", "block", mode=True, types=ALL),
+    Event("TaskCreated", "", "block", types=ALL),
+    Event("TaskCompleted", "", "block", mode=True, types=ALL),
+    Event("Stop", "", "block", mode=True, types=ALL),
+    Event("StopFailure", "error"),
+    Event("TeammateIdle", "", "block", mode=True, types=ALL, absent=NO_TEAMS),
+    Event("ConfigChange", "source", "block", quiet=True, absent=NO_RELOAD),
+    Event("CwdChanged", "", "user", absent=NO_WATCHER),
+    Event("DirectoryAdded", "source", absent=NO_WATCHER),
+    Event("FileChanged", "file_path", "user", absent=NO_WATCHER),
+    Event("WorktreeCreate", "", quiet=True, absent=NO_WORKTREES),
+    Event("WorktreeRemove", "", quiet=True, absent=NO_WORKTREES),
+    Event("PreCompact", "trigger", "block", quiet=True),
+    Event("PostCompact", "trigger", "user", quiet=True),
+    Event("PreModelSwitch", "to_model", "block", seconds=30),
+    Event("PostModelSwitch", "to_model", "user", plain=True, seconds=30),
+    Event("Elicitation", "mcp_server_name", "block", quiet=True, mode=True),
+    Event("ElicitationResult", "mcp_server_name", "block", quiet=True, mode=True),
+    Event("SessionEnd", "reason", "user", quiet=True, seconds=1.5),
+)
+EVENTS: Mapping[str, Event] = {event.name: event for event in _TABLE}
+POLICY = frozenset(
+    {"PreToolUse", "UserPromptSubmit", "UserPromptExpansion", "TaskCreated", "PreModelSwitch"}
+)
+"""Where a hook of Crow's own settings files that fails blocks, unless ``onFailure`` says else."""
+OPEN = frozenset({"Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"})
+"""Where ``onFailure`` means nothing: a broken hook must not keep a finished run going."""

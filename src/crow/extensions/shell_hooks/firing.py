@@ -1,0 +1,214 @@
+"""One firing: the handlers that match run side by side, and what they say is joined."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from crow.core.context import Context, ToolContext
+from crow.core.errors import ModelError
+from crow.core.messages import context_block
+from crow.core.trace import Record
+from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.environment import command_line, directory, environment
+from crow.extensions.shell_hooks.http import HTTPFailedError
+from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
+from crow.extensions.shell_hooks.output import Printed
+from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
+from crow.extensions.shell_hooks.process import Program
+from crow.extensions.shell_hooks.prompt import ask_model, call_tool
+from crow.extensions.shell_hooks.spill import LIMIT, capped
+
+Watch = Callable[[Entry, bytes, Printed], None]
+
+
+@dataclass(slots=True)
+class Firing:
+    """An event that fires now: what its handlers are given, and where they run.
+
+    ``watch`` is told what each of them printed.
+    """
+
+    ctx: Context
+    whole: dict[str, Any]
+    memory: Memory
+    project: str
+    env_file: str | None = None
+    watch: Watch | None = None
+
+    async def run(self, entries: Sequence[Entry]) -> list[tuple[Entry, Outcome]]:
+        """Start all handlers at once; the outcomes of those that are waited for, in order."""
+        waited = [entry for entry in entries if not entry.detached]
+        for entry in entries:
+            if entry.detached:
+                self.ctx.session.spawn(self._beside(entry))
+        outcomes = await asyncio.gather(*map(self._timed, waited))
+        return list(zip(waited, outcomes, strict=True))
+
+    async def _timed(self, entry: Entry) -> Outcome:
+        """Run one handler, and put that into the trace."""
+        began = perf_counter()
+        outcome = await self._handled(entry)
+        call = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
+        seconds = perf_counter() - began
+        error = outcome.notice or None
+        answer = {"outcome": outcome.kind, **(outcome.output.fields or {})}
+        if outcome.block is not None:
+            answer["block"] = outcome.block
+        record = Record(entry.event.name, NAME, str(entry), answer, (), error, seconds, call)
+        self.ctx.session.trace.add(record)
+        return outcome
+
+    async def _handled(self, entry: Entry) -> Outcome:
+        if entry.kind == "command":
+            return await self._command(entry)
+        try:
+            async with asyncio.timeout(entry.timeout):
+                return await self._asked(entry)
+        except TimeoutError:
+            return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
+        except (HTTPFailedError, ModelError) as error:
+            return failed(entry, str(error))
+
+    async def _asked(self, entry: Entry) -> Outcome:
+        """Run a handler that is no program."""
+        body = self.body(entry)
+        if entry.kind == "prompt":
+            return await ask_model(entry, self.ctx, body.decode().strip())
+        if entry.kind == "http":
+            printed: Printed | str = await self.memory.web.ask(entry.spec, body, self.env())
+        else:
+            printed = await call_tool(entry, self.ctx, self.whole)
+        if isinstance(printed, str):
+            return failed(entry, printed)
+        self._show(entry, body, printed)
+        return self.conclude(entry, printed)
+
+    async def _command(self, entry: Entry) -> Outcome:
+        """Run a program, no longer than it may."""
+        body = self.body(entry)
+        try:
+            program = await self._start(entry, body)
+        except (OSError, ValueError) as error:
+            return failed(entry, f"it cannot be started: {error}")
+        try:
+            async with asyncio.timeout(entry.timeout):
+                await program.decided.wait()
+        except TimeoutError:
+            await program.stop()
+            program.close()
+            return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
+        except asyncio.CancelledError:
+            end(program)
+            raise
+        if program.detached:
+            self.ctx.session.spawn(self._follow(entry, program, body))
+            return Outcome()
+        printed = await self._collect(program)
+        self._show(entry, body, printed)
+        return self.conclude(entry, printed)
+
+    async def _start(self, entry: Entry, body: bytes) -> Program:
+        env = self.env()
+        cwd = directory(self.ctx.cwd, self.project)
+        program = Program()
+        await program.start(command_line(entry, self.project, env), body, cwd, env)
+        return program
+
+    async def _collect(self, program: Program) -> Printed:
+        try:
+            return await program.printed()
+        except asyncio.CancelledError:
+            end(program)
+            raise
+        finally:
+            program.close()
+
+    async def _beside(self, entry: Entry) -> None:
+        """Run a handler that nobody waits for."""
+        body = self.body(entry)
+        if entry.kind != "command":
+            self.deliver(entry, await self._handled(entry))
+            return
+        try:
+            program = await self._start(entry, body)
+        except (OSError, ValueError) as error:
+            await self.ctx.ui.notify(failed(entry, str(error)).notice, severity="warning")
+            return
+        await self._follow(entry, program, body)
+
+    async def _follow(self, entry: Entry, program: Program, body: bytes) -> None:
+        """Wait for a program in the background; what it says reaches the model's next turn."""
+        limit = entry.timeout if entry.spec.get("asyncRewake") else None
+        try:
+            async with asyncio.timeout(limit):
+                printed = await self._collect(program)
+        except TimeoutError:
+            end(program)
+            return
+        self._show(entry, body, printed)
+        if entry.spec.get("asyncRewake") and printed.code == 2:
+            self._wake(entry, printed)
+        else:
+            self.deliver(entry, self.conclude(entry, printed))
+
+    def _wake(self, entry: Entry, printed: Printed) -> None:
+        said = printed.stderr.strip() or printed.stdout.strip()
+        if said:
+            session = self.ctx.session
+            text = capped(f"{entry.event.name} hook in the background: {said}", self.memory.folder)
+            reminder = f"<system-reminder>\n{text}\n</system-reminder>"
+            self.ctx.agent.steer(session, reminder)
+
+    def deliver(self, entry: Entry, outcome: Outcome) -> None:
+        """Put what a handler in the background said before the model's next turn."""
+        for said in (outcome.context, outcome.message):
+            if said:
+                text = f"{entry.event.name} hook in the background: {said}"
+                self.ctx.session.pending.append(context_block(text, NAME))
+
+    def conclude(self, entry: Entry, printed: Printed) -> Outcome:
+        """What was printed means this; texts that are too long are in files."""
+        outcome = concluded(entry, printed)
+        texts = (outcome.context, outcome.message)
+        if all(len(text) <= LIMIT for text in texts):
+            return outcome
+        context, message = (capped(text, self.memory.folder) for text in texts)
+        return replace(outcome, context=context, message=message)
+
+    def body(self, entry: Entry) -> bytes:
+        """What a handler is given."""
+        return encoded(own_payload(self.ctx, self.whole) if entry.own else self.whole)
+
+    def env(self) -> dict[str, str]:
+        """The environment of its programs."""
+        return environment(self.project, root_of(self.ctx.session).id, self.env_file)
+
+    def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
+        if self.watch is not None:
+            self.watch(entry, body, printed)
+
+
+def end(program: Program) -> None:
+    """End a program at once."""
+    program.signal(signal.SIGKILL)
+    program.close()
+
+
+def place(
+    ctx: Context, fields: Mapping[str, Any], entry: Entry, folder: Path, project: str
+) -> Firing:
+    """The firing of an event in a session; its transcript is brought up to date."""
+    memory = Memory.of(ctx.session, folder)
+    root = root_of(ctx.session)
+    main = memory if root is ctx.session else Memory.of(root, folder)
+    for each in {id(memory): memory, id(main): main}.values():
+        each.transcript.sync()
+    whole = payload(entry.event, ctx, fields, memory, main)
+    return Firing(ctx, whole, memory, project)

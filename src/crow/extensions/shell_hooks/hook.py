@@ -1,0 +1,162 @@
+"""The extension: hooks of settings files, hung on the points where their events happen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crow.core.agent import Agent
+from crow.core.context import Context
+from crow.extensions.shell_hooks import calls, sessions, turns
+from crow.extensions.shell_hooks.entry import Entry, File, entries_of
+from crow.extensions.shell_hooks.event import EVENTS
+from crow.extensions.shell_hooks.firing import Watch, place
+from crow.extensions.shell_hooks.joined import NOTHING, Joined
+from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.trust import state_file
+
+Moment = Callable[..., Any]
+Applies = Callable[[str, str, Mapping[str, Any], str], bool]
+SLACK = 60.0
+GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
+    ("UserPromptSubmit", tuple(EVENTS), turns.prompted),
+    ("UserPromptExpansion", ("UserPromptExpansion",), turns.expanded),
+    ("PreToolUse", ("PreToolUse",), calls.before),
+    ("PermissionRequest", ("PermissionRequest",), calls.asked),
+    ("PreModelSwitch", ("PreModelSwitch",), sessions.switching),
+    ("TaskCreated", ("TaskCreated",), sessions.created),
+    ("TaskCompleted", ("TaskCompleted",), sessions.completed),
+    ("Elicitation", ("Elicitation",), sessions.elicited),
+    ("ElicitationResult", ("ElicitationResult",), sessions.answered),
+    ("SubagentStart", ("SubagentStart", "SessionStart"), sessions.hired),
+    ("SubagentStop", ("SubagentStop",), turns.finished),
+)
+"""Where something hangs, for which events, and what is called. Sub-agents inherit these."""
+OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
+    ("SessionStart", ("SessionStart", "PostModelSwitch"), sessions.started),
+    ("SessionEnd", ("SessionEnd",), sessions.ended),
+    ("after_llm_response", tuple(EVENTS), turns.replied),
+    ("after_tool", tuple(EVENTS), calls.after),
+    ("PostToolBatch", ("PostToolBatch",), calls.batch),
+    ("Stop", ("Stop",), turns.finished),
+    ("on_error", ("StopFailure",), turns.broken),
+    ("PreCompact", ("PreCompact",), sessions.compacting),
+    ("PostCompact", ("PostCompact", "SessionStart", "SessionEnd"), sessions.compacted),
+    ("PostModelSwitch", ("PostModelSwitch",), sessions.switched),
+    ("Notification", ("Notification",), sessions.noticed),
+    ("InstructionsLoaded", ("InstructionsLoaded",), sessions.instructed),
+)
+"""The same for what hangs on an agent and on each of its sub-agents by itself."""
+
+
+class ShellHooks:
+    """Runs the hooks of settings files as Claude Code does.
+
+    ``files`` are their ``hooks`` tables, the strongest last; give none that the user does not
+    trust. ``project`` is what ``CLAUDE_PROJECT_DIR`` says. ``applies(rule, tool, args, cwd)`` says
+    whether a permission rule (the ``if`` of a hook) speaks of a call; without it they all do.
+    Transcripts are written under ``directory``. What is wrong with the files is in ``warnings``.
+    """
+
+    name = NAME
+
+    def __init__(
+        self,
+        files: Iterable[File] = (),
+        *,
+        project: str = "",
+        applies: Applies | None = None,
+        directory: str | Path | None = None,
+    ) -> None:
+        self.warnings: list[str] = []
+        self.entries = tuple(entries_of(files, self.warnings))
+        self.project = project
+        self.applies = applies
+        self.directory = Path(directory or state_file().parent / "transcripts")
+        self._chosen: dict[tuple[str, str], tuple[Entry, ...]] = {}
+
+    def init_agent(self, agent: Agent) -> None:
+        """Hang on every point that some entry is for."""
+        wanted = {entry.event.name for entry in self.entries if not entry.inactive}
+        inherits = agent.parent is not None and self in agent.parent.extensions.values()
+        for point, events, moment in (*(() if inherits else GATES), *OWN):
+            if not wanted.isdisjoint(events):
+                agent.hooks.register(
+                    point, self._named(point, moment), timeout=self._budget(events)
+                )
+
+    def _named(self, point: str, moment: Moment) -> Callable[[Context], Any]:
+        def call(ctx: Context) -> Any:
+            return moment(self, ctx)
+
+        call.__name__ = call.__qualname__ = point
+        return call
+
+    def _budget(self, events: Iterable[str]) -> float:
+        """How long the hooks of these events may take, in seconds."""
+        own = [entry.timeout for entry in self.entries if entry.event.name in events]
+        return max(own, default=0.0) * 2 + SLACK
+
+    def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
+        """The entries that match, each thing that they do once."""
+        key = event, about
+        if key not in self._chosen:
+            found: dict[str, Entry] = {}
+            for entry in self.entries:
+                if entry.event.name == event and not entry.inactive and entry.test(about):
+                    twin = found.get(entry.key)
+                    blocks = entry.blocks or (twin is not None and twin.blocks)
+                    found[entry.key] = replace(twin or entry, blocks=blocks)
+            self._chosen[key] = tuple(found.values())
+        return self._chosen[key]
+
+    def memory(self, ctx: Context) -> Memory:
+        """What is remembered of a session."""
+        return Memory.of(ctx.session, self.directory)
+
+    async def fire(
+        self,
+        event: str,
+        ctx: Context,
+        about: str,
+        fields: Mapping[str, Any],
+        *,
+        env_file: str | None = None,
+        watch: Watch | None = None,
+    ) -> Joined:
+        """Run the handlers of an event; ``about`` is what matchers look at."""
+        entries = [e for e in self.chosen(event, about) if self._is_meant(e, fields, ctx.cwd)]
+        if not entries:
+            return NOTHING
+        firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
+        firing.env_file, firing.watch = env_file, watch
+        joined = Joined(await firing.run(entries))
+        for entry, outcome in joined.outcomes:
+            if outcome.notice:
+                await ctx.ui.notify(outcome.notice, severity="warning")
+            if outcome.message:
+                await ctx.ui.notify(f"{entry.event.name} hook: {outcome.message}")
+        return joined
+
+    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], cwd: str) -> bool:
+        if not entry.condition or self.applies is None:
+            return True
+        return self.applies(entry.condition, fields["tool_name"], fields["tool_input"], cwd)
+
+    def project_of(self, ctx: Context) -> str:
+        """The project of a session: this extension's, where the session is inside."""
+        start = root_of(ctx.session).cwd
+        inside = self.project and f"{start}{os.sep}".startswith(f"{self.project}{os.sep}")
+        return self.project if inside else start
+
+    async def inject(self, ctx: Context, event: str, joined: Joined, about: str = "") -> None:
+        """Hand the model what the hooks have for it, and why they block what has happened."""
+        label = f"{event}:{about}" if about else event
+        for text in joined.contexts:
+            await ctx.inject_context(f"{label} hook additional context: {text}")
+        if EVENTS[event].blocking == "tell":
+            for reason in joined.blocks:
+                await ctx.inject_context(f"{label} hook blocking error: {reason}")

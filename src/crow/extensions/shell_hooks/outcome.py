@@ -1,0 +1,108 @@
+"""What one handler's run means: it said something, blocked, failed, or was given up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.event import Event
+from crow.extensions.shell_hooks.output import SILENCE, Output, Printed, read
+
+Kind = Literal["success", "blocking", "non_blocking_error", "cancelled"]
+Permission = Literal["allow", "ask", "defer", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run of one handler ended.
+
+    ``block`` is the reason where it blocks, ``permission`` what it says to a call, ``stop`` the
+    reason where everything is to end. ``context`` is for the model, ``message`` for the user.
+    ``notice`` is an error that the user is told of.
+    """
+
+    kind: Kind = "success"
+    output: Output = SILENCE
+    block: str | None = None
+    permission: Permission | None = None
+    reason: str = ""
+    stop: str | None = None
+    context: str = ""
+    message: str = ""
+    notice: str = ""
+
+
+def concluded(entry: Entry, printed: Printed) -> Outcome:
+    """What a handler that ran to its end means."""
+    event = entry.event
+    output = read(event, printed.stdout)
+    if printed.code == 2:
+        return _refusal(entry, output, printed)
+    if output.fault:
+        return failed(entry, output.fault)
+    if output.fields is not None:
+        return said(event, output)
+    if printed.code:
+        return failed(entry, _status(printed))
+    return Outcome(context=output.plain if event.plain else "", output=output)
+
+
+def said(event: Event, output: Output) -> Outcome:
+    """What a valid object means."""
+    specific, get = output.specific, output.get
+    outcome = Outcome(
+        output=output,
+        context=specific.get("additionalContext") or "",
+        message="" if event.quiet else get("systemMessage") or "",
+        stop=get("stopReason") or "" if get("continue") is False and not event.quiet else None,
+    )
+    if event.name in ("PreToolUse", "PreModelSwitch"):
+        outcome = _permission(outcome, output)
+    elif get("decision") == "block" and event.blocking in ("block", "tell"):
+        reason = get("reason") or "blocked by a hook"
+        outcome = replace(outcome, kind="blocking", block=reason)
+    return outcome
+
+
+def _permission(outcome: Outcome, output: Output) -> Outcome:
+    """The verdict on a call, the old spelling included."""
+    old: dict[str, Permission] = {"approve": "allow", "block": "deny"}
+    specific = output.specific
+    permission: Permission | None = specific.get("permissionDecision")
+    reason = specific.get("permissionDecisionReason") or ""
+    if permission is None and output.get("decision"):
+        permission, reason = old[output.get("decision")], output.get("reason") or ""
+    if permission == "deny":
+        block = reason or "denied by a hook"
+        return replace(outcome, kind="blocking", permission="deny", reason=reason, block=block)
+    return replace(outcome, permission=permission, reason=reason)
+
+
+def _refusal(entry: Entry, output: Output, printed: Printed) -> Outcome:
+    """Exit status 2 blocks, whatever else was printed."""
+    event = entry.event
+    stderr = printed.stderr.strip()
+    outcome = said(event, output) if output.fields is not None else Outcome(output=output)
+    if event.blocking == "ignore":
+        return replace(outcome, block=None)
+    if event.blocking == "user":
+        return replace(outcome, block=None, notice=f"{event.name} hook: {stderr}" if stderr else "")
+    reason = outcome.block or stderr or f"[{entry}]: blocked without a reason"
+    permission: Permission | None = "deny" if event.name.startswith("Pre") else None
+    return replace(outcome, kind="blocking", block=reason, permission=permission, reason=reason)
+
+
+def failed(entry: Entry, why: str, *, kind: Kind = "non_blocking_error") -> Outcome:
+    """A handler that could not say anything; it blocks only where it is meant to."""
+    notice = f"{entry.event.name} hook [{entry}] failed: {why}"
+    closed = entry.blocks or (entry.event.name == "PreModelSwitch" and kind == "cancelled")
+    if closed and not entry.detached and entry.event.blocking in ("block", "tell"):
+        reason = f"the hook [{entry}] could not decide: {why}"
+        return Outcome("blocking", block=reason, permission="deny", reason=reason, notice=notice)
+    return Outcome(kind, notice=notice)
+
+
+def _status(printed: Printed) -> str:
+    first = next(iter(printed.stderr.strip().splitlines()), "No stderr output")
+    return f"Failed with non-blocking status code: {first} (exit status {printed.code})"

@@ -1,0 +1,130 @@
+"""What a handler printed, read by the rules of the protocol: JSON, plain text, or neither."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from crow.extensions.shell_hooks.event import Event
+
+Fields = Mapping[str, Any]
+PLAIN_TYPES: Mapping[str, type] = {
+    "continue": bool,
+    "stopReason": str,
+    "suppressOutput": bool,
+    "systemMessage": str,
+    "reason": str,
+    "hookSpecificOutput": dict,
+}
+SPECIFIC_TYPES: Mapping[str, type] = {
+    "permissionDecisionReason": str,
+    "updatedInput": dict,
+    "additionalContext": str,
+    "initialUserMessage": str,
+    "sessionTitle": str,
+    "content": dict,
+    "updatedPrompt": str,
+}
+DECISIONS = ("approve", "block")
+PERMISSIONS = ("allow", "deny", "ask", "defer")
+ACTIONS = ("accept", "decline", "cancel")
+OUTPUT_FIELDS = frozenset({*PLAIN_TYPES, "decision"})
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What was printed: ``fields`` of a valid object, else ``plain`` text, else a ``fault``."""
+
+    fields: Fields | None = None
+    plain: str = ""
+    fault: str = ""
+
+    @property
+    def specific(self) -> Fields:
+        """The fields of ``hookSpecificOutput``."""
+        inner: Fields = (self.fields or NONE).get("hookSpecificOutput") or NONE
+        return inner
+
+    def get(self, name: str) -> Any:
+        """A field of the object's own."""
+        return (self.fields or NONE).get(name)
+
+
+NONE: Fields = {}
+SILENCE = Output()
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What a handler left: exit status (0 where it has none), output and errors."""
+
+    code: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+
+def read(event: Event, stdout: str) -> Output:
+    """Read what was printed to standard output."""
+    text = stdout.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return Output(plain=text)
+    try:
+        table: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return _several(text) or Output(fault=f"no JSON: {error}")
+    return checked(event, cast("Fields", table))
+
+
+def checked(event: Event, table: Fields) -> Output:
+    """An object, held against what an event can answer."""
+    fault = _fault(event, table)
+    return Output(fault=fault) if fault else Output(fields=table)
+
+
+def _several(text: str) -> Output | None:
+    """Several objects, one a line, are plain text where none of them says anything to Crow."""
+    try:
+        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+    if len(lines) < 2:
+        return None
+    for line in lines:
+        if isinstance(line, dict) and not OUTPUT_FIELDS.isdisjoint(cast("Fields", line)):
+            return Output(fault="several JSON objects, where one is wanted")
+    return Output(plain=text)
+
+
+def _fault(event: Event, table: Fields) -> str:
+    for name, kind in PLAIN_TYPES.items():
+        if not isinstance(table.get(name), kind | None):
+            return f"{name!r} has the wrong type"
+    if table.get("decision") not in (None, *DECISIONS):
+        return f"'decision' must be one of {', '.join(DECISIONS)}"
+    inner: Fields | None = table.get("hookSpecificOutput")
+    return "" if inner is None else _specific_fault(event, inner)
+
+
+def _specific_fault(event: Event, inner: Fields) -> str:
+    if inner.get("hookEventName") != event.name:
+        return f"'hookEventName' must be {event.name!r}, not {inner.get('hookEventName')!r}"
+    for name, kind in SPECIFIC_TYPES.items():
+        if not isinstance(inner.get(name), kind | None):
+            return f"{name!r} has the wrong type"
+    if inner.get("permissionDecision") not in (None, *PERMISSIONS):
+        return f"'permissionDecision' must be one of {', '.join(PERMISSIONS)}"
+    if inner.get("action") not in (None, *ACTIONS):
+        return f"'action' must be one of {', '.join(ACTIONS)}"
+    if event.name == "PermissionRequest":
+        return _request_fault(inner.get("decision"))
+    return ""
+
+
+def _request_fault(decision: object) -> str:
+    if decision is None:
+        return ""
+    behaviour = cast("Fields", decision).get("behavior") if isinstance(decision, dict) else None
+    return "" if behaviour in ("allow", "deny") else "'decision.behavior' must be allow or deny"

@@ -1,0 +1,73 @@
+"""What a hook is given: the fields that every event has, and those that Crow adds for its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from crow.core.context import Context
+from crow.core.ports import JOBS
+from crow.core.session import Session
+from crow.extensions.shell_hooks.event import Event
+from crow.extensions.shell_hooks.memory import Memory, root_of
+
+Payload = dict[str, Any]
+MODES = frozenset({"default", "plan", "acceptEdits", "auto", "dontAsk", "bypassPermissions"})
+
+
+def payload(
+    event: Event, ctx: Context, fields: Mapping[str, Any], memory: Memory, main: Memory
+) -> Payload:
+    """The whole input of an event. ``main`` is the memory of the session a person talks to."""
+    session = ctx.session
+    whole: Payload = {
+        "session_id": root_of(session).id,
+        "transcript_path": str(main.transcript.path),
+        "cwd": session.cwd,
+        "hook_event_name": event.name,
+    }
+    if prompt_id := main.prompt(ctx) if session.parent is None else main.prompt_id:
+        whole["prompt_id"] = prompt_id
+    if event.mode:
+        whole["permission_mode"] = session.mode if session.mode in MODES else "default"
+    if session.parent is not None:
+        whole["agent_id"] = session.id
+        whole["agent_type"] = session.agent_type
+    return whole | {name: value for name, value in fields.items() if value is not None}
+
+
+def own_payload(ctx: Context, whole: Payload) -> Payload:
+    """The input with what Crow's own hooks get beside: model, tokens, cost, size of the context."""
+    session = ctx.session
+    return whole | {
+        "model": model_of(ctx),
+        "usage": dict(session.usage),
+        "context_tokens": session.tokens()["total_tokens"],
+    }
+
+
+def encoded(whole: Mapping[str, Any]) -> bytes:
+    """The input as one line of JSON."""
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"), default=str)
+    return f"{text}\n".encode("utf-8", "replace")
+
+
+def model_of(ctx: Context) -> str | None:
+    """The model that answers in a session; None where none is configured yet."""
+    if ctx.session.model:
+        return ctx.session.model
+    try:
+        return ctx.agent.llm.model
+    except Exception:  # noqa: BLE001 - whatever a model of somebody else's raises
+        return None
+
+
+def background_tasks(session: Session) -> list[dict[str, Any]]:
+    """What tools left running."""
+    jobs: Mapping[str, Any] = session.cache.get(JOBS) or {}
+    return [
+        {"id": name, "type": "shell", "status": "running", "description": job.title}
+        for name, job in jobs.items()
+        if not job.reported
+    ]

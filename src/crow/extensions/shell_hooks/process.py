@@ -1,0 +1,131 @@
+"""One program: fed, read up to a limit, and ended in time with all its children."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import cast
+
+from crow.extensions.shell_hooks.output import Printed
+
+LIMIT = 1024 * 1024
+DRAIN = 0.2
+GRACE = 0.2
+FIRST_LINE = 4096
+
+
+class Program(asyncio.SubprocessProtocol):
+    """A running hook. ``decided`` is set when it ends, or says that nobody is to wait for it."""
+
+    def __init__(self) -> None:
+        self.decided = asyncio.Event()
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()
+        self.detached = False
+        self._output = {1: bytearray(), 2: bytearray()}
+        self._open = {1, 2}
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._began = perf_counter()
+
+    async def start(
+        self, argv: Sequence[str], stdin: bytes, cwd: str, env: Mapping[str, str]
+    ) -> None:
+        """Start it in a session of its own, without a terminal.
+
+        Raises ``OSError`` or ``ValueError`` where that is impossible.
+        """
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: self,
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+        assert self._transport is not None
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if pipe is not None:  # a program that reads nothing breaks the pipe, which is no error
+            pipe.write(stdin)
+            pipe.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Called by asyncio."""
+        kept = self._output[fd]
+        if fd == 1 and not self.detached and b"\n" not in kept[:FIRST_LINE]:
+            kept += data[: LIMIT - len(kept)]
+            self._look(kept)
+        else:
+            kept += data[: LIMIT - len(kept)]
+
+    def _look(self, kept: bytearray) -> None:
+        """Notice a first line that asks for not being waited for."""
+        line, newline, _ = kept[:FIRST_LINE].partition(b"\n")
+        if newline and asks_to_detach(line):
+            self.detached = True
+            self.decided.set()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by asyncio."""
+        self._open.discard(fd)
+        if not self._open:
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        """Called by asyncio."""
+        self.exited.set()
+        self.decided.set()
+
+    async def printed(self) -> Printed:
+        """Wait for its end; what it left. Children that hold its output are not waited for."""
+        await self.exited.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN):
+                await self.silent.wait()
+        assert self._transport is not None
+        code = self._transport.get_returncode() or 0
+        stdout, stderr = (bytes(self._output[fd]).decode("utf-8", "replace") for fd in (1, 2))
+        if self.detached:
+            stdout = stdout.partition("\n")[2]
+        seconds = perf_counter() - self._began
+        return Printed(code if code >= 0 else 128 - code, stdout, stderr, seconds)
+
+    async def stop(self) -> None:
+        """End the whole group: SIGTERM, a moment, SIGKILL."""
+        self.signal(signal.SIGTERM)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(GRACE):
+                    await self.exited.wait()
+        finally:
+            self.signal(signal.SIGKILL)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the group."""
+        if self._transport is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._transport.get_pid(), number)
+
+    def close(self) -> None:
+        """Let go of the pipes."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+def asks_to_detach(line: bytes | bytearray) -> bool:
+    """True for ``{"async": true}``."""
+    try:
+        said: object = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and cast("dict[str, object]", said).get("async") is True

@@ -1,0 +1,115 @@
+"""Hooks that ask a model, and hooks that call a tool of an MCP server."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any, cast
+
+from crow.core.calls import Call, ToolResult
+from crow.core.context import Context, RunContext, ToolContext
+from crow.core.messages import Message
+from crow.core.ports import Request
+from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.outcome import Outcome, failed
+from crow.extensions.shell_hooks.output import Printed
+
+SYSTEM = (
+    "You judge one event of a coding agent by the condition that the user gives. Answer with one "
+    'JSON object and nothing else: {"ok": true} where the condition holds, {"ok": false, "reason": '
+    '"..."} where it does not. Where it can never hold, add "impossible": true.'
+)
+ARGUMENTS = re.compile(r"\\\$|\$ARGUMENTS\b")
+PATH = re.compile(r"\$\{([\w.]+)\}")
+ENDS_TURN = frozenset({"PreToolUse", "PostToolUse"})
+NO_EFFECT = frozenset({"PermissionRequest", "PermissionDenied"})
+STOPS = frozenset({"Stop", "SubagentStop"})
+
+
+async def ask_model(entry: Entry, ctx: Context, text: str) -> Outcome:
+    """Let a model judge. Raises `ModelError`."""
+    messages: list[Message] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": filled(entry.spec["prompt"], text)},
+    ]
+    request = Request(messages, model=entry.spec.get("model") or ctx.session.model)
+    completion = await ctx.complete(request)
+    verdict = _verdict(completion.text)
+    if verdict is None:
+        return failed(entry, f"the model answered no verdict: {completion.text[:200]}")
+    return judged(entry, verdict)
+
+
+def filled(prompt: str, text: str) -> str:
+    """The prompt with the input in it, or behind it."""
+    found = False
+
+    def put(match: re.Match[str]) -> str:
+        nonlocal found
+        if match[0] == "\\$":
+            return "$"
+        found = True
+        return text
+
+    whole = ARGUMENTS.sub(put, prompt)
+    return whole if found else f"{whole}\n\n{text}"
+
+
+def _verdict(text: str) -> Mapping[str, Any] | None:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        said: object = json.loads(text[start : end + 1])
+    except ValueError:
+        return None
+    verdict = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    return verdict if isinstance(verdict.get("ok"), bool) else None
+
+
+def judged(entry: Entry, verdict: Mapping[str, Any]) -> Outcome:
+    """What a model's verdict means at an event."""
+    name = entry.event.name
+    reason = str(verdict.get("reason") or "a hook's condition does not hold")
+    if verdict["ok"] or name in NO_EFFECT or (name in STOPS and verdict.get("impossible")):
+        return Outcome()
+    goes_on = entry.spec.get("continueOnBlock") is True
+    stop = reason if name in ENDS_TURN and not goes_on else None
+    permission = "deny" if name == "PreToolUse" else None
+    return Outcome("blocking", block=reason, permission=permission, reason=reason, stop=stop)
+
+
+async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Printed | str:
+    """Call a tool of a server; what it says, or what is wrong as a text."""
+    server, name = (re.sub(r"[^\w-]", "_", entry.spec[key]) for key in ("server", "tool"))
+    full = f"mcp__{server}__{name}"
+    tool = ctx.agent.tool(full, ctx.session)
+    if tool is None:
+        return f"there is no tool {full}: its server is not connected"
+    args: object = entry.spec.get("input")
+    given = cast("dict[str, Any]", _put(args, whole)) if isinstance(args, dict) else {}
+    run = ctx.run or RunContext(ctx.agent, ctx.session, "")
+    call = ToolContext(run, Call(f"hook_{uuid.uuid4().hex[:8]}", full, given), tool)
+    call.owner = ctx.owner
+    try:
+        result = ToolResult.of(await tool.run(given, call))
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        return f"{type(error).__name__}: {error}"
+    return result.text or "the tool failed" if result.error else Printed(0, result.text)
+
+
+def _put(value: Any, whole: Mapping[str, Any]) -> Any:
+    """A value with ``${path.in.the.input}`` replaced in its texts."""
+    if isinstance(value, str):
+        return PATH.sub(lambda found: _at(whole, found[1]), value)
+    if isinstance(value, dict):
+        return {key: _put(one, whole) for key, one in cast("dict[str, Any]", value).items()}
+    return (
+        [_put(one, whole) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+    )
+
+
+def _at(whole: Any, path: str) -> str:
+    for name in path.split("."):
+        whole = cast("dict[str, Any]", whole).get(name) if isinstance(whole, dict) else None
+    return whole if isinstance(whole, str) else "" if whole is None else json.dumps(whole)

@@ -1,0 +1,183 @@
+"""Sessions: beginning and end, compaction, the model, notices, and other extensions' events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crow.core.context import (
+    CompactContext,
+    ConfigContext,
+    NotificationContext,
+    SessionContext,
+    UpdateContext,
+)
+from crow.core.events import ConfigChanged
+from crow.core.ports import ENV_FILE
+from crow.core.reach import Context
+from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow.extensions.shell_hooks.memory import root_of
+from crow.extensions.shell_hooks.payload import model_of
+from crow.extensions.shell_hooks.turns import entitle, refused
+
+if TYPE_CHECKING:
+    from crow.extensions.shell_hooks.hook import ShellHooks
+
+SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork"}
+
+
+async def started(hooks: ShellHooks, ctx: SessionContext) -> None:
+    """SessionStart at the beginning of a session."""
+    hooks.memory(ctx).model = model_of(ctx)
+    await begun(hooks, ctx, SOURCES.get(ctx.source, "startup"))
+
+
+async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
+    """SessionStart, whatever it is that begins."""
+    session = ctx.session
+    fields: dict[str, Any] = {
+        "source": source,
+        "model": model_of(ctx),
+        "session_title": session.title or None,
+    }
+    if source in ("resume", "fork") and any(m["role"] == "assistant" for m in session.messages):
+        fields["context_tokens"] = session.tokens()["total_tokens"]
+    path = hooks.memory(ctx).folder.parent / "env.sh"
+    if hooks.chosen("SessionStart", source):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=str(path))
+    if joined and path.stat().st_size:
+        session.cache[ENV_FILE] = str(path)
+    await hooks.inject(ctx, "SessionStart", joined)
+    if source != "compact":
+        await entitle(ctx, joined)
+
+
+async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
+    """SubagentStart; a sub-agent's commands find the variables of its caller's session."""
+    session = ctx.session
+    above = root_of(session).cache.get(ENV_FILE)
+    if above is not None:
+        session.cache[ENV_FILE] = above
+    fields = {"agent_id": session.id, "agent_type": session.agent_type}
+    joined = await hooks.fire("SubagentStart", ctx, session.agent_type, fields)
+    await hooks.inject(ctx, "SubagentStart", joined)
+
+
+async def ended(hooks: ShellHooks, ctx: SessionContext) -> None:
+    """SessionEnd."""
+    reason = "resume" if ctx.reason == "replaced" else "other"
+    await hooks.fire("SessionEnd", ctx, reason, {"reason": reason})
+
+
+async def compacting(hooks: ShellHooks, ctx: CompactContext) -> Deny | None:
+    """PreCompact."""
+    trigger = "manual" if ctx.trigger == "manual" else "auto"
+    instructions = None if trigger == "manual" else ""
+    fields = {"trigger": trigger, "custom_instructions": instructions}
+    joined = await hooks.fire("PreCompact", ctx, trigger, fields)
+    return None if joined.blocked is None else Deny(joined.blocked)
+
+
+async def compacted(hooks: ShellHooks, ctx: CompactContext) -> None:
+    """PostCompact and then SessionStart; a history that is begun anew ends and starts a session."""
+    if ctx.session.parent is not None:
+        return
+    if ctx.trigger == "restart":
+        await hooks.fire("SessionEnd", ctx, "clear", {"reason": "clear"})
+        await begun(hooks, ctx, "clear")
+        return
+    trigger = "manual" if ctx.trigger == "manual" else "auto"
+    fields = {"trigger": trigger, "compact_summary": ctx.summary}
+    await hooks.fire("PostCompact", ctx, trigger, fields)
+    await begun(hooks, ctx, "compact")
+
+
+async def switching(hooks: ShellHooks, ctx: ConfigContext) -> Ask | Deny | Stop | None:
+    """PreModelSwitch; who takes too long refuses."""
+    wanted = ctx.changes.get("model")
+    if "model" not in ctx.changes:
+        return None
+    hooks.memory(ctx).model = model_of(ctx)
+    fields = switch_fields(hooks, ctx, wanted)
+    joined = await hooks.fire("PreModelSwitch", ctx, str(wanted), fields)
+    if joined.permission in ("ask", "defer") and joined.stop is None:
+        return Ask(joined.reason or f"Switch to the model {wanted}?")
+    return refused(joined, "PreModelSwitch")
+
+
+async def switched(hooks: ShellHooks, ctx: UpdateContext) -> None:
+    """PostModelSwitch."""
+    if isinstance(ctx.update, ConfigChanged):
+        wanted = ctx.update.changes.get("model")
+        fields = switch_fields(hooks, ctx, wanted)
+        joined = await hooks.fire("PostModelSwitch", ctx, str(wanted), fields)
+        hooks.memory(ctx).model = wanted
+        await hooks.inject(ctx, "PostModelSwitch", joined)
+
+
+def switch_fields(hooks: ShellHooks, ctx: Context, wanted: Any) -> dict[str, Any]:
+    """What both events of a model switch are given."""
+    return {
+        "from_model": hooks.memory(ctx).model,
+        "to_model": wanted,
+        "requested_model": wanted,
+        "source": "picker",
+        "context_tokens": ctx.session.tokens()["total_tokens"],
+    }
+
+
+async def noticed(hooks: ShellHooks, ctx: NotificationContext) -> None:
+    """Notification."""
+    fields = {"message": ctx.message, "notification_type": ctx.kind}
+    await hooks.fire("Notification", ctx, ctx.kind, fields)
+
+
+async def created(hooks: ShellHooks, ctx: Any) -> Deny | None:
+    """TaskCreated: a step of the plan."""
+    joined = await hooks.fire("TaskCreated", ctx, "", task_fields(ctx))
+    return None if joined.blocked is None else Deny(joined.blocked)
+
+
+async def completed(hooks: ShellHooks, ctx: Any) -> Deny | Stop | None:
+    """TaskCompleted: a step of the plan is done."""
+    joined = await hooks.fire("TaskCompleted", ctx, "", task_fields(ctx))
+    return refused(joined, "TaskCompleted")
+
+
+def task_fields(ctx: Any) -> dict[str, Any]:
+    """What is said of a step."""
+    return {name: getattr(ctx, name) for name in ("task_id", "task_subject", "task_description")}
+
+
+async def instructed(hooks: ShellHooks, ctx: Any) -> None:
+    """InstructionsLoaded."""
+    names = ("file_path", "memory_type", "load_reason", "trigger_file_path", "parent_file_path")
+    fields = {name: getattr(ctx, name) for name in names}
+    await hooks.fire("InstructionsLoaded", ctx, ctx.load_reason, fields)
+
+
+ASKED = ("mcp_server_name", "message", "mode", "url", "elicitation_id", "requested_schema")
+
+
+async def elicited(hooks: ShellHooks, ctx: Any) -> Answer | Deny | None:
+    """Elicitation: a server asks; a hook may answer."""
+    fields = {name: getattr(ctx, name) or None for name in ASKED}
+    joined = await hooks.fire("Elicitation", ctx, ctx.mcp_server_name, fields)
+    if joined.blocked is not None:
+        return Deny(joined.blocked)
+    action = joined.last("action")
+    return Answer({"action": action, "content": joined.last("content")}) if action else None
+
+
+async def answered(hooks: ShellHooks, ctx: Any) -> Deny | None:
+    """ElicitationResult: the user answered; a hook may answer otherwise."""
+    names = ("mcp_server_name", "action", "mode", "elicitation_id", "content")
+    fields = {name: getattr(ctx, name) for name in names}
+    joined = await hooks.fire("ElicitationResult", ctx, ctx.mcp_server_name, fields)
+    if joined.blocked is not None:
+        return Deny(joined.blocked)
+    action = joined.last("action")
+    if action:
+        ctx.action, ctx.content = action, joined.last("content")
+    return None

@@ -1,0 +1,172 @@
+"""The conversation as a file of compact JSON Lines, in the shape that Claude Code's hooks read.
+
+A mirror that is brought up to date before hooks run; the session itself stays the source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from crow.core.messages import CONTEXT_OPEN, Message, Usage, text_of
+from crow.core.session import Session
+
+
+class Transcript:
+    """One session's file. ``usages`` and ``failed`` are what the history does not say."""
+
+    def __init__(self, path: Path, session: Session) -> None:
+        self.path = path
+        self.session = session
+        self.usages: dict[str, tuple[Usage, str]] = {}
+        self.failed: set[str] = set()
+        self._segment, self._count = session.segment, 0
+        self._kept: list[Message] = []
+        self._last: str | None = None
+        self._there = _ids(path)
+
+    def sync(self) -> None:
+        """Write what is new in the history; what cannot be written is left out."""
+        session = self.session
+        known: set[int] = set()
+        if session.segment != self._segment:
+            known = set(map(id, self._kept))
+            self._segment, self._count, self._kept = session.segment, 0, []
+        fresh = session.messages[self._count :]
+        lines: list[str] = []
+        for number, message in enumerate(fresh, self._count):
+            if id(message) not in known:
+                lines += self._lines(message, number)
+        self._count = len(session.messages)
+        self._kept += fresh
+        if lines or not self._there:
+            self._append(lines)
+
+    def _append(self, lines: list[str]) -> None:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+        except OSError:
+            return
+        self._there.add("")
+
+    def _lines(self, message: Message, number: int) -> Iterator[str]:
+        session = self.session
+        message_id = f"{session.id}.{session.segment}.{number}"
+        line_id = str(uuid.uuid5(uuid.NAMESPACE_OID, message_id))
+        inner = self._message(message, message_id)
+        previous, self._last = self._last, line_id
+        if inner is None or line_id in self._there:
+            return
+        line: dict[str, Any] = {
+            "parentUuid": previous,
+            "isSidechain": session.parent is not None,
+            "userType": "external",
+            "cwd": session.cwd,
+            "sessionId": _root(session).id,
+            "type": inner["role"],
+            "message": inner,
+            "uuid": line_id,
+            "timestamp": now(),
+        }
+        if text_of(message.get("content")).startswith(CONTEXT_OPEN):
+            line["isMeta"] = True
+        yield json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+
+    def _message(self, message: Message, message_id: str) -> dict[str, Any] | None:
+        match message["role"]:
+            case "user":
+                return {"role": "user", "content": _blocks(message)}
+            case "tool":
+                call_id = message.get("tool_call_id", "")
+                result: dict[str, Any] = {
+                    "tool_use_id": call_id,
+                    "type": "tool_result",
+                    "content": _blocks(message),
+                }
+                if call_id in self.failed:
+                    result["is_error"] = True
+                return {"role": "user", "content": [result]}
+            case "assistant":
+                return self._assistant(message, message_id)
+            case _:
+                return None
+
+    def _assistant(self, message: Message, message_id: str) -> dict[str, Any]:
+        usage, model = self.usages.get(message_id, (Usage(), self.session.model or ""))
+        text = text_of(message.get("content"))
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        for call in message.get("tool_calls", ()):
+            function = call["function"]
+            used = {"type": "tool_use", "id": call["id"], "name": function["name"]}
+            blocks.append({**used, "input": _arguments(function["arguments"])})
+        return {
+            "id": f"msg_{message_id}",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": blocks,
+            "stop_reason": "tool_use" if message.get("tool_calls") else "end_turn",
+            "stop_sequence": None,
+            "usage": counted(usage),
+        }
+
+
+def now() -> str:
+    """This moment in ISO 8601, UTC, with milliseconds."""
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat('T', 'milliseconds')}Z"
+
+
+def counted(usage: Mapping[str, Any]) -> dict[str, int]:
+    """Tokens under the names of Anthropic's API, where those from the cache are counted apart."""
+    cached = usage.get("cached_tokens", 0)
+    return {
+        "input_tokens": max(0, usage.get("input_tokens", 0) - cached),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.get("output_tokens", 0),
+    }
+
+
+def _blocks(message: Message) -> str | list[dict[str, Any]]:
+    content = message.get("content")
+    if content is None or isinstance(content, str):
+        return content or ""
+    return [
+        {"type": "text", "text": part["text"]} if part["type"] == "text" else {"type": "image"}
+        for part in content
+    ]
+
+
+def _arguments(text: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}
+
+
+def _root(session: Session) -> Session:
+    while session.parent is not None:
+        session = session.parent
+    return session
+
+
+def _ids(path: Path) -> set[str]:
+    """Ids of the lines that an earlier process wrote."""
+    try:
+        lines = path.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return set()
+    found = {""}
+    for line in lines:
+        written = _arguments(line)
+        if isinstance(written, dict):
+            found.add(str(written.get("uuid")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return found

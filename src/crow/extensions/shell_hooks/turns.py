@@ -1,0 +1,127 @@
+"""Prompts, replies and the end of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crow.core.context import CommandContext, ErrorContext, RunContext, TurnContext
+from crow.core.errors import ModelError
+from crow.core.events import TitleChanged
+from crow.core.messages import text_of
+from crow.core.reach import Context
+from crow.core.verdicts import Continue, Deny, Stop
+from crow.extensions.shell_hooks.environment import DEEPEST, depth
+from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.payload import background_tasks, model_of
+
+if TYPE_CHECKING:
+    from crow.extensions.shell_hooks.hook import ShellHooks
+
+FAULTS = {
+    "rate_limit": "rate_limit",
+    "overloaded": "overloaded",
+    "authentication": "authentication_failed",
+    "billing": "billing_error",
+    "model_not_found": "model_not_found",
+    "context_length": "invalid_request",
+    "invalid_request": "invalid_request",
+    "server": "server_error",
+    "network": "server_error",
+    "timeout": "server_error",
+}
+
+
+async def prompted(hooks: ShellHooks, ctx: RunContext) -> Deny | Stop | None:
+    """UserPromptSubmit; a sub-agent's task is no prompt of the user's."""
+    if depth() >= DEEPEST:
+        return Deny(f"hooks have started Crow {DEEPEST} times inside each other")
+    if ctx.session.parent is not None:
+        return None
+    fields = {"prompt": text_of(ctx.prompt), "session_title": ctx.session.title or None}
+    joined = await hooks.fire("UserPromptSubmit", ctx, "", fields)
+    verdict = refused(joined, "UserPromptSubmit")
+    if verdict is None:
+        for entry, outcome in joined.outcomes:
+            rewritten = outcome.output.specific.get("updatedPrompt")
+            if rewritten and entry.own:
+                ctx.prompt = rewritten
+        await hooks.inject(ctx, "UserPromptSubmit", joined)
+        await entitle(ctx, joined)
+    return verdict
+
+
+async def expanded(hooks: ShellHooks, ctx: CommandContext) -> Deny | Stop | None:
+    """UserPromptExpansion."""
+    assert ctx.run is not None
+    fields = {
+        "expansion_type": "slash_command",
+        "command_name": ctx.command,
+        "command_args": ctx.args,
+        "prompt": text_of(ctx.run.prompt),
+    }
+    joined = await hooks.fire("UserPromptExpansion", ctx, ctx.command, fields)
+    verdict = refused(joined, "UserPromptExpansion")
+    if verdict is None:
+        await hooks.inject(ctx, "UserPromptExpansion", joined)
+    return verdict
+
+
+def refused(joined: Joined, event: str) -> Deny | Stop | None:
+    """The verdict at an event where blocking refuses; the reason is the user's."""
+    if joined.stop is not None:
+        return Stop(joined.stop or f"a {event} hook ended the run")
+    return None if joined.blocked is None else Deny(joined.blocked)
+
+
+async def entitle(ctx: Context, joined: Joined) -> None:
+    """Give the session the title that a hook wants."""
+    title = joined.last("sessionTitle")
+    if title:
+        ctx.session.title = title
+        await ctx.emit(TitleChanged(title))
+
+
+async def replied(hooks: ShellHooks, ctx: TurnContext) -> None:
+    """MessageDisplay, once a message; and what the transcript wants to know of the reply."""
+    session, reply = ctx.session, ctx.reply
+    message_id = session.next_message_id
+    if reply.usage is not None:
+        model = reply.model or model_of(ctx) or ""
+        hooks.memory(ctx).transcript.usages[message_id] = reply.usage, model
+    if reply.text:
+        fields = {"turn_id": session.id, "message_id": f"msg_{message_id}", "index": 0}
+        fields |= {"final": True, "delta": reply.text}
+        await hooks.fire("MessageDisplay", ctx, "", fields)
+
+
+async def finished(hooks: ShellHooks, ctx: RunContext) -> Continue | Stop | None:
+    """Stop, or SubagentStop in a sub-agent."""
+    session = ctx.session
+    event = "Stop" if session.parent is None else "SubagentStop"
+    fields: dict[str, Any] = {
+        "stop_hook_active": ctx.count > 0,
+        "last_assistant_message": ctx.reply.text or None,
+        "background_tasks": background_tasks(session),
+        "session_crons": [],
+    }
+    if session.parent is not None:
+        path = hooks.memory(ctx).transcript.path
+        fields |= {"agent_transcript_path": str(path)}
+    joined = await hooks.fire(event, ctx, session.agent_type, fields)
+    if joined.stop is not None:
+        return Stop(joined.stop or f"a {event} hook ended the run")
+    reasons = [*joined.blocks, *joined.contexts]
+    if not reasons:
+        return None
+    return Continue(f"{event} hook feedback:\n" + "\n".join(reasons))
+
+
+async def broken(hooks: ShellHooks, ctx: ErrorContext) -> None:
+    """StopFailure: the model or the loop failed."""
+    if ctx.where not in ("model", "loop") or ctx.session.parent is not None:
+        return
+    error = ctx.error
+    kind = FAULTS.get(error.kind, "unknown") if isinstance(error, ModelError) else "unknown"
+    text = str(error) or type(error).__name__
+    fields = {"error": kind, "error_details": text, "last_assistant_message": text}
+    await hooks.fire("StopFailure", ctx, kind, fields)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.context import Context, RunContext, ToolContext
+from crow.core.context import Context, Reply, RunContext, ToolContext
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
 
@@ -185,7 +185,10 @@ def snapshot(point: Point, ctx: Context) -> dict[str, Any]:
 
 
 def _kept(value: Any) -> Any:
-    return deepcopy(value) if hasattr(value, "keys") else copy(value)
+    """A value that the original's changes do not reach; events, results and texts never change."""
+    if isinstance(value, dict):
+        return deepcopy(cast("dict[str, Any]", value))
+    return copy(cast("Any", value)) if isinstance(value, list | Reply) else value
 
 
 def restore(point: Point, ctx: Context, before: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -83,9 +83,11 @@ class PermissionsHook:
         """Decide on a call."""
         permissions = self.of_session(ctx)
         interactive = bool(getattr(ctx.tool, "interactive", False))
-        decision = await asyncio.to_thread(
+        judge = partial(
             permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd, interactive=interactive
         )
+        # A command may need a second parser's opinion, which is a process.
+        decision = await asyncio.to_thread(judge) if ctx.call.name == "Bash" else judge()
         match decision.decision:
             case "allow":
                 return Allow(decision.reason)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
+from crow.core.catalog import Mode
 from crow.core.errors import ExtensionError
 from crow.core.installed import Found
 from crow.core.ports import LLM
@@ -47,6 +48,12 @@ BUILTIN = {
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""
+PERMISSION_MODES = (
+    ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
+    ("acceptEdits", "Accept edits", "Changes files in the project without asking"),
+    ("plan", "Plan", "Reads and thinks, and changes nothing"),
+    ("dontAsk", "Do not ask", "Does what rules allow, and refuses the rest without a question"),
+)
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
 FOLDER = Path(".crow", "extensions")
 KEPT_RULES = Path(".claude", "settings.local.json")
@@ -84,8 +91,20 @@ def build(
     for thing in hooks:
         agent.use(thing)
     for spec in extensions:
+    if "permissions" in agent.extensions:
+        offer_modes(agent)
         composer.use_named(spec)
     return agent
+
+def offer_modes(agent: Agent) -> None:
+    """Let the user choose how permissions are judged, beside what extensions offer.
+
+    ``bypassPermissions`` is for whoever begins with it: settings and options can.
+    """
+    for name, title, text in PERMISSION_MODES:
+        if name not in agent.modes:
+            agent.add_mode(Mode(name, title, text))
+
 
 
 def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
@@ -304,6 +323,7 @@ def _models(settings: Settings, env: Mapping[str, str]) -> LLM:
     """The command line's or the administrator's model, else the environment's, else a file's.
 
     Made when something is first asked of it; other models by their names.
+    from crow.credentials import load as stored
     """
     from crow.llm import Routed, resolve
 
@@ -311,4 +331,11 @@ def _models(settings: Settings, env: Mapping[str, str]) -> LLM:
     origin = settings.origins.get("model")
     is_said = origin is not None and origin.layer in ("command line", "managed")
     said = settings.model if is_said else None
-    return Routed(lambda name: resolve(name or said, table, env))
+
+    async def look() -> list[str]:
+        from crow.llm.listing import list_models
+
+        return await list_models(table, env, stored)
+
+    names = [entry.text for entry in settings.models]
+    return Routed(lambda name: resolve(name or said, table, env, stored), names, look)

@@ -24,6 +24,7 @@ Table = dict[str, Any]
 KEYS: Mapping[str, tuple[type, str]] = {
     "$schema": (str, "text"),
     "model": (str, "text"),
+    "models": (list, "a list"),
     "base_url": (str, "text"),
     "api_key": (str, "text"),
     "headers": (dict, "a table"),
@@ -86,13 +87,14 @@ class Permissions:
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``extensions`` maps names to options; ``hooks`` are the tables of every file as they stand
-    there. ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that
-    it came from. ``problems`` are lines for a person, ``withheld`` says what an untrusted project
-    wanted.
+    ``models`` are names to choose from. ``extensions`` maps names to options; ``hooks`` are the
+    tables of every file as they stand there. ``origins`` maps a dotted path such as
+    ``extensions.limits.max_turns`` to the file that it came from. ``problems`` are lines for a
+    person, ``withheld`` says what an untrusted project wanted.
     """
 
     model: str | None = None
+    models: tuple[Entry, ...] = ()
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=Table, repr=False)
@@ -136,6 +138,7 @@ class _Reading:
         for name in LISTS:
             self._extend(f"permissions.{name}", permissions.pop(name, None), source)
         self._extend("extensions.disable", extensions.pop("disable", None), source)
+        self._extend("models", checked.pop("models", None), source)
         if "hooks" in checked:
             self.hooks.append((source, checked.pop("hooks")))
         checked.update(permissions=permissions, extensions=self._tables(source, extensions))
@@ -352,6 +355,7 @@ def _settings(reading: _Reading, project: Path, trusted: bool) -> Settings:
     return Settings(
         **given,
         permissions=permissions,
+        models=reading.listed("models"),
         disabled=reading.listed("extensions.disable"),
         hooks=tuple(reading.hooks),
         project=str(project),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_uvx_finds_a_command_of_the_packages_name() -> None:
 
 
 def test_the_icon_is_a_square_of_sixteen_in_the_colour_of_the_text() -> None:
-    root = ElementTree.fromstring((FOLDER / "icon.svg").read_text("utf-8"))
+    root = ET.fromstring((FOLDER / "icon.svg").read_text("utf-8"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert (root.get("width"), root.get("height")) == ("16", "16")
     assert root.get("viewBox") == "0 0 16 16"

@@ -82,5 +82,15 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
 def offer_of(agent: Agent) -> Offer:
     """What an agent can do, as far as it shows."""
     from crow.acp.handshake import Offer
+    from crow.core.errors import ModelError
 
-    return Offer(store=agent.store is not None, mcp="mcp" in agent.extensions)
+    try:
+        taken = getattr(agent.llm, "inputs", frozenset({"image"}))
+    except ModelError:
+        taken = frozenset({"image"})
+    return Offer(
+        store=agent.store is not None,
+        mcp="mcp" in agent.extensions,
+        image="image" in taken,
+        audio="audio" in taken,
+    )

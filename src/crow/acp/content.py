@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from crow.acp.handshake import Offer
 from crow.acp.jsonrpc import Message
 from crow.core.messages import Content, Part
 
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
 
-def from_blocks(blocks: Iterable[Message], offer: Offer) -> Content:
+def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
     """A prompt's blocks as the content of a message; one text where there is nothing but text.
 
-    What the model cannot take is left out, and a line in the text says so.
+    What the model does not take (``taken`` beside text: ``image``, ``audio``) is left out, and a
+    line in the text says so.
     """
     parts: list[Part] = []
     for block in blocks:
-        part = _part(block, offer)
+        part = _part(block, taken)
         last = parts[-1] if parts else None
         if last is not None and last["type"] == "text" and part["type"] == "text":
             parts[-1] = {"type": "text", "text": last["text"] + part["text"]}
@@ -34,16 +34,16 @@ def from_blocks(blocks: Iterable[Message], offer: Offer) -> Content:
     return parts
 
 
-def _part(block: Message, offer: Offer) -> Part:
+def _part(block: Message, taken: frozenset[str]) -> Part:
     match block["type"]:
         case "text":
             return _text(block["text"])
         case "image" | "audio":
-            return _media(block["data"], block["mimeType"], offer)
+            return _media(block["data"], block["mimeType"], taken)
         case "resource_link":
             return _text(_link(block["uri"], block.get("name") or ""))
         case "resource":
-            return _resource(block["resource"], offer)
+            return _resource(block["resource"], taken)
         case other:
             return _text(f"\n(a part of the kind {other!r} was left out: it is not known here)\n")
 
@@ -52,11 +52,11 @@ def _text(text: str) -> Part:
     return {"type": "text", "text": text.encode("utf-8", "replace").decode()}
 
 
-def _media(data: str, mime: str, offer: Offer) -> Part:
+def _media(data: str, mime: str, taken: frozenset[str]) -> Part:
     """An image or sound; a line about it where the model takes none or it is broken."""
     kind, _, subtype = mime.lower().partition("/")
-    if kind not in ("image", "audio") or not getattr(offer, kind):
-        return _text(f"\n(a part of the type {mime} was left out: this agent takes none)\n")
+    if kind not in ("image", "audio") or kind not in taken:
+        return _text(f"\n(a part of the type {mime} was left out: this model takes none)\n")
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -87,7 +87,7 @@ def path_of(uri: str) -> str | None:
     return unquote(split.path) if split.scheme == "file" and split.path else None
 
 
-def _resource(resource: Message, offer: Offer) -> Part:
+def _resource(resource: Message, taken: frozenset[str]) -> Part:
     """What the client embedded: text with its source, or a blob."""
     uri = str(resource.get("uri", ""))
     source = path_of(uri) or uri
@@ -95,7 +95,7 @@ def _resource(resource: Message, offer: Offer) -> Part:
         return _text(f'\n<resource uri="{source}">\n{resource["text"]}\n</resource>\n')
     mime = str(resource.get("mimeType") or "application/octet-stream")
     if mime.startswith(("image/", "audio/")):
-        return _media(str(resource.get("blob", "")), mime, offer)
+        return _media(str(resource.get("blob", "")), mime, taken)
     return _text(f"\n({source} was left out: {mime} cannot be shown to a model)\n")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ from crow.acp.turn import answer, title_of
 from crow.acp.updates import commands
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
-from crow.core.events import Notice, TitleChanged
+from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
 
@@ -130,7 +131,7 @@ class Face:
         right behind it finds it.
         """
         session, editor = self._open_session(params)
-        content = self._content(params)
+        content = self._content(params, session)
         turn = asyncio.current_task()
         assert turn is not None
         running = self.turns.setdefault(session.id, set())
@@ -159,7 +160,7 @@ class Face:
     async def steer(self, params: Message) -> Message:
         """Say something to a run that is on; the model reads it with its next request."""
         session, _editor = self._open_session(params)
-        content = self._content(params)
+        content = self._content(params, session)
         if session.busy:
             self._agent.steer(session, content)
             return {"outcome": "injected"}
@@ -184,11 +185,24 @@ class Face:
     async def authenticate(self, params: Message) -> Message:
         """See whether there are credentials now."""
         if params["methodId"] != AUTH_METHOD["id"]:
-            raise invalid(f"there is no method {params['methodId']!r}")
+            raise invalid(f"there is no method {params['methodId']!r} to be used here")
         try:
-            _llm = self._agent.llm
+            _name = self._agent.llm.model
         except ModelError as error:
             raise Refusal(AUTH_REQUIRED, "Authentication required", str(error)) from error
+        return {}
+
+    async def logout(self, params: Message) -> Message:
+        """Remove the stored keys; those of the environment are not ours to remove."""
+        if not self._link.offer.login:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
+        from crow import credentials
+
+        for provider in credentials.providers():
+            credentials.forget(provider)
+        forget: Any = getattr(self._agent.llm, "forget", None)
+        if forget is not None:
+            await forget()
         return {}
 
     # helpers
@@ -203,11 +217,14 @@ class Face:
         self._peer.abilities = Abilities.of(self._link.hello)
         return Editor(self._agent, self._peer, params.get("mcpServers", []))
 
-    def _content(self, params: Message) -> Content:
-        """A prompt's blocks as the content of a message."""
+    def _content(self, params: Message, session: Session) -> Content:
+        """A prompt's blocks as the content of a message, as far as the model takes them."""
         if not params["prompt"]:
             raise invalid("the prompt is empty")
-        return from_blocks(params["prompt"], self._link.offer)
+        offer = self._link.offer
+        announced = frozenset(name for name in ("image", "audio") if getattr(offer, name))
+        taken = options.inputs(self._agent, session)
+        return from_blocks(params["prompt"], announced if taken is None else taken)
 
     def _open_session(self, params: Message) -> tuple[Session, Editor]:
         """An open session; a client that names it knows of it."""
@@ -243,9 +260,18 @@ class Face:
             editor.introduce()
             if self._agent.commands_of(session):
                 editor.post(commands(self._agent, session))
+            session.spawn(self._look_for_models())
 
         answered = {**fields, **options.choices(self._agent, session)}
         return Result(answered, lambda: loop.call_later(SETTLE, follow))
+
+    async def _look_for_models(self) -> None:
+        """Ask once which models there are, and tell every session what can be chosen then."""
+        with suppress(ModelError):
+            find: Any = getattr(self._agent.llm, "find_models", None)
+            if find is not None and await find():
+                for editor in self._editors.values():
+                    editor.show(ConfigChanged())
 
     async def _close(self, session: Session) -> None:
         self._agent.cancel(session)
@@ -261,7 +287,8 @@ class Face:
         if value not in offered:
             there = ", ".join(offered) or "none"
             raise invalid(f"{name} {value!r} is not on offer; there are: {there}")
-        refused = await self._agent.configure(session, **{name: value})
+        changes = options.changes(self._agent, session, name, value)
+        refused = await self._agent.configure(session, **changes)
         if refused:
             raise Refusal(INTERNAL_ERROR, refused)
         return session

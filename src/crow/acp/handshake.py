@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from crow._version import __version__
-from crow.acp.jsonrpc import INVALID_PARAMS, Message, failure, success
+from crow.acp.jsonrpc import INVALID_PARAMS, Message, as_object, failure, success
 
 PROTOCOL_VERSION = 1
 
 AUTH_METHOD: Message = {
     "type": "agent",
     "id": "environment",
-    "name": "API key from the environment",
-    "description": "Set CROW_API_KEY (or OPENAI_API_KEY) where the agent is started.",
+    "name": "API key",
+    "description": "Set OPENAI_API_KEY (or another provider's) where the editor starts, or run "
+    "`crow login` in a terminal.",
 }
+LOGIN_METHOD: Message = {
+    "type": "terminal",
+    "id": "login",
+    "name": "Store an API key",
+    "description": "Asks for a provider and its key in a terminal.",
+    "args": ["--login"],
+}
+TERMINAL_AUTH = "terminal-auth"
 
 
 class Offer:
     """What an agent can do that not every agent can.
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
-    servers that the client names are used.
+    servers that the client names are used. ``login`` is a command that asks the user for a key
+    and stores it; `logout` removes stored keys where there is one.
     """
 
-    __slots__ = ("audio", "image", "mcp", "store")
+    __slots__ = ("audio", "image", "login", "mcp", "store")
 
     def __init__(
-        self, *, store: bool = False, image: bool = True, audio: bool = False, mcp: bool = False
+        self,
+        *,
+        store: bool = False,
+        image: bool = True,
+        audio: bool = False,
+        mcp: bool = False,
+        login: Sequence[str] = (),
     ) -> None:
         self.store = store
+        self.login = tuple(login)
         self.image = image
         self.audio = audio
         self.mcp = mcp
@@ -48,7 +66,21 @@ class Offer:
             },
             "mcpCapabilities": {"http": self.mcp, "sse": self.mcp},
             "sessionCapabilities": session,
+            "auth": {"logout": {}} if self.login else {},
         }
+
+    def methods(self, client: Message) -> list[Message]:
+        """The ways to authenticate; one in a terminal only for clients that can open one."""
+        is_legacy = as_object(client.get("_meta")).get(TERMINAL_AUTH) is True
+        is_able = as_object(client.get("auth")).get("terminal") is True or is_legacy
+        if not self.login or not is_able:
+            return [AUTH_METHOD]
+        method = LOGIN_METHOD
+        if is_legacy:
+            command, *args = self.login
+            legacy = {"command": command, "args": args, "label": LOGIN_METHOD["name"]}
+            method = {**method, "_meta": {TERMINAL_AUTH: legacy}}
+        return [AUTH_METHOD, method]
 
 
 def greet(request: Message, offer: Offer) -> Message:
@@ -60,11 +92,12 @@ def greet(request: Message, offer: Offer) -> Message:
     version = params.get("protocolVersion") if params else None
     if isinstance(version, bool) or not isinstance(version, int | str):
         return failure(request["id"], INVALID_PARAMS, "Invalid params", "protocolVersion: missing")
+    client = as_object(request["params"].get("clientCapabilities"))
     result = {
         "protocolVersion": PROTOCOL_VERSION,
         "agentCapabilities": offer.capabilities(),
         "agentInfo": {"name": "crow", "title": "Crow", "version": __version__},
-        "authMethods": [AUTH_METHOD],
+        "authMethods": offer.methods(client),
         "_meta": {"steering": {"supported": True}},
     }
     return success(request["id"], result)

@@ -1,17 +1,23 @@
-"""What a user can choose in a session: its mode and its model."""
+"""What a user can choose in a session: its mode, its model, and how hard that thinks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.core.errors import ModelError
+from crow.core.ports import LLM
 from crow.core.session import Session
 
 MODE = "mode"
 MODEL = "model"
+THOUGHT = "thought_level"
+EFFORT = "reasoning_effort"
+UNSAID = "default"
+"""The thought level that leaves the choice to the model's provider."""
 
 
 def choices(agent: Agent, session: Session) -> Message:
@@ -33,10 +39,12 @@ def config_options(agent: Agent, session: Session) -> list[Message]:
     if offered := modes(agent, session):
         listed = [_value(mode.id, mode.name, mode.description) for mode in offered]
         options.append(_select(MODE, "Mode", session.mode, listed))
-    names = models(agent, session)
-    if names:
+    if names := models(agent, session):
         current = session.model or names[0]
         options.append(_select(MODEL, "Model", current, [_value(name, name) for name in names]))
+    if levels := thought_levels(agent, session):
+        listed = [_value(level, level.capitalize()) for level in levels]
+        options.append(_select(THOUGHT, "Thinking", thought_level(session), listed))
     return options
 
 
@@ -44,7 +52,61 @@ def values(agent: Agent, session: Session, name: str) -> list[str]:
     """What an option can be set to; nothing for one that there is not."""
     if name == MODE:
         return [mode.id for mode in modes(agent, session)]
+    if name == THOUGHT:
+        return thought_levels(agent, session)
     return models(agent, session) if name == MODEL else []
+
+
+def changes(agent: Agent, session: Session, name: str, value: Any) -> dict[str, Any]:
+    """What `crow.core.agent.Agent.configure` is to be told for a choice."""
+    if name == THOUGHT:
+        return {"params": _with_effort(session, value)}
+    if name == MODEL and thought_level(session) not in (UNSAID, *levels_of(agent, value)):
+        return {MODEL: value, "params": _with_effort(session, UNSAID)}
+    return {name: value}
+
+
+def _with_effort(session: Session, level: str) -> dict[str, Any]:
+    kept = {name: value for name, value in params(session).items() if name != EFFORT}
+    return kept if level == UNSAID else {**kept, EFFORT: level}
+
+
+def params(session: Session) -> dict[str, Any]:
+    """What goes into every request of a session."""
+    return session.options.get("params", {})
+
+
+def thought_level(session: Session) -> str:
+    """The level that was chosen."""
+    return str(params(session).get(EFFORT, UNSAID))
+
+
+def thought_levels(agent: Agent, session: Session) -> list[str]:
+    """The levels on offer; none where the model has none to choose from."""
+    levels = levels_of(agent, session.model)
+    return list(dict.fromkeys([UNSAID, *levels, thought_level(session)])) if levels else []
+
+
+def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
+    """How hard a model can be made to think: its ``thought_levels``, where it has any."""
+    try:
+        return tuple(getattr(_llm(agent, model), "thought_levels", ()))
+    except ModelError:
+        return ()
+
+
+def inputs(agent: Agent, session: Session) -> frozenset[str] | None:
+    """What the model of a session takes beside text: its ``inputs``; None where it does not say."""
+    try:
+        return getattr(_llm(agent, session.model), "inputs", None)
+    except ModelError:
+        return None
+
+
+def _llm(agent: Agent, model: str | None) -> LLM:
+    """The model of this name, the agent's own without one. Raises `ModelError`."""
+    named: Any = getattr(agent.llm, "named", None)
+    return agent.llm if model is None or named is None else named(model)
 
 
 def modes(agent: Agent, session: Session) -> list[Mode]:
@@ -60,13 +122,20 @@ def models(agent: Agent, session: Session) -> list[str]:
 
     A model that knows of others has a ``models``, their names.
     """
+    names: list[str | None] = [_own(agent), session.model]
     try:
-        llm = agent.llm
+        known: Iterable[str] = getattr(agent.llm, "models", ())
     except ModelError:
         return []
-    known: Iterable[str] = getattr(llm, "models", ())
-    names = [llm.model, session.model, *known]
-    return list(dict.fromkeys(name for name in names if name))
+    named = dict.fromkeys(name for name in (*names, *known) if name)
+    return [name for name in named if name.rpartition("/")[2] not in named or "/" not in name]
+
+
+def _own(agent: Agent) -> str | None:
+    try:
+        return agent.llm.model
+    except ModelError:
+        return None
 
 
 def _mode(mode: Mode) -> Message:

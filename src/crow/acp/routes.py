@@ -32,6 +32,7 @@ class Routes:
         }
         self._requests: dict[str, tuple[type[BaseModel], Method]] = {
             "authenticate": (schema.AuthenticateRequest, face.authenticate),
+            "logout": (schema.LogoutRequest, face.logout),
             "session/new": (schema.NewSessionRequest, face.new_session),
             "session/load": (schema.LoadSessionRequest, face.load_session),
             "session/resume": (schema.ResumeSessionRequest, face.resume_session),

@@ -9,6 +9,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 
 if TYPE_CHECKING:
+    from crow.acp.handshake import Offer
     from crow.core.agent import Agent
 
 
@@ -17,6 +18,7 @@ def declare(parser: Parser) -> None:
     from crow.cli.options import declare_agent
 
     declare_agent(parser)
+    parser.add_argument("--login", action="store_true", help="do what crow login does, and end")
     parser.add_argument(
         "--print-config",
         metavar="EDITOR",
@@ -29,10 +31,32 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow acp``: the client is greeted before the agent is built."""
     if options.print_config is not None:
         return print_config(options.print_config, out)
+    if options.login:
+        from crow.cli.login import ask_and_store
+
+        return ask_and_store(None, options, out)
     from crow.acp import serve_stdio
 
-    serve_stdio(lambda: build(options, out))
+    serve_stdio(lambda: build(options, out), offer_of(options))
     return 0
+
+
+def offer_of(options: argparse.Namespace) -> Offer:
+    """What the agent can do, as far as that is known before its settings are read."""
+    import os
+
+    from crow.acp.handshake import Offer
+    from crow.cli.editors import installed_command
+
+    login = [*installed_command(), "login"]
+    model = options.model or os.environ.get("CROW_MODEL")
+    if not model:
+        return Offer(store=True, mcp=True, login=login)
+    from crow.llm.traits import inputs_of
+
+    taken = inputs_of(model)
+    image, audio = "image" in taken, "audio" in taken
+    return Offer(store=True, mcp=True, image=image, audio=audio, login=login)
 
 
 def print_config(name: str, out: Output) -> int:

@@ -59,8 +59,8 @@ def rows(settings: Settings) -> Iterator[Row]:
         for path, value in leaves(getattr(settings, name), name):
             yield path, hidden(path, value), str(settings.origins.get(path, ""))
     yield from permissions(settings)
-    for entry in settings.disabled:
-        yield "extensions.disable", entry.text, str(entry.source)
+    for name, entries in (("models", settings.models), ("extensions.disable", settings.disabled)):
+        yield from ((name, entry.text, str(entry.source)) for entry in entries)
     for source, table in settings.hooks:
         for event in table:
             yield f"hooks.{event}", table[event], str(source)

@@ -12,6 +12,8 @@ from crow.core.errors import CrowError
 COMMANDS = {
     "run": "answer one prompt",
     "acp": "speak the Agent Client Protocol on standard input and output",
+    "login": "store an API key (logout removes it)",
+    "logout": "remove stored API keys",
     "demo": "three prompts with the embedded model: no key, no network",
     "sessions": "list, show, search and delete stored sessions",
     "ext": "which extensions were found, loaded, disabled or broken",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,7 +13,10 @@ from crow.core.ports import LLM
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
 
 REHEARSAL = "rehearsal"
+LOGIN = "crow login"
 Table = Mapping[str, Any]
+Stored = Callable[[str], str | None]
+"""The key that the user stored for a provider, None where there is none."""
 
 
 def from_environment(model: str | None = None) -> LLM:
@@ -21,16 +24,19 @@ def from_environment(model: str | None = None) -> LLM:
     return resolve(model, {}, os.environ)
 
 
-def resolve(model: str | None, settings: Table, env: Mapping[str, str]) -> LLM:
+def resolve(
+    model: str | None, settings: Table, env: Mapping[str, str], stored: Stored | None = None
+) -> LLM:
     """The LLM for a name such as ``rehearsal``, ``gpt-5``, ``ollama/qwen3``.
 
     Without a name it is the one of ``CROW_MODEL``, else that of the settings, else the
     rehearsal. The part before the first slash names a provider: one of the settings'
     ``providers`` (tables with ``base_url``, ``api_key``, ``api_key_env``, ``headers``, ``params``,
-    ``context_window``, ``echo_reasoning``), else a preset. Where ``CROW_BASE_URL`` or
-    ``base_url`` is set, the whole name belongs to the model there. The environment goes before
+    ``context_window``, ``echo_reasoning``, ``inputs``, ``thought_levels``), else a preset. Where
+    ``CROW_BASE_URL`` or ``base_url`` is set, the whole name belongs to the model there. The
+    environment goes before
     the settings; ``CROW_API_KEY`` and ``api_key`` hold the key for what ``base_url`` names, or
-    for any provider that has no key of its own.
+    for any provider that has no key of its own. ``stored`` is asked last.
 
     Raises `ModelError` (unconfigured) where a provider is unknown or a key is missing.
     """
@@ -45,8 +51,53 @@ def resolve(model: str | None, settings: Table, env: Mapping[str, str]) -> LLM:
             f"there is an endpoint, {base_url}, but no model: name one with --model or CROW_MODEL"
         )
         raise ModelError(what, kind="unconfigured")
-    place = _at(base_url, settings, env) if base_url else _of(name, settings, env)
+    keys = Keys(settings, env, stored or nothing)
+    place = _at(base_url, settings, keys) if base_url else _of(name, settings, keys)
     return _made(name if base_url else _without_provider(name, settings), place, settings)
+
+
+def nothing(provider: str) -> str | None:
+    """No key is stored."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An API key, empty where there is none; ``origin`` says where it came from."""
+
+    value: str = field(default="", repr=False)
+    origin: str = ""
+
+
+NO_KEY = Key()
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Where keys come from."""
+
+    settings: Table
+    env: Mapping[str, str]
+    stored: Stored
+
+    def shared(self) -> Key:
+        """The key for what has none of its own."""
+        if key := self.env.get("CROW_API_KEY"):
+            return Key(key, "CROW_API_KEY")
+        return Key(self.settings.get("api_key") or "", "api_key in the settings")
+
+    def named(self, names: Iterable[str]) -> Key:
+        """The key in the first of these variables that has one."""
+        found = next((name for name in names if self.env.get(name)), None)
+        return Key(self.env[found], found) if found else NO_KEY
+
+    def of(self, provider: str, preset: Preset) -> Key:
+        """The key of a provider."""
+        table: Table = self.settings.get("providers", {}).get(provider, {})
+        own = Key(table.get("api_key") or "", f"providers.{provider} in the settings")
+        found = (own, self.named(preset.key_names), self.shared())
+        known = next((key for key in found if key.value), NO_KEY)
+        return known if known.value else Key(self.stored(provider) or "", LOGIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +105,13 @@ class Place:
     """A preset with what settings and environment make of it. ``table`` is the settings' part."""
 
     preset: Preset
-    key: str | None
+    key: Key
     table: Table
 
 
 def _made(name: str, place: Place, settings: Table) -> LLM:
     from crow.llm.chat import ChatCompletions
+    from crow.llm.traits import inputs_of, thought_levels_of
     from crow.llm.windows import context_window
 
     preset, table = place.preset, place.table
@@ -67,36 +119,48 @@ def _made(name: str, place: Place, settings: Table) -> LLM:
     return ChatCompletions(
         name,
         preset.base_url,
-        place.key,
+        place.key.value or None,
+        key_origin=place.key.origin if place.key.value else "",
         headers={**preset.headers, **table.get("headers", {}), **settings.get("headers", {})},
         params={**table.get("params", {}), **settings.get("params", {})},
         context_window=window or context_window(name),
         echo_reasoning=bool(table.get("echo_reasoning", preset.echo_reasoning)),
         cache_key=preset.cache_key,
+        inputs=table.get("inputs", inputs_of(name)),
+        thought_levels=table.get("thought_levels", thought_levels_of(name)),
     )
 
 
-def _at(base_url: str, settings: Table, env: Mapping[str, str]) -> Place:
+def _at(base_url: str, settings: Table, keys: Keys) -> Place:
     """An endpoint that is given by its URL; it need not want a key."""
-    known = next((each for each in PRESETS.values() if each.base_url == base_url.rstrip("/")), None)
-    preset = known or Preset(base_url)
-    return Place(preset, _shared_key(settings, env) or _first(env, preset.key_names), {})
+    url = base_url.rstrip("/")
+    known = next((name for name, each in PRESETS.items() if each.base_url == url), None)
+    preset = PRESETS[known] if known else Preset(base_url)
+    key = keys.shared()
+    if not key.value and known:
+        key = keys.of(known, preset)
+    return Place(preset, key, {})
 
 
-def _of(name: str, settings: Table, env: Mapping[str, str]) -> Place:
+def _of(name: str, settings: Table, keys: Keys) -> Place:
     """The provider that a model's name names or means. Raises `ModelError` (unconfigured)."""
+    env = keys.env
     provider = _provider(name, settings, env)
     table: Table = settings.get("providers", {}).get(provider, {})
-    preset = _preset(provider, table, env)
-    key = table.get("api_key") or _first(env, preset.key_names) or _shared_key(settings, env)
+    preset = preset_of(provider, table, env)
+    key = keys.of(provider, preset)
     moved = _moved(preset, env) or ("base_url" in table and "api_key_env" not in table)
-    if not key and not preset.is_local and not moved:
+    if not key.value and not preset.is_local and not moved:
         what = f"{provider} needs a key for {name}: set {' or '.join(preset.key_names)}"
-        raise ModelError(f"{what}, or CROW_API_KEY", kind="unconfigured")
+        raise ModelError(f"{what}, or CROW_API_KEY, or run {LOGIN}", kind="unconfigured")
     return Place(preset, key, table)
 
 
-def _preset(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
+def preset_of(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
+    """A provider, with what its settings and the environment change.
+
+    Raises `ModelError` (unconfigured) where nobody says where it is.
+    """
     preset = PRESETS.get(provider) or Preset("")
     url = table.get("base_url") or _moved(preset, env) or preset.base_url
     if not url:
@@ -124,7 +188,7 @@ def _with_path(url: str) -> str:
 def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:
     """The provider's name. Raises `ModelError` (unconfigured) where there is none."""
     before, slash, _ = name.partition("/")
-    known = _known(settings)
+    known = known_providers(settings)
     if slash and (named := _named(before, known)):
         return named
     if not slash and (meant := _meant(name)):
@@ -151,10 +215,11 @@ def _no_provider(provider: str, name: str, known: Iterable[str]) -> str:
 
 def _without_provider(name: str, settings: Table) -> str:
     before, slash, rest = name.partition("/")
-    return rest if slash and _named(before, _known(settings)) else name
+    return rest if slash and _named(before, known_providers(settings)) else name
 
 
-def _known(settings: Table) -> set[str]:
+def known_providers(settings: Table) -> set[str]:
+    """The names of all providers."""
     return {*PRESETS, *settings.get("providers", {})}
 
 
@@ -170,11 +235,3 @@ def _meant(name: str) -> str | None:
     """The provider whose models have names that begin like this one."""
     lower = name.lower()
     return next((key for key, each in PRESETS.items() if lower.startswith(each.families)), None)
-
-
-def _shared_key(settings: Table, env: Mapping[str, str]) -> str | None:
-    return env.get("CROW_API_KEY") or settings.get("api_key")
-
-
-def _first(env: Mapping[str, str], names: Iterable[str]) -> str | None:
-    return next((env[name] for name in names if env.get(name)), None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import aclosing, suppress
 from dataclasses import replace
+from typing import Any
 
+from crow.core.errors import ModelError
 from crow.core.ports import LLM, Completion, Delta, Request
 
 
@@ -13,11 +15,19 @@ class Routed:
     """An LLM that stands for all that ``find`` knows, each made when it is first asked.
 
     ``find(None)`` makes the model of requests that name none, ``find("ollama/qwen3")`` another;
-    it raises `ModelError` where there is none.
+    it raises `ModelError` where there is none. ``models`` are names to choose from; where it is
+    empty, ``look`` finds them when `find_models` is first called.
     """
 
-    def __init__(self, find: Callable[[str | None], LLM]) -> None:
+    def __init__(
+        self,
+        find: Callable[[str | None], LLM],
+        models: Iterable[str] = (),
+        look: Callable[[], Awaitable[list[str]]] | None = None,
+    ) -> None:
+        self.models = tuple(models)
         self._find = find
+        self._look = None if self.models else look
         self._found: dict[str | None, LLM] = {}
 
     @property
@@ -37,26 +47,57 @@ class Routed:
         """The first model's window, in tokens."""
         return self.first.context_window
 
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What the first model takes beside text."""
+        return getattr(self.first, "inputs", frozenset({"image"}))
+
+    @property
+    def thought_levels(self) -> tuple[str, ...]:
+        """How hard the first model can be made to think."""
+        return getattr(self.first, "thought_levels", ())
+
     def named(self, model: str) -> LLM:
         """The LLM of a name. Raises `ModelError` (unconfigured) where there is none."""
-        if model == self.first.model:
-            return self.first
+        with suppress(ModelError):  # the first one may lack what this one has
+            if model == self.first.model:
+                return self.first
         if model not in self._found:
             self._found[model] = self._find(model)
         return self._found[model]
 
+    async def find_models(self) -> bool:
+        """Ask once which models there are; True where that has changed ``models``."""
+        look, self._look = self._look, None
+        if look is None:
+            return False
+        try:
+            self.models = tuple(await look())
+        except BaseException:
+            self._look = look
+            raise
+        return bool(self.models)
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model that the request names."""
-        llm = self.first
-        if request.model is not None:
-            llm, request = self.named(request.model), replace(request, model=None)
+        llm = self.first if request.model is None else self.named(request.model)
+        request = replace(request, model=None)
         async with aclosing(llm.stream(request)) as deltas:
             async for delta in deltas:
                 yield delta
 
+    async def forget(self) -> None:
+        """Make every model anew when it is asked next, as after a change of keys."""
+        found, self._found = self._found, {}
+        await _close(found.values())
+
     async def aclose(self) -> None:
         """Close what the models hold open."""
-        for llm in self._found.values():
-            close = getattr(llm, "aclose", None)
-            if close is not None:
-                await close()
+        await _close(self._found.values())
+
+
+async def _close(models: Iterable[LLM]) -> None:
+    for llm in models:
+        close: Any = getattr(llm, "aclose", None)
+        if close is not None:
+            await close()

@@ -50,7 +50,8 @@ class Endpoint:
 
     ``requests`` holds what was asked, ``sent`` counts the bytes of the responses, ``asked`` is
     set by every request, ``hung_up`` is set when a client leaves a response that
-    hangs. A request past the script is answered with status 418.
+    hangs. A request past the script is answered with status 418. Whoever asks which models there
+    are is told ``models``, and that is neither in the script nor in ``requests``.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class Endpoint:
         self.hung_up = asyncio.Event()
         self.sent = 0
         self.url = ""
+        self.models: list[str] = []
         self._script: list[Response] = []
         self._connections = 0
         self._server: asyncio.Server | None = None
@@ -94,8 +96,8 @@ class Endpoint:
         self._connections += 1
         number = self._connections
         try:
-            while await self._receive(reader, number):
-                steps = self._script.pop(0) if self._script else respond(418, "past the script")
+            while received := await self._receive(reader, number):
+                steps = self._steps(received)
                 if not await self._send(steps, reader, writer):
                     break
         except ConnectionError:
@@ -105,18 +107,24 @@ class Endpoint:
         finally:
             writer.close()
 
-    async def _receive(self, reader: asyncio.StreamReader, number: int) -> bool:
+    def _steps(self, received: Received) -> Response:
+        """The response to a request."""
+        if received.path.endswith("/models"):
+            return respond(200, {"object": "list", "data": [{"id": name} for name in self.models]})
+        self.requests.append(received)
+        self.asked.set()
+        return self._script.pop(0) if self._script else respond(418, "past the script")
+
+    async def _receive(self, reader: asyncio.StreamReader, number: int) -> Received | None:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError:
-            return False
+            return None
         first, *lines = head.decode("latin-1").strip().split("\r\n")
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
         raw = await reader.readexactly(int(headers.get("content-length", "0")))
         now = asyncio.get_running_loop().time()
-        self.requests.append(Received(first.split(" ")[1], headers, raw, now, number))
-        self.asked.set()
-        return True
+        return Received(first.split(" ")[1], headers, raw, now, number)
 
     async def _send(
         self, steps: Response, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
@@ -33,8 +33,10 @@ class ChatCompletions:
     ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
     an answer in characters. ``echo_reasoning`` sends the model's earlier reasoning back, which
     some endpoints need and others refuse. ``cache_key`` names the body's field that gets the
-    session's id, for endpoints that route by it. Raises `ModelError` (unconfigured) where key,
-    headers or URL cannot work.
+    session's id, for endpoints that route by it. ``key_origin`` says where the key came from, for
+    people; ``inputs`` (``image``, ``audio``) what the model takes beside text, and
+    ``thought_levels`` what ``reasoning_effort`` can be. Raises `ModelError` (unconfigured) where
+    key, headers or URL cannot work.
     """
 
     def __init__(
@@ -51,8 +53,14 @@ class ChatCompletions:
         max_output: int = MAX_OUTPUT,
         echo_reasoning: bool = False,
         cache_key: str | None = None,
+        key_origin: str = "",
+        inputs: Iterable[str] = ("image",),
+        thought_levels: Iterable[str] = (),
     ) -> None:
         self.model = model
+        self.inputs = frozenset(inputs)
+        self.thought_levels = tuple(thought_levels)
+        self.key_origin = key_origin
         self.context_window = context_window
         self.base_url = _checked_url(base_url)
         self._params = dict(params or {})
@@ -80,7 +88,7 @@ class ChatCompletions:
 
         def named(error: ModelError) -> ModelError:
             who = f"{request.model or self.model} at {self.base_url}"
-            return faults.named(error, who, self._redact)
+            return faults.named(error, who, self._redact, self.key_origin)
 
         batches = repeat(attempt, self._retries, clock, named)
         try:

@@ -104,9 +104,11 @@ def _looks_like_error(event: Mapping[str, Any]) -> bool:
     return named or isinstance(event.get("detail"), str | list)
 
 
-def named(error: ModelError, who: str, redact: Redactor) -> ModelError:
+def named(error: ModelError, who: str, redact: Redactor, key_origin: str = "") -> ModelError:
     """The error as a person reads it: which model at which endpoint, what, and what to do."""
     advice = ADVICE.get(error.kind)
+    if error.kind == "authentication" and key_origin:
+        advice = f"{advice}; it came from {key_origin}"
     text = redact(f"{who}: {error}") + (f" ({advice})" if advice else "")
     return ModelError(text, kind=error.kind, status=error.status, retry_after=error.retry_after)
 

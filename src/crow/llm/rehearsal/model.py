@@ -34,6 +34,7 @@ class Rehearsal:
 
     model = NAME
     context_window: int | None = 100_000
+    inputs: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return "Rehearsal()"

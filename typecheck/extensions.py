@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
+from openai import AsyncOpenAI
+
 from crow import Agent, AgentHook, Reply, hook
 from crow.core.context import RunContext, ToolContext, TurnContext
 from crow.core.messages import Message, Usage
@@ -72,6 +74,7 @@ agent = Agent(
         TruncationHook(limit=1000),
     ]
 )
+Agent(AsyncOpenAI(), model="gpt-5")
 Agent([ByName()])  # pyright: ignore[reportArgumentType]
 SystemPromptHook(1)  # pyright: ignore[reportArgumentType]
 LimitsHook(turn=3)  # pyright: ignore[reportCallIssue]

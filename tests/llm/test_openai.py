@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from crow import Agent
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta
 from crow.core.messages import user
@@ -157,3 +158,34 @@ def test_all_of_this_holds_with_the_other_version_of_the_library(tmp_path: Path)
         [sys.executable, "-c", "import openai; print('', openai.__version__)"],
         env={**os.environ, "PYTHONPATH": str(library)}, capture_output=True, text=True,
     ).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["AsyncOpenAI", "OpenAI"])
+async def test_an_agent_takes_a_client_as_it_is(
+    endpoint: Endpoint, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    endpoint.play(answer("Hello there."), answer("Hello again."), answer("From below."))
+    client = getattr(openai, name)(base_url=endpoint.url, api_key=KEY, max_retries=0)
+    agent = Agent(client, model="m-1")
+    assert (await agent.run("hello")).text == "Hello there."
+    assert endpoint.requests[0].body["model"] == "m-1"
+
+    monkeypatch.setenv("CROW_MODEL", "m-2")
+    assert (await Agent(llm=client).run("hello")).text == "Hello again."
+    assert endpoint.requests[1].body["model"] == "m-2"
+
+    assert (await Agent(client, model="m-3").child().run("hello")).text == "From below."
+    assert endpoint.requests[2].body["model"] == "m-3"
+    closing = client.close()
+    if closing is not None:
+        await closing
+
+
+async def test_a_client_without_a_model_and_what_is_no_client_are_told_apart(endpoint: Endpoint):
+    client = openai.AsyncOpenAI(base_url=endpoint.url, api_key=KEY)
+    with pytest.raises(ModelError, match=r"which model should AsyncOpenAI ask for\? Agent\(client"):
+        await Agent(client).run("hello")
+    odd: Any = 5
+    with pytest.raises(ModelError, match="5 is no model: it has neither stream"):
+        await Agent(odd).run("hello")
+    await client.close()

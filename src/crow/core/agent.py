@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
 from crow.core.context import (
@@ -29,11 +29,20 @@ from crow.core.run import agreed, answer, follow_up
 from crow.core.session import Session, Store
 
 
+class ChatClient(Protocol):
+    """Somebody else's client, with ``.chat.completions.create``: ``openai.AsyncOpenAI``."""
+
+    @property
+    def chat(self) -> Any:
+        """What has ``completions``."""
+        ...
+
+
 class Defaults:
     """What an agent starts with that is given no model and no tools; nothing, in the core."""
 
-    def llm(self, name: str | None) -> LLM:
-        """The model of this name, or the one to use where none is named."""
+    def llm(self, given: ChatClient | str | None, model: str | None) -> LLM:
+        """The model of a client, of this name, or the one to use where none is named."""
         raise ModelError("the agent has no model: Agent(llm=...)", kind="unconfigured")
 
     def tools(self) -> Iterable[Tool]:
@@ -44,7 +53,8 @@ class Defaults:
 class Agent:
     """A model and tools in a loop, and whatever hangs on it.
 
-    ``llm`` is a model or the name of one; ``hooks`` are extensions of any sort (objects, classes,
+    ``llm`` is a model, the name of one, or a client such as ``openai.AsyncOpenAI``, which
+    ``model`` tells what to ask for; ``hooks`` are extensions of any sort (objects, classes,
     modules, functions); ``tools`` replace the built-in ones. Use it as an async context manager,
     or call `close`, to end its sessions and release what its extensions hold.
     """
@@ -53,13 +63,15 @@ class Agent:
 
     def __init__(
         self,
-        llm: LLM | str | None = None,
+        llm: LLM | ChatClient | str | None = None,
         *,
+        model: str | None = None,
         hooks: Iterable[Any] = (),
         tools: Iterable[Tool] | None = None,
         parent: Agent | None = None,
     ) -> None:
         self._llm = llm
+        self._model = model
         self.parent = parent
         self.hooks = Hooks(parent.hooks if parent else None)
         self.extensions: dict[str, Any] = {}
@@ -85,12 +97,13 @@ class Agent:
     @property
     def llm(self) -> LLM:
         """The model. Raises `ModelError` where none is configured."""
-        if self._llm is None or isinstance(self._llm, str):
-            self._llm = self.defaults.llm(self._llm)
-        return self._llm
+        if not hasattr(self._llm, "stream"):
+            given = cast("ChatClient | str | None", self._llm)
+            self._llm = self.defaults.llm(given, self._model)
+        return cast(LLM, self._llm)
 
     @llm.setter
-    def llm(self, llm: LLM | str | None) -> None:
+    def llm(self, llm: LLM | ChatClient | str | None) -> None:
         self._llm = llm
 
     @property
@@ -271,7 +284,8 @@ class Agent:
     ) -> Agent:
         """An agent for a sub-task: its own history and tools, the gates of this one."""
         own = self.tools.values() if tools is None else tools
-        return Agent(llm or self._llm, hooks=hooks, tools=own, parent=self)
+        asked = None if llm else self._model
+        return Agent(llm or self._llm, model=asked, hooks=hooks, tools=own, parent=self)
 
     # sessions
 

@@ -1,26 +1,14 @@
-"""One request: the prompt, the turns that answer it, the tool calls of a turn.
-
-The contexts that the loop works with, and the ones of the moments around it.
-"""
+"""One request: the prompt, and the turns that answer it. All contexts can be imported here."""
 
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult, mismatch
-from crow.core.errors import CrowError, told
-from crow.core.events import (
-    StopReason,
-    TextDelta,
-    ToolEnded,
-    ToolProgress,
-    UsageReported,
-    UserMessage,
-)
+from crow.core.call_context import CANCELLED, NOT_RUN, ToolContext
+from crow.core.calls import Call
+from crow.core.events import StopReason, TextDelta, UsageReported, UserMessage
 from crow.core.messages import (
     Content,
     Message,
@@ -32,7 +20,8 @@ from crow.core.messages import (
     tool_answer,
     user,
 )
-from crow.core.ports import Completion, Delta, Option, Request, Tool
+from crow.core.moments import CommandContext, ConfigContext, NotificationContext, SessionContext
+from crow.core.ports import Completion, Delta, Request
 from crow.core.reach import (
     UI,
     CompactContext,
@@ -44,12 +33,14 @@ from crow.core.reach import (
     waiting,
 )
 from crow.core.session import Session
-from crow.core.verdicts import Continue, Ruling, Stop
+from crow.core.verdicts import Continue
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
 
 __all__ = [
+    "CANCELLED",
+    "NOT_RUN",
     "UI",
     "CommandContext",
     "CompactContext",
@@ -68,8 +59,6 @@ __all__ = [
     "waiting",
 ]
 
-NOT_RUN = "not run: the run was stopped before"
-CANCELLED = "cancelled by the user"
 FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "refusal"}
 
 
@@ -311,218 +300,3 @@ class TurnContext(Context):
             window = self.agent.context_window(self.session)
             tokens = session.tokens(window)["total_tokens"]
             await self.emit(UsageReported(reply.usage, session.usage, tokens, window))
-
-
-class ToolContext(Context):
-    """One tool call: ``args`` are what runs, ``result`` is what the model is told.
-
-    ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
-    ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
-    no such tool, or arguments that are no JSON or do not fit the schema. While the tool runs this
-    is its `Bench`.
-    """
-
-    __slots__ = (
-        "args",
-        "call",
-        "duration",
-        "faulty",
-        "options",
-        "outcome",
-        "reason",
-        "result",
-        "settled",
-        "tool",
-    )
-
-    run: RunContext
-
-    def __init__(self, run: RunContext, call: Call, tool: Tool | None) -> None:
-        super().__init__(run.agent, run.session, run)
-        self.call = call
-        self.tool = tool
-        self.args: dict[str, Any] = copy.deepcopy(call.args)
-        self.result: ToolResult | None = None
-        self.outcome: Outcome = "ok"
-        self.duration = 0.0
-        self.options: Sequence[Option] = ()
-        self.reason = ""
-        self.settled = False
-        self.faulty = False
-
-    @property
-    def block(self) -> Call:
-        """The call, by the name that the third essay gives it."""
-        return self.call
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return self.call.name
-
-    @property
-    def output(self) -> str:
-        """The text of the result."""
-        return self.result.text if self.result else ""
-
-    @property
-    def error(self) -> str | None:
-        """The text of the result where it is an error."""
-        return self.output if self.outcome == "error" else None
-
-    @property
-    def title(self) -> str:
-        """The call in a line that a person reads."""
-        return str(self._ask_tool("title", self.args) or self.call.name)
-
-    @property
-    def kind(self) -> ToolKind:
-        """What sort of tool it is."""
-        return getattr(self.tool, "kind", "other")
-
-    @property
-    def locations(self) -> tuple[Location, ...]:
-        """The files that the call is about."""
-        return tuple(self._ask_tool("locations", self.args, self.cwd) or ())
-
-    def _ask_tool(self, member: str, *arguments: Any) -> Any:
-        """What an optional member of the tool answers; None without it, or for odd arguments."""
-        try:
-            return getattr(self.tool, member)(*arguments)
-        except Exception:  # noqa: BLE001 - the model may have sent anything
-            return None
-
-    async def progress(self, text: str, *, terminal: str | None = None) -> None:
-        """Show output of the call while it runs."""
-        await self.emit(ToolProgress(self.call.id, text, terminal))
-
-    def prepare(self) -> bool:
-        """Make the arguments what hooks are to see; False where the call cannot run at all."""
-        if self.call.fault is not None:
-            self.refuse(self.call.fault)
-        elif self.tool is None:
-            names = ", ".join(sorted(self.agent.tools_of(self.session)))
-            self.refuse(f"there is no tool {self.call.name!r}; there are: {names}")
-        else:
-            self.args = self._ask_tool("prepare", self.args, self.cwd) or self.args
-        return self.result is None
-
-    def check(self) -> bool:
-        """Hold the final arguments against the tool's schema; False where they do not fit."""
-        tool = self.tool
-        assert tool is not None
-        own = getattr(tool, "check", None)
-        wrong = own(self.args) if own is not None else mismatch(tool.parameters, self.args)
-        if wrong:
-            self.refuse(f"{self.call.name}: {wrong}")
-        return not wrong
-
-    def refuse(self, fault: str) -> None:
-        """Conclude a call that cannot run at all."""
-        self.faulty = True
-        self.conclude("error", ToolResult.failure(fault))
-
-    def rule(self, ruling: Ruling) -> None:
-        """Conclude a call that must not run, or that a hook answered."""
-        if isinstance(ruling.verdict, Stop):
-            self.stop(ruling.reason)
-        if ruling.refused:
-            self.conclude("denied", ToolResult.failure(ruling.reason or "denied by a hook"))
-        elif ruling.answer is not None:
-            self.conclude("answered", ToolResult.of(ruling.answer.value))
-
-    async def execute(self) -> ToolResult:
-        """Run the tool; the innermost of ``around_tool``."""
-        assert self.tool is not None
-        owner, clock = self.owner, self.clock
-        self.owner, self.clock = self.call.name, None
-        try:
-            return ToolResult.of(await self.tool.run(self.args, self))
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self.run.cancelled or (task is not None and task.cancelling()):
-                raise
-            raise RuntimeError("the tool was cancelled by its own code") from None
-        except SystemExit as error:
-            raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
-        finally:
-            self.owner, self.clock = owner, clock
-
-    def succeed(self, value: object) -> None:
-        """Conclude with what the tool, or a hook around it, returned."""
-        result = ToolResult.of(value)
-        self.conclude("error" if result.error else "ok", result)
-
-    async def fail_with(self, error: Exception) -> None:
-        """Conclude with what the tool raised."""
-        text = told(error)
-        named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
-        self.conclude("error", ToolResult.failure(named))
-        await self.fail(error, "tool")
-
-    def conclude(self, outcome: Outcome, result: ToolResult | str) -> ToolResult:
-        """Give the call its outcome; the first one stands."""
-        if self.result is None:
-            self.outcome = outcome
-            self.result = ToolResult.of(result)
-        return self.result
-
-    async def settle(self) -> None:
-        """Say what came of the call, exactly once; one without a result was cancelled."""
-        if not self.settled:
-            self.settled = True
-            self.conclude("cancelled", CANCELLED if self.run.cancelled else NOT_RUN)
-            await self.agent.hooks.after_tool.fire(self)
-            result = self.conclude("cancelled", NOT_RUN)
-            await self.emit(ToolEnded(self.call, self.outcome, result, self.duration))
-
-
-class SessionContext(Context):
-    """A session begins or ends.
-
-    ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
-    ends: ``closed``, ``replaced`` or ``exit``.
-    """
-
-    __slots__ = ("reason", "source")
-
-    def __init__(
-        self, agent: Agent, session: Session, *, source: str = "", reason: str = ""
-    ) -> None:
-        super().__init__(agent, session)
-        self.source = source
-        self.reason = reason
-
-
-class CommandContext(Context):
-    """A slash command: ``command`` is its name without the slash, ``args`` the rest of the line."""
-
-    __slots__ = ("args", "command")
-
-    def __init__(self, run: RunContext, command: str, args: str) -> None:
-        super().__init__(run.agent, run.session, run)
-        self.command = command
-        self.args = args
-
-
-class ConfigContext(Context):
-    """Model, mode or options are about to change; ``changes`` maps names to new values."""
-
-    __slots__ = ("changes",)
-
-    def __init__(self, agent: Agent, session: Session, changes: dict[str, Any]) -> None:
-        super().__init__(agent, session)
-        self.changes = changes
-
-
-class NotificationContext(Context):
-    """The user's attention is wanted; ``kind`` says for what, ``message`` in words."""
-
-    __slots__ = ("kind", "message")
-
-    def __init__(
-        self, agent: Agent, session: Session, run: RunContext | None, kind: str, message: str
-    ) -> None:
-        super().__init__(agent, session, run)
-        self.kind = kind
-        self.message = message

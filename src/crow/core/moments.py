@@ -1,0 +1,63 @@
+"""The contexts of the moments around a run: sessions, commands, settings, notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from crow.core.reach import Context
+from crow.core.session import Session
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.context import RunContext
+
+
+class SessionContext(Context):
+    """A session begins or ends.
+
+    ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
+    ends: ``closed``, ``replaced`` or ``exit``.
+    """
+
+    __slots__ = ("reason", "source")
+
+    def __init__(
+        self, agent: Agent, session: Session, *, source: str = "", reason: str = ""
+    ) -> None:
+        super().__init__(agent, session)
+        self.source = source
+        self.reason = reason
+
+
+class CommandContext(Context):
+    """A slash command: ``command`` is its name without the slash, ``args`` the rest of the line."""
+
+    __slots__ = ("args", "command")
+
+    def __init__(self, run: RunContext, command: str, args: str) -> None:
+        super().__init__(run.agent, run.session, run)
+        self.command = command
+        self.args = args
+
+
+class ConfigContext(Context):
+    """Model, mode or options are about to change; ``changes`` maps names to new values."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self, agent: Agent, session: Session, changes: dict[str, Any]) -> None:
+        super().__init__(agent, session)
+        self.changes = changes
+
+
+class NotificationContext(Context):
+    """The user's attention is wanted; ``kind`` says for what, ``message`` in words."""
+
+    __slots__ = ("kind", "message")
+
+    def __init__(
+        self, agent: Agent, session: Session, run: RunContext | None, kind: str, message: str
+    ) -> None:
+        super().__init__(agent, session, run)
+        self.kind = kind
+        self.message = message

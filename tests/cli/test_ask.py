@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Crow, calls
 
 from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
@@ -89,6 +90,14 @@ async def test_the_person_lets_a_call_run(crow: Crow, endpoint: Endpoint) -> Non
     assert (crow.cwd / "made").exists()
     assert b"? Bash wants to run" in screen.shown
     assert b"no rule allows touch made" in screen.shown
+
+
+@pytest.mark.parametrize("word, made", [("y", True), ("Yes", True), ("n", False), ("no", False)])
+async def test_yes_and_no_are_understood(
+    crow: Crow, endpoint: Endpoint, word: str, made: bool
+) -> None:
+    await asked(crow, endpoint, lambda screen: screen.type(f"{word}\n"))
+    assert (crow.cwd / "made").exists() is made
 
 
 async def test_enter_rejects(crow: Crow, endpoint: Endpoint) -> None:

@@ -76,3 +76,14 @@ async def test_a_run_that_cannot_begin_is_one_error(crow: Crow) -> None:
     assert [event["type"] for event in ended.events] == ["error"]
     assert ended.events[0]["message"] == ended.complaint
     assert "OPENAI_API_KEY" in ended.complaint
+
+
+async def test_what_an_extension_prints_stays_out_of_the_lines(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("Things."))
+    code = 'print("on import")\n\n\ndef before_run():\n    print("in a hook")\n'
+    (crow.cwd / "chatty.py").write_text(code, "utf-8")
+    ended = await crow("run", "--json", "--extension", "chatty.py", "What?")
+    assert ended.events[-1]["text"] == "Things."
+    assert ended.err == "on import\nin a hook\n"

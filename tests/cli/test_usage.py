@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import os
+import shlex
 import socket
 from pathlib import Path
 
@@ -116,16 +119,63 @@ async def test_a_refused_key_is_said_in_one_line_without_the_key(
     assert "sk-secret-1234" not in ended.err
 
 
-async def test_a_broken_settings_file_is_named_and_the_rest_applies(
+@pytest.mark.parametrize(
+    "content, why", [(b'{"model": "x",', "line 1: no JSON"), (b"[]", "must be")]
+)
+async def test_a_settings_file_that_cannot_be_read_is_named_and_nothing_runs_without_its_rules(
+    crow: Crow, endpoint: Endpoint, home: Path, content: bytes, why: str
+) -> None:
+    broken = home / ".crow/settings.json"
+    broken.parent.mkdir()
+    broken.write_bytes(content)
+    ended = await crow("run", "hello")
+    assert (ended.status, ended.out, endpoint.requests) == (1, "", [])
+    assert ended.complaint.startswith(f"{broken}: {why}")
+    assert ended.complaint.endswith("mend the file, or move it away")
+    told = await crow("run", "--json", "hello")
+    assert (told.status, told.events[0]["type"]) == (1, "error")
+
+
+async def test_a_setting_that_means_nothing_is_named_and_the_rest_applies(
     crow: Crow, endpoint: Endpoint, home: Path
 ) -> None:
     endpoint.play(answer("Still here."))
-    broken = home / ".crow/settings.json"
-    broken.parent.mkdir()
-    broken.write_text('{"model": "x",', "utf-8")
+    (home / ".crow").mkdir()
+    (home / ".crow/settings.json").write_text('{"modle": "x"}', "utf-8")
     ended = await crow("run", "hello")
     assert (ended.status, ended.out) == (0, "Still here.\n")
-    assert ended.complaint.startswith(f"{broken}: line 1: no JSON")
+    assert "there is no setting 'modle'" in ended.complaint
+
+
+async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("one"), answer("two"))
+    assert (await crow("run", "hello \udcff")).status == 0
+    process = await crow.start("run", PYTHONIOENCODING="utf-8:strict")
+    await process.communicate(b"hello \xff")
+    said = [each.body["messages"][-1]["content"] for each in endpoint.requests]
+    assert said == ["hello \ufffd", "hello \ufffd"]
+    listed = await crow("sessions")
+    assert listed.out.count("hello \ufffd") == 2
+
+
+@pytest.mark.parametrize("closing", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+async def test_a_stream_that_is_closed_from_the_start_is_no_error(
+    crow: Crow, endpoint: Endpoint, closing: str
+) -> None:
+    endpoint.play(answer("Hello."))
+    command = " ".join(map(shlex.quote, crow.command("run", "hello")))
+    process = await asyncio.create_subprocess_shell(
+        f"{command} {closing}",
+        cwd=crow.cwd,
+        env={**os.environ, **crow.env},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert out == (b"" if closing.startswith(">") else b"Hello.\n")
 
 
 async def test_a_traceback_is_shown_to_whoever_asks_for_it(crow: Crow) -> None:

@@ -12,6 +12,7 @@ from crow.cli.output import Output, clean, one_line
 from crow.core.ports import Option, PermissionRequest, Question
 
 SHOWN_LINES = 12
+YES_NO = {"y": "allow_once", "yes": "allow_once", "n": "reject_once", "no": "reject_once"}
 
 
 def somebody_is_there() -> bool:
@@ -75,6 +76,9 @@ class Asker:
                 return None
             if not line:
                 return refusal.id if refusal else None
+            if line.casefold() in YES_NO:
+                kind = YES_NO[line.casefold()]
+                return next((o.id for o in options if o.kind == kind), None)
             for number, option in enumerate(options, 1):
                 if line.casefold() in (str(number), option.id.casefold(), option.name.casefold()):
                     return option.id

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.ask import Asker
 from crow.cli.interrupt import Interrupts
 from crow.cli.opening import check_session, declare_session, session_of
-from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
+from crow.cli.options import agent_of, declare_agent, refuse_unread, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.run import conclude, idle
@@ -40,6 +40,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
 async def chat(options: argparse.Namespace, out: Output) -> int:
     """Answer prompt after prompt."""
     settings = settings_of(options)
+    refuse_unread(settings)
     os.environ.update(settings.env)
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)

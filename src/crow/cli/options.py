@@ -72,6 +72,14 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return load(directory(options), file=options.settings, flags=flags)
 
 
+def refuse_unread(settings: Settings) -> None:
+    """Raise for a settings file that cannot be read: its deny rules would not hold."""
+    if settings.unread:
+        from crow.settings import SettingsError
+
+        raise SettingsError(f"{settings.unread[0]}; mend the file, or move it away")
+
+
 def agent_of(options: argparse.Namespace, settings: Settings) -> Agent:
     """The agent that a command line describes."""
     from crow.app import build

@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO, Literal, TextIO
 from unicodedata import east_asian_width
 
@@ -59,8 +60,8 @@ class Output:
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.out = out or sys.stdout
-        self.err = err or sys.stderr
+        self.out = out or sys.stdout or nowhere()
+        self.err = err or sys.stderr or nowhere()
         self.gone = False
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
@@ -145,6 +146,11 @@ class Output:
             self.when_gone()
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
+
+
+def nowhere() -> TextIO:
+    """A stream in the place of one that was closed before the program began."""
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def has_colours(stream: IO[str]) -> bool:

@@ -10,13 +10,21 @@ import argparse
 import asyncio
 import os
 import sys
+from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
 
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.interrupt import Interrupts
 from crow.cli.jsonl import Lines
 from crow.cli.opening import check_session, declare_session, session_of
-from crow.cli.options import agent_of, declare_agent, directory, settings_of, tell_problems
+from crow.cli.options import (
+    agent_of,
+    declare_agent,
+    directory,
+    refuse_unread,
+    settings_of,
+    tell_problems,
+)
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 from crow.cli.view import View
@@ -49,7 +57,9 @@ def main(options: argparse.Namespace, out: Output) -> int:
     settings = settings_of(options)
     os.environ.update(settings.env)
     try:
-        return asyncio.run(answer(options, settings, prompt, out))
+        refuse_unread(settings)
+        with redirect_stdout(sys.stderr if options.json else sys.stdout):
+            return asyncio.run(answer(options, settings, prompt, out))
     except asyncio.CancelledError:
         return INTERRUPTED
     except CrowError as error:
@@ -64,10 +74,17 @@ def prompt_of(options: argparse.Namespace) -> str:
     if given in (None, "-"):
         if given is None and somebody_is_there():
             raise UsageError('what is to be done? crow run "PROMPT", or pipe the prompt in')
-        given = sys.stdin.read()
+        given = piped()
     if not given.strip():
         raise UsageError('the prompt is empty: crow run "PROMPT"')
-    return given
+    return given.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def piped() -> str:
+    """What stands on standard input; bytes that are no text become U+FFFD."""
+    with suppress(AttributeError):
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
+    return sys.stdin.read() if sys.stdin else ""
 
 
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:

@@ -90,7 +90,8 @@ class Settings:
     ``models`` are names to choose from. ``extensions`` maps names to options; ``hooks`` are the
     tables of every file as they stand there. ``origins`` maps a dotted path such as
     ``extensions.limits.max_turns`` to the file that it came from. ``problems`` are lines for a
-    person, ``withheld`` says what an untrusted project wanted.
+    person, ``unread`` those of them about files that could not be read at all; ``withheld`` says
+    what an untrusted project wanted.
     """
 
     model: str | None = None
@@ -112,6 +113,7 @@ class Settings:
     origins: Mapping[str, Source] = field(default_factory=dict[str, Source])
     sources: tuple[Source, ...] = ()
     problems: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
 
 
@@ -125,6 +127,7 @@ class _Reading:
     hooks: list[tuple[Source, Table]] = field(default_factory=list[tuple[Source, Table]])
     sources: list[Source] = field(default_factory=list[Source])
     problems: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
     withheld: list[str] = field(default_factory=list[str])
 
     def take(self, source: Source, table: Mapping[str, Any], *, trusted: bool) -> None:
@@ -283,6 +286,7 @@ def _read(source: Source, path: Path, reading: _Reading) -> Table:
         return parse(path.read_text("utf-8-sig"), toml=path.suffix == ".toml")
     except (OSError, ValueError, SettingsError) as error:
         reading.complain(source, _why(error))
+        reading.unread.append(reading.problems[-1])
         return {}
 
 
@@ -363,5 +367,6 @@ def _settings(reading: _Reading, project: Path, trusted: bool) -> Settings:
         origins=reading.origins,
         sources=tuple(reading.sources),
         problems=tuple(reading.problems),
+        unread=tuple(reading.unread),
         withheld=tuple(reading.withheld),
     )

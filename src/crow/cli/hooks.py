@@ -1,6 +1,9 @@
 """Every hook in the order in which it runs: event, owner, where it is written, its source.
 
+Those of settings files with the file that they stand in, and why one does not run.
+
 crow hooks list [EVENT]
+crow hooks test EVENT [--tool NAME] [--input JSON]
 """
 
 from __future__ import annotations
@@ -15,12 +18,17 @@ from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
 from crow.core.kinds import Hook
+from crow.core.points import ELSEWHERE
 
 
 def declare(parser: Parser) -> None:
     """The options of ``crow hooks``."""
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list")
+    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list, test")
     parser.add_argument("event", metavar="EVENT", nargs="?", help="only this event")
+    parser.add_argument("--tool", metavar="NAME", help="test: the tool that is called")
+    parser.add_argument(
+        "--input", metavar="JSON", help="test: its arguments; without a tool, the event's fields"
+    )
     parser.add_argument(
         "--extension", metavar="FILE_OR_PACKAGE", action="append", default=[], help="with this one"
     )
@@ -30,16 +38,28 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow hooks``."""
-    if options.action != "list":
-        raise UsageError(f"{no_such('action', options.action, ['list'])} (crow hooks list)")
-    agent = agent_of(options, settings_of(options))
-    if options.event and options.event not in agent.hooks.names:
-        raise UsageError(no_such("event", options.event, agent.hooks.names))
-    wanted = agent.hooks[options.event].point.name if options.event else None
+    if options.action not in ("list", "test"):
+        known = ("list", "test")
+        raise UsageError(f"{no_such('action', options.action, known)} (crow hooks list)")
+    settings = settings_of(options)
+    agent = agent_of(options, settings)
+    if options.action == "test":
+        from crow.cli.hook_test import test_hooks
+
+        return test_hooks(agent, options, out)
+    known = {*agent.hooks.names, *ELSEWHERE}
+    if options.event and options.event not in known:
+        raise UsageError(no_such("event", options.event, known))
+    waits = options.event not in agent.hooks.names
+    wanted = options.event if waits else agent.hooks[options.event].point.name
     for event, slot in agent.hooks.slots.items():
         if slot.entries and wanted in (None, event):
             show_event(event, slot.point.kind, list(slot.entries), options, out)
     show_waiting(agent, options, out)
+    show_entries(agent, options, out)
+    for text in settings.withheld:
+        if not options.json:
+            out.line(f"{text}: left out, the project is not trusted (crow trust)", "yellow")
     return 0
 
 
@@ -103,3 +123,46 @@ def show_waiting(agent: Agent, options: argparse.Namespace, out: Output) -> None
             out.verbatim(json.dumps(about))
         else:
             out.line(f"{event}: {owner} waits; the extension {extension} is not in use", "yellow")
+
+
+def show_entries(agent: Agent, options: argparse.Namespace, out: Output) -> None:
+    """The handlers of settings files, and why one never runs."""
+    hooks = agent.extensions.get("shell_hooks")
+    shown = [entry for entry in getattr(hooks, "entries", ()) if is_wanted(agent, entry, options)]
+    if shown and not options.json:
+        out.raw(out.styled("hooks of settings files", "bold"))
+    for entry in shown:
+        about = entry_described(entry)
+        if options.json:
+            out.verbatim(json.dumps(about))
+            continue
+        limits = f" ({one_line(entry.matcher)})" if entry.matcher else ""
+        place = out.styled(one_line(f"from {entry.source}"), "dim")
+        out.raw(f"  {entry.event.name}{limits}  {one_line(str(entry))}  {place}")
+        if entry.inactive:
+            out.line(f"      never runs: {entry.inactive}", "yellow")
+
+
+def is_wanted(agent: Agent, entry: Any, options: argparse.Namespace) -> bool:
+    """True where no event was named, or the one that an entry is for."""
+    name = entry.event.name
+    if options.event in (None, name):
+        return True
+    known = agent.hooks.names
+    both = name in known and options.event in known
+    return both and agent.hooks[name] is agent.hooks[options.event]
+
+
+def entry_described(entry: Any) -> dict[str, Any]:
+    """A handler of a settings file as a JSON object."""
+    return {
+        "event": entry.event.name,
+        "matcher": entry.matcher,
+        "type": entry.kind,
+        "handler": str(entry),
+        "file": entry.source,
+        "if": entry.condition or None,
+        "timeout": entry.timeout,
+        "on_failure": "block" if entry.blocks else "continue",
+        "inactive": entry.inactive or None,
+    }

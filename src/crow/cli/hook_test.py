@@ -1,0 +1,161 @@
+"""Try the hooks of settings files on a made-up event: input, output, exit status, conclusion."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from crow.cli.options import directory
+from crow.cli.output import Output
+from crow.cli.parser import UsageError, no_such
+from crow.core.agent import Agent
+from crow.core.context import Context
+from crow.core.session import Session
+
+if TYPE_CHECKING:
+    from crow.extensions.shell_hooks import Entry, ShellHooks
+    from crow.extensions.shell_hooks.joined import Joined
+    from crow.extensions.shell_hooks.output import Printed
+
+MADE_UP: Mapping[str, Mapping[str, Any]] = {
+    "SessionStart": {"source": "startup"},
+    "SessionEnd": {"reason": "other"},
+    "UserPromptSubmit": {"prompt": "A prompt"},
+    "UserPromptExpansion": {"expansion_type": "slash_command", "command_name": "command"},
+    "PostToolUse": {"tool_response": {}, "duration_ms": 1},
+    "PostToolUseFailure": {"error": "Exit code 1", "is_interrupt": False, "duration_ms": 1},
+    "PermissionDenied": {"reason": "a rule denies it"},
+    "Stop": {"stop_hook_active": False, "last_assistant_message": "An answer"},
+    "SubagentStop": {"stop_hook_active": False, "agent_type": "general-purpose"},
+    "SubagentStart": {"agent_id": "1", "agent_type": "general-purpose"},
+    "Notification": {"message": "A message", "notification_type": "permission_prompt"},
+    "PreCompact": {"trigger": "manual", "custom_instructions": None},
+    "PostCompact": {"trigger": "manual", "compact_summary": "A summary"},
+}
+
+
+def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
+    """Run the hooks that match. Raises `UsageError` for an event or an input that is none."""
+    from crow.extensions.shell_hooks import EVENTS
+
+    event = options.event
+    if event is None:
+        raise UsageError("which event? crow hooks test PreToolUse --tool Bash --input '{...}'")
+    if event not in EVENTS:
+        raise UsageError(no_such("event", event, EVENTS))
+    hooks = cast("ShellHooks | None", agent.extensions.get("shell_hooks"))
+    if hooks is None:
+        out.error("no settings file has hooks that may run here (crow hooks list)")
+        return 1
+    if EVENTS[event].absent:
+        out.error(f"{event} never fires: {EVENTS[event].absent}")
+        return 1
+    return asyncio.run(_try(agent, hooks, options, out))
+
+
+def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
+    """The fields of the made-up event."""
+    try:
+        given: object = json.loads(options.input or "{}")
+    except ValueError as error:
+        raise UsageError(f"--input is no JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise UsageError("--input must be a JSON object")
+    table = cast("dict[str, Any]", given)
+    fields = dict(MADE_UP.get(options.event, {}))
+    if not has_tool:
+        return fields | table
+    call = {"tool_name": options.tool or "Bash", "tool_input": table, "tool_use_id": "call_test"}
+    return call | fields
+
+
+async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out: Output) -> int:
+    from crow.extensions.shell_hooks import EVENTS
+
+    event = EVENTS[options.event]
+    fields = fields_of(options, event.has_tool)
+    about = str(fields.get(event.matches, "")) if event.matches else ""
+    session = Session(cwd=str(directory(options)))
+    seen: dict[int, tuple[bytes, Printed]] = {}
+
+    def watch(entry: Entry, body: bytes, printed: Printed) -> None:
+        seen[id(entry)] = body, printed
+
+    with tempfile.TemporaryDirectory() as folder:
+        hooks.directory = Path(folder)
+        ctx = Context(agent, session)
+        file = str(Path(folder, "env.sh"))
+        joined = await hooks.fire(event.name, ctx, about, fields, env_file=file, watch=watch)
+        if session.tasks:
+            await asyncio.gather(*session.tasks)
+    for number, (entry, outcome) in enumerate(joined.outcomes, 1):
+        show(out, options, number, entry, seen.get(id(entry)), outcome.kind, outcome.notice)
+    show_conclusion(out, options, list(conclusions(joined, fields.get("tool_input") or {})))
+    return 0
+
+
+def show(
+    out: Output,
+    options: argparse.Namespace,
+    number: int,
+    entry: Entry,
+    ran: tuple[bytes, Printed] | None,
+    kind: str,
+    notice: str,
+) -> None:
+    """One handler: what it was given and what it gave."""
+    about: dict[str, Any] = {"handler": str(entry), "file": entry.source, "outcome": kind}
+    if ran is not None:
+        body, printed = ran
+        about |= {"input": json.loads(body), "exit_status": printed.code}
+        about |= {"stdout": printed.stdout, "stderr": printed.stderr}
+        about["seconds"] = round(printed.seconds, 4)
+    about |= {"notice": notice} if notice else {}
+    if options.json:
+        out.verbatim(json.dumps(about, ensure_ascii=False))
+        return
+    out.raw(out.styled(f"{number}  {about.pop('handler')}", "bold"))
+    for name, value in about.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        out.raw(f"   {name.replace('_', ' ')}: {text.rstrip()}")
+
+
+def show_conclusion(out: Output, options: argparse.Namespace, lines: list[str]) -> None:
+    """What all of it comes to."""
+    if options.json:
+        out.verbatim(json.dumps({"conclusion": lines}, ensure_ascii=False))
+        return
+    for line in lines:
+        out.raw(f"Crow: {line}")
+
+
+def conclusions(joined: Joined, args: Mapping[str, Any]) -> Iterator[str]:
+    """What Crow makes of the outcomes, a line each."""
+    if not joined:
+        yield "no hook that is waited for matches"
+        return
+    verdicts = list(_verdicts(joined))
+    yield from verdicts or ["goes on"]
+    rewritten = joined.rewritten(args)
+    if rewritten is not None:
+        yield f"the arguments become {json.dumps(rewritten, ensure_ascii=False)}"
+    for text in joined.contexts:
+        yield f"the model is told: {text}"
+
+
+def _verdicts(joined: Joined) -> Iterator[str]:
+    if joined.stop is not None:
+        yield f"the run ends: {joined.stop or 'no reason given'}"
+    if joined.blocked is not None:
+        yield f"blocked: {joined.blocked}"
+    elif joined.permission is not None:
+        yield f"{joined.permission}: {joined.reason or 'no reason given'}"
+    decisions = [decision["behavior"] for decision in joined.answers("decision")]
+    if decisions:
+        said = "deny" if "deny" in decisions else "allow, unless a rule says otherwise"
+        yield f"answered in the user's place: {said}"

@@ -1,0 +1,88 @@
+"""``crow hooks list`` and ``crow hooks test``: which settings hooks there are, and what they do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Crow
+
+GUARD = "grep -q 'rm -rf' && { echo 'not that' >&2; exit 2; }; exit 0"
+
+
+def write(path: Path, **hooks: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"hooks": hooks}), "utf-8")
+    return path
+
+
+def group(command: str, **more: Any) -> list[Any]:
+    return [{"matcher": "Bash", "hooks": [{"type": "command", "command": command, **more}]}]
+
+
+async def test_the_hooks_that_match_are_run_on_a_made_up_call(crow: Crow, home: Path) -> None:
+    path = write(home / ".claude/settings.json", PreToolUse=group(GUARD))
+    ask = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--input")
+    ended = await crow(*ask, '{"command": "rm -rf /"}')
+    assert ended.status == 0
+    for line in (f"file: {path}", "exit status: 2", "stderr: not that", "Crow: blocked: not that"):
+        assert line in ended.out
+    assert '"tool_input": {"command": "rm -rf /"}' in ended.out
+
+    first, last = (await crow(*ask, '{"command": "ls"}', "--json")).events
+    assert (first["exit_status"], first["outcome"]) == (0, "success")
+    assert last == {"conclusion": ["goes on"]}
+
+    other = await crow("hooks", "test", "PreToolUse", "--tool", "Read")
+    assert other.out == "Crow: no hook that is waited for matches\n"
+
+
+async def test_events_without_a_tool_take_their_fields(crow: Crow, home: Path) -> None:
+    script = 'sed \'s/.*"prompt":"\\([^"]*\\)".*/it says \\1/\''
+    write(home / ".claude/settings.json", UserPromptSubmit=group(script))
+    ended = await crow("hooks", "test", "UserPromptSubmit", "--input", '{"prompt": "hello"}')
+    assert "Crow: the model is told: it says hello" in ended.out
+
+
+async def test_what_cannot_be_tried_is_said_in_one_line(crow: Crow, home: Path) -> None:
+    assert "no settings file has hooks" in (await crow("hooks", "test", "Stop")).complaint
+    write(home / ".claude/settings.json", FileChanged=group("true"))
+    assert "never fires" in (await crow("hooks", "test", "FileChanged")).complaint
+    for argv, said in (
+        (("test",), "which event?"),
+        (("test", "Stp"), "did you mean 'Stop'"),
+        (("test", "Stop", "--input", "{"), "--input is no JSON"),
+        (("test", "Stop", "--input", "[]"), "must be a JSON object"),
+        (("tst", "Stop"), "did you mean 'test'"),
+    ):
+        ended = await crow("hooks", *argv)
+        assert (ended.status, said in ended.complaint) == (2, True), ended.err
+
+
+async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs(
+    crow: Crow, home: Path
+) -> None:
+    path = write(
+        home / ".claude/settings.json",
+        PreToolUse=group(GUARD, **{"if": "Bash(rm *)"}),
+        FileChanged=group("true"),
+    )
+    own = write(home / ".crow/settings.json", PreToolUse=group("guard"))
+    listed = await crow("hooks", "list")
+    assert f"PreToolUse (Bash)  {GUARD}  from {path}" in listed.out
+    assert "never runs: FileChanged never fires: nobody watches files" in listed.out
+    about = [e for e in (await crow("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
+    found = {each["file"]: each for each in about if "handler" in each}
+    assert set(found) == {str(path), str(own)}
+    assert found[str(path)]["if"] == "Bash(rm *)"
+    assert [found[str(file)]["on_failure"] for file in (path, own)] == ["continue", "block"]
+
+
+async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> None:
+    path = write(crow.cwd / ".claude/settings.json", PreToolUse=group(GUARD))
+    listed = await crow("hooks", "list")
+    assert f"{path}: hooks: left out, the project is not trusted" in listed.out
+    assert GUARD not in listed.out
+    await crow("trust")
+    assert GUARD in (await crow("hooks", "list")).out

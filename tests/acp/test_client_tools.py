@@ -125,3 +125,49 @@ async def test_no_terminal_of_another_day_is_ever_shown(tmp_path: Path) -> None:
         await later.connection.load_session(str(tmp_path), session)
         (card,) = later.cards()
     assert "hello" in card["content"][0]["content"]["text"]
+
+
+HASTY = {"crow": {"requestTimeoutMs": 200}}
+
+
+async def test_a_file_that_the_editor_never_gives_is_an_error_in_time(tmp_path: Path) -> None:
+    script = call("peek", path="/x"), "done"
+    editor = FakeEditor(files={}, meta=HASTY, silent=["fs/read_text_file"])
+    async with editor.connected(Agent(llm=ScriptedModel(*script), tools=[peek])):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert card["rawOutput"] == (
+        "TimeoutError: the client did not answer fs/read_text_file in 0.2 s"
+    )
+
+
+async def test_a_file_that_the_editor_never_writes_is_written_to_the_disk(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    writing = call("Write", file_path=str(file), content="x")
+    editor = FakeEditor(files={}, meta=HASTY, silent=["fs/read_text_file", "fs/write_text_file"])
+    async with editor.connected(Agent(llm=ScriptedModel(writing, "done"))):
+        reply = await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert reply.stop_reason == "end_turn"
+    assert card["status"] == "completed"
+    assert file.read_text() == "x"
+
+
+async def test_a_terminal_that_the_editor_never_opens_does_not_hold_the_command_up(
+    tmp_path: Path,
+) -> None:
+    running = call("Bash", command="echo here")
+    editor = FakeEditor(terminals=True, meta=HASTY, silent=["terminal/create"])
+    async with editor.connected(Agent(llm=ScriptedModel(running, "done"))):
+        reply = await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert reply.stop_reason == "end_turn"
+    assert card["status"] in ("completed", "failed")
+
+
+async def test_a_terminal_that_is_never_released_does_not_hold_the_run_up(tmp_path: Path) -> None:
+    running = call("Bash", command="echo here")
+    editor = FakeEditor(terminals=True, meta=HASTY, silent=["terminal/release", "terminal/output"])
+    async with editor.connected(Agent(llm=ScriptedModel(running, "done"))):
+        reply = await editor.prompt(await editor.new_session(tmp_path), "Go")
+    assert reply.stop_reason == "end_turn"

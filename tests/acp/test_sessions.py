@@ -235,7 +235,10 @@ async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
     assert greeting["agentInfo"]["name"] == "crow"
     assert greeting["agentCapabilities"]["loadSession"] is True
     offered = greeting["agentCapabilities"]["sessionCapabilities"]
-    assert set(offered) == {"list", "resume", "delete", "close", "fork", "additionalDirectories"}
+    beyond = {"fork", "title"}
+    assert set(offered) - beyond == {
+        *("list", "resume", "delete", "close", "additionalDirectories"),
+    }
     assert [method["type"] for method in greeting["authMethods"]] == ["agent"]
 
 
@@ -343,3 +346,40 @@ async def test_the_first_request_is_judged_like_every_other(tmp_path: Path, para
     async with editor.connected(Agent(llm=ScriptedModel())):
         answers = [await editor.wire.request("session/new", params) for _ in range(2)]
     assert [answer["error"]["code"] for answer in answers] == [-32602, -32602]
+
+
+async def test_a_client_gives_a_session_its_title_open_or_stored(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(stored(tmp_path, ScriptedModel("ok", "ok"))):
+        open_one, other = [await editor.new_session(tmp_path) for _ in range(2)]
+        await editor.connection.close_session(other)
+        for session in (open_one, other):
+            request = {"sessionId": session, "title": "  My \n title "}
+            answered = await editor.wire.request("session/set_title", request)
+            assert answered["result"] == {"title": "My title"}
+        await editor.prompt(open_one, "Another beginning")
+        listed = (await editor.connection.list_sessions(str(tmp_path))).sessions
+        told = [update["title"] for update in editor.updates("session_info_update")]
+        greeting = editor.wire.received[0]["result"]
+    assert {info.title for info in listed} == {"My title"}
+    assert told == ["My title"]
+    assert greeting["agentCapabilities"]["sessionCapabilities"]["title"] == {}
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"sessionId": "gone", "title": "x"}, -32002),
+        ({"sessionId": "gone", "title": " "}, -32602),
+        ({"sessionId": "gone", "title": None}, -32602),
+        ({"sessionId": "gone"}, -32602),
+    ],
+)
+async def test_a_title_that_cannot_be_given_is_refused(
+    tmp_path: Path, params: Any, code: int
+) -> None:
+    for agent in (stored(tmp_path, ScriptedModel()), Agent(llm=ScriptedModel())):
+        editor = FakeEditor()
+        async with editor.connected(agent):
+            refused = await editor.wire.request("session/set_title", params)
+        assert refused["error"]["code"] == code

@@ -13,7 +13,8 @@ class Abilities:
     """The client's capabilities. ``files`` needs both reading and writing.
 
     ``terminal_output``: it shows commands that the agent runs itself as terminals (``_meta`` of
-    the tool calls).
+    the tool calls). ``patience`` is how many seconds it may take to answer for a file or a
+    terminal, where it said so (``_meta.crow.requestTimeoutMs``); 0 where it did not.
     """
 
     name: str = ""
@@ -24,6 +25,7 @@ class Abilities:
     compaction: bool = False
     boolean_options: bool = False
     terminal_output: bool = False
+    patience: float = 0.0
 
     @classmethod
     def of(cls, hello: dict[str, Any]) -> Abilities:
@@ -40,11 +42,17 @@ class Abilities:
             compaction=_has(session, "compaction"),
             boolean_options=_has(_object(session, "configOptions"), "boolean"),
             terminal_output=_object(client, "_meta").get("terminal_output") is True,
+            patience=_patience(_object(_object(client, "_meta"), "crow").get("requestTimeoutMs")),
         )
 
 
 def _object(parent: dict[str, Any], key: str) -> dict[str, Any]:
     return as_object(parent.get(key))
+
+
+def _patience(milliseconds: Any) -> float:
+    is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return milliseconds / 1000 if is_number and milliseconds > 0 else 0.0
 
 
 def _has(parent: dict[str, Any], key: str) -> bool:

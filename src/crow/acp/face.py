@@ -38,6 +38,7 @@ from crow.core.session import Session, Store
 T = TypeVar("T")
 SETTLE = 0.02
 CLOSING = 1.0
+TITLE = 200
 NO_MCP = "the MCP servers of this editor are not used: the agent has no extension for them"
 
 
@@ -121,6 +122,24 @@ class Face:
             await self._close(session)
         await store.delete(params["sessionId"])
         return {}
+
+    async def set_title(self, params: Message) -> Message:
+        """Give a session another title; stored before it is answered."""
+        title = " ".join(params["title"].split())[:TITLE]
+        if not title:
+            raise invalid("the title is empty")
+        session = self._agent.sessions.get(params["sessionId"])
+        rename: Any = getattr(self._agent.store, "rename", None)
+        if rename is not None:
+            await found(rename(params["sessionId"], title))
+        elif session is None:
+            raise not_found(f"there is no session {params['sessionId']!r}")
+        if session is not None:
+            session.title = title
+            editor = self._editors.get(session.id)
+            if editor is not None:
+                editor.show(TitleChanged(title))
+        return {"title": title}
 
     # prompts
 

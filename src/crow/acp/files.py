@@ -13,12 +13,13 @@ class EditorFiles:
     def __init__(self, peer: Peer, session_id: str) -> None:
         self._peer = peer
         self._session_id = session_id
+        self._timeout = peer.abilities.patience or TIMEOUT
 
     async def read(self, path: str) -> str:
         """The text of a file. Raises ``FileNotFoundError`` or ``OSError``."""
         params = {"sessionId": self._session_id, "path": path}
         try:
-            result = await self._peer.request("fs/read_text_file", params, TIMEOUT)
+            result = await self._peer.request("fs/read_text_file", params, self._timeout)
         except ClientError as error:
             if error.is_not_found:
                 raise FileNotFoundError(f"there is no file {path}") from None
@@ -31,4 +32,4 @@ class EditorFiles:
     async def write(self, path: str, text: str) -> None:
         """Replace a file's text. Raises ``OSError``."""
         params = {"sessionId": self._session_id, "path": path, "content": text}
-        await self._peer.request("fs/write_text_file", params, TIMEOUT)
+        await self._peer.request("fs/write_text_file", params, self._timeout)

@@ -54,7 +54,7 @@ class Offer:
 
     def capabilities(self) -> Message:
         """The offer in the words of the protocol."""
-        session: Message = {"close": {}, "fork": {}, "additionalDirectories": {}}
+        session: Message = {"close": {}, "fork": {}, "additionalDirectories": {}, "title": {}}
         if self.store:
             session |= {"list": {}, "resume": {}, "delete": {}}
         return {

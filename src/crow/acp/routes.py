@@ -22,6 +22,13 @@ Option = schema.SetSessionConfigOptionSelectRequest
 Switch = schema.SetSessionConfigOptionBooleanRequest
 
 
+class SetTitle(BaseModel):
+    """The parameters of ``session/set_title``, which the library does not know yet."""
+
+    sessionId: str  # noqa: N815 - the protocol's
+    title: str
+
+
 class Routes:
     """The methods that there are; a `acp.connection.MethodHandler`."""
 
@@ -40,6 +47,7 @@ class Routes:
             "session/list": (schema.ListSessionsRequest, face.list_sessions),
             "session/close": (schema.CloseSessionRequest, face.close_session),
             "session/delete": (schema.DeleteSessionRequest, face.delete_session),
+            "session/set_title": (SetTitle, face.set_title),
             "session/prompt": (schema.PromptRequest, face.prompt),
             "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
             "session/set_config_option": (Option, face.set_config_option),

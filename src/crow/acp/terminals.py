@@ -18,10 +18,11 @@ class EditorTerminal:
         self.id = terminal_id
         self._peer = peer
         self._session_id = session_id
+        self._timeout = peer.abilities.patience or TIMEOUT
 
     async def output(self) -> tuple[str, bool]:
         """What it printed so far, and whether the beginning was cut off."""
-        result = await self._ask("output", TIMEOUT)
+        result = await self._ask("output", self._timeout)
         return str(result.get("output") or ""), result.get("truncated") is True
 
     async def wait(self) -> tuple[int | None, str | None]:
@@ -33,11 +34,11 @@ class EditorTerminal:
 
     async def kill(self) -> None:
         """End the command; what it printed can still be read."""
-        await self._ask("kill", TIMEOUT)
+        await self._ask("kill", self._timeout)
 
     async def release(self) -> None:
         """Free it."""
-        await self._ask("release", TIMEOUT)
+        await self._ask("release", self._timeout)
 
     async def _ask(self, what: str, timeout: float | None) -> Message:
         params = {"sessionId": self._session_id, "terminalId": self.id}
@@ -50,6 +51,7 @@ class EditorTerminals:
     def __init__(self, peer: Peer, session_id: str) -> None:
         self._peer = peer
         self._session_id = session_id
+        self._timeout = peer.abilities.patience or TIMEOUT
 
     async def create(
         self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: int
@@ -63,7 +65,7 @@ class EditorTerminals:
             "env": [{"name": name, "value": value} for name, value in env.items()],
             "outputByteLimit": limit,
         }
-        result = await self._peer.request("terminal/create", params, TIMEOUT)
+        result = await self._peer.request("terminal/create", params, self._timeout)
         terminal_id = result.get("terminalId")
         if not isinstance(terminal_id, str):
             raise OSError("the client made a terminal without an id")

@@ -8,6 +8,7 @@ from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.cards import Cards
 from crow.acp.content import to_blocks
+from crow.acp.deeds import deeds
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.events import (
@@ -51,6 +52,7 @@ class Translation:
         own_terminals = live and abilities.terminal_output and not abilities.terminals
         used = called(session) if live and not prefix else ()
         self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
+        self._tells_hooks = live and not prefix
         self._compactions = 0
 
     def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
@@ -71,7 +73,7 @@ class Translation:
                 update = self.cards.progress(event)
                 return [update] if update else []
             case ToolEnded():
-                return self.cards.ended(event)
+                return self._ended(event)
             case UsageReported():
                 return usage(event)
             case Notice():
@@ -94,6 +96,14 @@ class Translation:
     @property
     def _next_id(self) -> str:
         return self.session.next_message_id
+
+    def _ended(self, event: ToolEnded) -> list[Message]:
+        """The result, with what hooks did to the call."""
+        updates = self.cards.ended(event)
+        if self._tells_hooks and (done := list(deeds(self.session.trace, event.call.id))):
+            settled = updates[-1]
+            settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
+        return updates
 
     def _notice(self, event: Notice) -> list[Message]:
         """A notice; as text where the client shows none, unless it is mere information."""

@@ -30,7 +30,8 @@ class FakeEditor:
     with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a
     value, or None to decline; without them no forms are offered. ``files`` (path to text, as in
     unsaved buffers; other paths are read from the disk) and ``terminals`` are offered where
-    given. ``notices`` and ``meta`` go into the capabilities.
+    given. ``notices`` and ``meta`` go into the capabilities. Requests of the methods in
+    ``silent`` are never answered.
 
     After ``async with editor.connected(agent)`` or ``editor.spawned(command, ...)`` the agent is
     initialized. Whatever the agent sends is held against the protocol's schema; leaving the
@@ -46,6 +47,7 @@ class FakeEditor:
         terminals: bool = False,
         notices: bool = False,
         meta: Message | None = None,
+        silent: Iterable[str] = (),
     ) -> None:
         self.files = files
         self.shell = Shell() if terminals else None
@@ -56,6 +58,7 @@ class FakeEditor:
         self._answers = None if answers is None else list(answers)
         self._notices = notices
         self._meta = meta
+        self._silent = frozenset(silent)
         self._wire: Wire | None = None
         self._connection: ClientSideConnection | None = None
 
@@ -116,6 +119,7 @@ class FakeEditor:
         from crow.testing.desk import Desk
 
         self._wire = wire
+        wire.silent = self._silent
         connection: Any = ClientSideConnection(Desk(self), wire, use_unstable_protocol=True)  # type: ignore[arg-type]
         self._connection = connection
         try:

@@ -16,7 +16,8 @@ class Wire:
     """A transport for the protocol's library that records, and checks what it reads.
 
     ``received`` and ``sent`` are all messages in order; ``faults`` says what was wrong with the
-    received ones. `pause` makes a client of it that does not read.
+    received ones. `pause` makes a client of it that does not read; requests of the methods in
+    ``silent`` are never answered.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class Wire:
         self.received: list[Message] = []
         self.sent: list[Message] = []
         self.faults: list[str] = []
+        self.silent: frozenset[str] = frozenset()
         self._reader = reader
         self._writer = writer
         self._source = source
@@ -113,4 +115,4 @@ class Wire:
         if is_response and (waiting := self._raw.get(message.get("id", ""))):
             waiting.set_result(message)
             return None
-        return message
+        return None if message.get("method") in self.silent else message

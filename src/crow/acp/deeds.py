@@ -1,0 +1,33 @@
+"""What hooks did to a tool call, in the words of an editor's log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crow.acp.jsonrpc import Message
+from crow.core.trace import Record, Trace
+from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
+
+VERDICTS = (Allow, Ask, Deny, Stop, Answer, Continue)
+
+
+def deeds(trace: Trace, call_id: str) -> Iterator[Message]:
+    """One entry for every hook that answered, changed something or failed, in order."""
+    for record in trace.of_call(call_id):
+        if record.answer is not None or record.changed or record.error:
+            yield deed(record)
+
+
+def deed(record: Record) -> Message:
+    """The event, who it was, and the verdict; a value that is none stays here."""
+    told: Message = {"event": record.event, "owner": record.owner, "hook": record.hook}
+    if record.answer is not None:
+        is_verdict = isinstance(record.answer, VERDICTS)
+        told["verdict"] = type(record.answer).__name__.lower() if is_verdict else "value"
+        if reason := getattr(record.answer, "reason", ""):
+            told["reason"] = str(reason)
+    if record.changed:
+        told["changed"] = list(record.changed)
+    if record.error:
+        told["error"] = record.error
+    return told

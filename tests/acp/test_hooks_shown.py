@@ -1,0 +1,69 @@
+"""What hooks did to a tool call stands on its card, in ``_meta``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from crow import Agent, Allow, Ask, Deny
+from crow.testing import FakeEditor, ScriptedModel, call
+
+
+class Guard:
+    """Denies one call, changes another, looks at all."""
+
+    def before_tool(self, ctx: Any) -> Any:
+        if ctx.args["pattern"] == "secret":
+            return Deny("not that")
+        if ctx.args["pattern"] == "old":
+            ctx.args["pattern"] = "new"
+        return Allow("fine")
+
+    def after_tool(self, ctx: Any) -> None:
+        return None
+
+
+async def test_a_card_says_which_hook_decided_what(tmp_path: Path) -> None:
+    def before_tool(call: Any) -> Ask:
+        return Ask("sure?")
+
+    script = [call("Glob", pattern="secret"), call("Glob", pattern="old")], "done"
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(*script), hooks=[Guard(), before_tool])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        denied, changed = (card["_meta"]["crow"]["hooks"] for card in editor.cards())
+    assert denied[0] == {
+        "event": "before_tool",
+        "owner": "guard",
+        "hook": denied[0]["hook"],
+        "verdict": "deny",
+        "reason": "not that",
+    }
+    assert [(deed["owner"], deed["verdict"]) for deed in changed] == [
+        ("guard", "allow"),
+        ("before_tool", "ask"),
+    ]
+    assert changed[0]["changed"] == ["args"]
+
+
+async def test_a_hook_that_failed_is_named(tmp_path: Path) -> None:
+    def after_tool(ctx: Any) -> None:
+        raise RuntimeError("oops")
+
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"), hooks=[after_tool])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        (card,) = editor.cards()
+    (deed,) = card["_meta"]["crow"]["hooks"]
+    assert deed["event"] == "after_tool"
+    assert "oops" in deed["error"]
+
+
+async def test_a_call_that_no_hook_touched_has_no_such_mark(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(call("Glob", pattern="*"), "done"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        (card,) = editor.cards()
+    assert "_meta" not in card

@@ -6,6 +6,7 @@ import enum
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
@@ -363,3 +364,15 @@ def test_importing_the_tools_loads_no_heavy_library() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_function_that_yields_is_refused_at_once():
+    def lines(path: str) -> Iterator[str]:
+        yield path
+
+    async def more(path: str) -> AsyncIterator[str]:
+        yield path
+
+    for function in (lines, more):
+        with pytest.raises(TypeError, match="it yields; return the whole answer"):
+            tool(function)

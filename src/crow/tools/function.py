@@ -57,6 +57,8 @@ class FunctionTool(Generic[P, R]):
         prepare: Prepare | None = None,
         scope: dict[str, Any] | None = None,
     ) -> None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError(f"tool {function.__name__}: it yields; return the whole answer")
         functools.update_wrapper(cast("Any", self), function)
         self.function = function
         self._call: Callable[..., Any] = function

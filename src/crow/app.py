@@ -68,21 +68,20 @@ def build(
     deny: Sequence[str] = (),
     extensions: Iterable[str] = (),
     hooks: Iterable[Any] = (),
-    interactive: bool = False,
     env: Mapping[str, str] | None = None,
 ) -> Agent:
     """An agent as the command and the editor's face use it.
 
     Without ``settings`` those of ``cwd`` hold; ``model``, ``allow`` and ``deny`` are the command
-    line's. ``extensions`` are files, modules or ``module:Name``; ``interactive`` says that a
-    person can be asked. Raises `ExtensionError` for a broken one of ``extensions``, ``hooks`` or
-    the permissions; every other one is named in ``agent.found``.
+    line's. ``extensions`` are files, modules or ``module:Name``. Raises `ExtensionError` for a
+    broken one of ``extensions``, ``hooks`` or the permissions; every other one is named in
+    ``agent.found``.
     """
     settings = settings or load(cwd, flags=_flags(model, allow, deny))
     surroundings = {**(os.environ if env is None else env), **settings.env}
     agent = Agent(_models(settings, surroundings), tools=_tools())
     composer = Composer(agent, settings)
-    composer.use_builtin(interactive=interactive)
+    composer.use_builtin()
     composer.use_installed()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
@@ -91,10 +90,11 @@ def build(
     for thing in hooks:
         agent.use(thing)
     for spec in extensions:
+        composer.use_named(spec)
     if "permissions" in agent.extensions:
         offer_modes(agent)
-        composer.use_named(spec)
     return agent
+
 
 def offer_modes(agent: Agent) -> None:
     """Let the user choose how permissions are judged, beside what extensions offer.
@@ -104,7 +104,6 @@ def offer_modes(agent: Agent) -> None:
     for name, title, text in PERMISSION_MODES:
         if name not in agent.modes:
             agent.add_mode(Mode(name, title, text))
-
 
 
 def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
@@ -135,7 +134,7 @@ class Composer:
         options = dict(self.settings.extensions.get(name, {}))
         return {**self.settings.limits, **options} if name == "limits" else options
 
-    def use_builtin(self, *, interactive: bool) -> None:
+    def use_builtin(self) -> None:
         """Use the extensions that come with Crow."""
         from crow import extensions
 
@@ -323,8 +322,8 @@ def _models(settings: Settings, env: Mapping[str, str]) -> LLM:
     """The command line's or the administrator's model, else the environment's, else a file's.
 
     Made when something is first asked of it; other models by their names.
-    from crow.credentials import load as stored
     """
+    from crow.credentials import load as stored
     from crow.llm import Routed, resolve
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}

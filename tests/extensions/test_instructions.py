@@ -271,6 +271,21 @@ async def test_nested_instructions_stand_behind_the_first_call_that_comes_by(
     assert model.asked[0]["messages"][0] == model.asked[2]["messages"][0]
 
 
+async def test_a_folder_below_one_that_is_known_is_looked_at_as_well(
+    agent_of: AgentOf, project: Path
+):
+    app = project / "packages" / "app"
+    for folder, rule in ((app.parent, "Packages rule."), (app, "App rule.")):
+        (folder / "AGENTS.md").write_text(rule)
+        (folder / "x.txt").write_text("x")
+    outer = call("Read", file_path="packages/x.txt")
+    inner = call("Read", file_path="packages/app/x.txt")
+    first, second = await Walk(agent_of, project, outer, outer, inner, inner, "Done.")("Look")
+    assert "Packages rule." in first
+    assert "App rule." in second
+    assert "Packages rule." not in second
+
+
 async def test_a_new_file_brings_in_the_instructions_of_its_folder(
     agent_of: AgentOf, project: Path
 ):

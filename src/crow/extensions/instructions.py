@@ -6,6 +6,7 @@ likes, but reaches no file outside of the project, and permits nothing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -142,17 +143,22 @@ class InstructionsHook:
         if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
             return
         reading: Reading = ctx.cache.setdefault(NAME, Reading(self.limit))
-        known = _known(ctx)
         for location in ctx.locations:
-            found: list[Instructions] = []
-            for folder, root in nested_folders(Path(location.path), ctx.session):
-                if str(folder) not in known:
-                    known.append(str(folder))
-                    files = [folder / name for name in self.names]
-                    found += [each for file in files for each in reading.read(file, root)]
-            await self._tell(ctx, reading, found, location.path)
-            if found:
-                await ctx.inject_context("\n\n".join([NESTED, *map(_shown, found)]))
+            if reading.is_first_visit(location.path, ctx.session):
+                await self._visit(ctx, reading, location.path)
+
+    async def _visit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
+        """Read what lies on the way to a file, as far as nobody has looked there before."""
+        known = _known(ctx)
+        found: list[Instructions] = []
+        for folder, root in nested_folders(Path(path), ctx.session):
+            if str(folder) not in known:
+                known.append(str(folder))
+                files = [folder / name for name in self.names]
+                found += [each for file in files for each in reading.read(file, root)]
+        await self._tell(ctx, reading, found, path)
+        if found:
+            await ctx.inject_context("\n\n".join([NESTED, *map(_shown, found)]))
 
     def _files(self, reading: Reading, cwd: str) -> Iterator[Instructions]:
         for folder in self.user:
@@ -179,6 +185,16 @@ class Reading:
     room: int = TOTAL_LIMIT
     seen: set[Path] = field(default_factory=set[Path])
     complaints: list[str] = field(default_factory=list[str])
+    visited: set[tuple[int, tuple[str, ...], str]] = field(
+        default_factory=set[tuple[int, tuple[str, ...], str]]
+    )
+
+    def is_first_visit(self, path: str, session: Session) -> bool:
+        """True once for each folder in a segment, and again where the session's roots change."""
+        visit = (session.segment, session.roots, os.path.dirname(path))  # noqa: PTH120 - cheap
+        is_first = visit not in self.visited
+        self.visited.add(visit)
+        return is_first
 
     def read(
         self, path: Path, root: Path | None, parent: Path | None = None, depth: int = 0

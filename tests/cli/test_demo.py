@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -150,3 +153,16 @@ async def test_without_any_hook_the_tools_reach_nothing_outside(
     assert canary.exists()
     assert not outside.exists()
     assert ".tmp" not in place.files()
+
+
+async def test_what_to_type_next_works_where_the_command_is_on_no_path(crow: Crow) -> None:
+    command = Path(sys.executable).with_name("crow")
+    process = await asyncio.create_subprocess_exec(
+        command,
+        "demo",
+        cwd=crow.cwd,
+        env={**os.environ, "PATH": "/usr/bin:/bin"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert f"\n  {command} sessions show " in out.decode()

@@ -15,6 +15,15 @@ READ = ("Read", {"file_path": "README.md"})
 WRITE = ("Write", {"file_path": "new.txt", "content": "one\ntwo\n"})
 
 
+async def test_a_hook_that_refuses_the_prompt_is_heard_once(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    extension = tmp_path / "strict.py"
+    extension.write_text("from crow import Deny\n\ndef before_run():\n    return Deny('not now')\n")
+    ended = await crow("run", "--extension", str(extension), "hello")
+    assert (ended.status, ended.out, ended.complaint) == (1, "", "not now")
+
+
 async def test_text_and_tool_calls_are_told_in_short_lines(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(calls(READ, text="I look."), answer("It does things."))
     ended = await crow("run", "What is this?")

@@ -56,13 +56,14 @@ class Output:
     """Standard output and standard error.
 
     ``gone`` is True once the reader of standard output has left; writing does nothing then, and
-    ``when_gone`` was called.
+    ``when_gone`` was called. ``complaint`` is the last thing that `error` said.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self.out = out or sys.stdout or nowhere()
         self.err = err or sys.stderr or nowhere()
         self.gone = False
+        self.complaint = ""
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
         for stream in (self.out, self.err):
@@ -119,6 +120,7 @@ class Output:
     def error(self, text: str) -> None:
         """Say on standard error, in one line, what went wrong or what somebody should know."""
         self.start_line()
+        self.complaint = text
         with contextlib.suppress(OSError, ValueError):
             self.err.write(f"{self.styled('crow:', 'red', stream=self.err)} {one_line(text)}\n")
             self.err.flush()

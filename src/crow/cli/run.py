@@ -155,5 +155,6 @@ def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | N
         return interrupted or INTERRUPTED
     if reply.stop_reason != "end_turn":
         cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
-        out.error(reply.detail or cut)
+        if reply.detail != out.complaint or not reply.detail:
+            out.error(reply.detail or cut)
     return DONE if reply.stop_reason in SUCCESSES else FAILED

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import inspect
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,5 +150,12 @@ def conclude(agent: Agent, session: Session, place: Place, out: Output) -> None:
     path = getattr(agent.extensions.get("persistence"), "path", "")
     short = session.id[:8]
     out.raw(out.styled(f"── The session is stored{f' in {Path(path)}' if path else ''}", "bold"))
-    out.line(f"  crow sessions show {short}")
-    out.line(f'  crow run --resume {short} --model rehearsal "Read the file test.txt"')
+    crow = command()
+    out.line(f"  {crow} sessions show {short}")
+    out.line(f'  {crow} run --resume {short} --model rehearsal "Read the file test.txt"')
+
+
+def command() -> str:
+    """How the command is called here: by its path where a shell does not find it."""
+    called = sys.argv[0]
+    return called if Path(called).name == "crow" and shutil.which("crow") is None else "crow"

@@ -212,6 +212,28 @@ async def test_lifespans_are_entered_in_order_and_left_in_reverse():
     assert log == ["enter a", "enter b", "enter c", "leave a", "leave c", "leave b"]
 
 
+async def test_an_extension_that_was_removed_is_left_when_it_is_stopped_or_at_the_end():
+    log: list[str] = []
+    agent = bare("hi", hooks=[Lived("a", log), Lived("b", log), Lived("c", log)])
+    await agent.start()
+    for name in "abc":
+        agent.remove(name)
+    agent.use(Lived("a", log))
+    await agent.stop("b")
+    await agent.start()
+    await agent.close()
+    assert log == [
+        "enter a",
+        "enter b",
+        "enter c",
+        "leave b",
+        "enter a",
+        "leave a",
+        "leave c",
+        "leave a",
+    ]
+
+
 async def test_a_lifespan_that_cannot_start_fails_the_prompt_and_says_who():
     agent = bare("hi", hooks=[Lived("a", [], enter=OSError("no database"))])
     with pytest.raises(ExtensionError, match="the extension a failed to start: OSError"):

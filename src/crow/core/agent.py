@@ -84,6 +84,7 @@ class Agent:
         self.stop_cap = 8
         self._owners: list[Owner] = []
         self._lifespans: dict[str, Lifespan] = {}
+        self._removed: list[Lifespan] = []
         self._starting = asyncio.Lock()
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
@@ -256,6 +257,9 @@ class Agent:
             del self.extensions[key]
         if self.store is owner.thing:
             self.store = None
+        lifespan = self._lifespans.pop(owner.name, None)
+        if lifespan is not None and lifespan.entered:
+            self._removed.append(lifespan)
 
     def discover(
         self,
@@ -299,9 +303,11 @@ class Agent:
                     await lifespan.enter()
 
     async def stop(self, name: str) -> None:
-        """Leave the lifespan of one extension."""
-        lifespan = self._lifespans.pop(name, None)
-        if lifespan is not None:
+        """Leave the lifespan of one extension, also of one that was removed."""
+        held = self._lifespans.pop(name, None)
+        left = [one for one in (held, *self._removed) if one is not None and one.name == name]
+        self._removed[:] = [one for one in self._removed if one.name != name]
+        for lifespan in left:
             await lifespan.leave()
 
     async def new_session(
@@ -375,8 +381,9 @@ class Agent:
         """Close all sessions and leave the lifespans, last entered first."""
         for session in list(self._sessions.values()):
             await self.close_session(session, "exit")
-        for name in reversed(self._lifespans):
-            await self._lifespans[name].leave()
+        for lifespan in reversed([*self._removed, *self._lifespans.values()]):
+            await lifespan.leave()
+        self._removed.clear()
         self._lifespans.clear()
 
     async def __aenter__(self) -> Self:

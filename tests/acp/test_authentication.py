@@ -18,36 +18,34 @@ CROW = str(Path(sys.executable).with_name("crow"))
 LEGACY = {"_meta": {"terminal-auth": True}}
 
 
-async def greeted(tmp_path: Path, capabilities: dict[str, Any]) -> dict[str, Any]:
-    """What `crow acp` answers to `initialize`."""
+async def greeted(editor: FakeEditor, capabilities: dict[str, Any]) -> dict[str, Any]:
+    """What is answered to `initialize`."""
+    params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+    return (await editor.wire.request("initialize", params))["result"]
+
+
+async def test_a_terminal_is_offered_only_to_clients_that_have_one(tmp_path: Path) -> None:
+    """AUTH-002."""
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", cwd=tmp_path, initialize=False):
-        params = {"protocolVersion": 1, "clientCapabilities": capabilities}
-        return (await editor.wire.request("initialize", params))["result"]
-
-
-@pytest.mark.parametrize(
-    "capabilities, kinds",
-    [
-        ({}, ["agent"]),
-        ({"terminal": True}, ["agent"]),
-        ({"auth": {"terminal": True}}, ["agent", "terminal"]),
-        (LEGACY, ["agent", "terminal"]),
-    ],
-)
-async def test_a_terminal_is_offered_only_to_clients_that_have_one(
-    tmp_path: Path, capabilities: dict[str, Any], kinds: list[str]
-) -> None:
-    greeting = await greeted(tmp_path, capabilities)
-    assert [method["type"] for method in greeting["authMethods"]] == kinds
-    assert greeting["agentCapabilities"]["auth"] == {"logout": {}}
-    for method in greeting["authMethods"][1:]:
-        assert method["args"] == ["--login"]
-        assert ("_meta" in method) == (capabilities is LEGACY)
+        for capabilities, kinds in (
+            ({}, ["agent"]),
+            ({"terminal": True}, ["agent"]),
+            ({"auth": {"terminal": True}}, ["agent", "terminal"]),
+            (LEGACY, ["agent", "terminal"]),
+        ):
+            greeting = await greeted(editor, capabilities)
+            assert [method["type"] for method in greeting["authMethods"]] == kinds
+            assert greeting["agentCapabilities"]["auth"] == {"logout": {}}
+            for method in greeting["authMethods"][1:]:
+                assert method["args"] == ["--login"]
+                assert ("_meta" in method) == (capabilities is LEGACY)
 
 
 async def test_an_older_client_is_told_the_whole_command(tmp_path: Path) -> None:
-    greeting = await greeted(tmp_path, LEGACY)
+    editor = FakeEditor()
+    async with editor.spawned(CROW, "acp", cwd=tmp_path, initialize=False):
+        greeting = await greeted(editor, LEGACY)
     told = greeting["authMethods"][1]["_meta"]["terminal-auth"]
     process = await asyncio.create_subprocess_exec(
         told["command"],

@@ -169,7 +169,7 @@ async def test_the_command_offers_the_modes_of_permissions_and_they_hold(tmp_pat
 
 @pytest.mark.parametrize(
     "model, image, audio",
-    [("gemini-2.5-pro", True, True), ("deepseek-chat", False, False), ("who-knows", True, False)],
+    [("gemini-2.5-pro", True, True), ("deepseek-chat", False, False)],
 )
 async def test_prompts_may_hold_what_the_model_takes(
     tmp_path: Path, model: str, image: bool, audio: bool

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from crow.testing import official
 from crow.testing.schema import Message, fault
 
 CHUNK = 64 * 1024
@@ -110,7 +111,7 @@ class Wire:
         self.received.append(message)
         is_response = "method" not in message
         method = self._methods.get(message.get("id")) if is_response else None
-        if wrong := fault(message, method):
+        if wrong := fault(message, method) or official.fault(message, method):
             self.faults.append(wrong)
         if is_response and (waiting := self._raw.get(message.get("id", ""))):
             waiting.set_result(message)

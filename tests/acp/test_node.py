@@ -1,0 +1,85 @@
+"""``crow acp`` driven by the official TypeScript library, and its messages by the official schema."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.testing import official
+
+HERE = Path(__file__).with_name("node")
+SCHEMA = HERE / "node_modules/@agentclientprotocol/sdk/schema/v1"
+CROW = str(Path(sys.executable).with_name("crow"))
+
+pytestmark = pytest.mark.node
+
+
+async def test_the_typescript_library_drives_every_method(node: str, tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(node, str(HERE / "client.mjs"), str(tmp_path), CROW, "acp", "--allow", "Bash"),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    told: dict[str, Any] = json.loads(out)
+    first, later = told["first"], told["later"]
+    session = first.pop("sessionId")
+    assert first == {
+        "protocol": 1,
+        "methods": ["agent", "terminal"],
+        "options": ["mode", "model"],
+        "created": "end_turn",
+        "wasAsked": ["Write"],
+        "fileIsThere": True,
+        "completed": 1,
+        "mode": "default",
+        "linked": "end_turn",
+        "cancelled": "cancelled",
+        "outOfTurn": 0,
+        "again": "end_turn",
+        "listed": [[session, "Create a file called test.txt"]],
+        "kinds": first["kinds"],
+        "errors": [-32002, -32602, -32601],
+        "status": 0,
+    }
+    assert {"tool_call", "tool_call_update", "agent_message_chunk", "current_mode_update"} <= set(
+        first["kinds"]
+    )
+    assert later == {
+        "replayed": later["replayed"],
+        "names": ["Write", "Read", "Bash", "Read"],
+        "resumed": 0,
+        "rejected": "end_turn",
+        "otherIsThere": False,
+        "left": 1,
+        "authenticated": {},
+        "loggedOut": {},
+        "status": 0,
+    }
+    assert {"user_message_chunk", "tool_call", "usage_update"} <= set(later["replayed"])
+
+
+@pytest.mark.parametrize(
+    "message, method",
+    [
+        ({"result": {"protocolVersion": "one"}}, "initialize"),
+        ({"result": {"stopReason": "tired"}}, "session/prompt"),
+        ({"method": "session/update", "params": {"sessionId": "s", "update": {}}}, None),
+        ({"method": "terminal/create", "params": {"sessionId": "s"}}, None),
+        ({"result": {}}, "session/fork"),
+        ({"error": {"code": "x", "message": "y"}}, "session/prompt"),
+    ],
+)
+@pytest.mark.usefixtures("node")
+def test_the_official_schema_refuses_what_does_not_fit(
+    monkeypatch: pytest.MonkeyPatch, message: dict[str, Any], method: str | None
+) -> None:
+    monkeypatch.setenv(official.VARIABLE, str(SCHEMA))
+    assert "the official schema refuses it" in (official.fault(message, method) or "")

@@ -83,3 +83,9 @@ def test_the_official_schema_refuses_what_does_not_fit(
 ) -> None:
     monkeypatch.setenv(official.VARIABLE, str(SCHEMA))
     assert "the official schema refuses it" in (official.fault(message, method) or "")
+
+
+def test_the_lock_names_no_registry() -> None:
+    lock = json.loads((HERE / "package-lock.json").read_text("utf-8"))
+    assert not [name for name, each in lock["packages"].items() if "resolved" in each]
+    assert all("integrity" in each for name, each in lock["packages"].items() if name)

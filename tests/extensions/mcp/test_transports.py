@@ -14,6 +14,7 @@ import pytest
 from tests.extensions.mcp.conftest import FULL, Open, Table, Watcher
 from tests.extensions.mcp.test_faults import until_traced
 
+from crow.core.events import CommandsChanged
 from crow.core.messages import text_of
 from crow.testing import call
 
@@ -160,6 +161,23 @@ async def test_tools_and_prompts_that_come_and_go_reach_model_and_user(
         await it.agent.close_session(it.session)
         assert [name for name in it.agent.commands if name.startswith("mcp__")] == []
         assert it.session.tools == {}
+
+
+async def test_prompts_are_commands_before_the_model_is_asked_for_anything(
+    opened: Open, full: Table
+):
+    async with opened({"full": full}) as it:
+        await it.client.until(lambda: any(isinstance(e, CommandsChanged) for e in it.client.events))
+        assert "mcp__full__review" in it.agent.commands
+        assert it.model.asked == []
+
+
+async def test_a_prompt_that_is_typed_before_its_server_is_there_is_waited_for(
+    opened: Open, full: Table
+):
+    async with opened({"full": full}, "Reviewed.") as it:
+        assert await it.prompt("/mcp__full__review a.py") == "Reviewed."
+        assert it.session.latest_prompt().endswith("Review a.py with an eye on everything.")
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])

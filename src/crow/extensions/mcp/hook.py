@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, SessionContext, ToolContext, TurnContext
+from crow.core.context import CommandContext, RunContext, SessionContext, ToolContext, TurnContext
 from crow.core.hooks import FIRST, Owner, hook
+from crow.core.messages import text_of
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Ask
 from crow.extensions.mcp.events import ELICITATION, RESULT
@@ -125,6 +126,14 @@ class McpHook:
             else:
                 found.setdefault(each.name, each)
         return found, problems
+
+    @hook("before_run", order=FIRST)
+    async def await_prompt(self, ctx: RunContext) -> None:
+        """A server's prompt may be typed before the server is there: wait for it a moment."""
+        servers = _servers(ctx.session)
+        if servers is not None and text_of(ctx.prompt).startswith("/mcp__"):
+            await servers.settle()
+            await servers.offer_prompts()
 
     @hook("before_llm_request", order=FIRST)
     async def offer(self, ctx: TurnContext) -> None:

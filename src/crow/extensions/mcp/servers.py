@@ -58,6 +58,12 @@ class Servers:
         """Connect to all of them in the background."""
         for server in self.all:
             server.start()
+            self._ctx.session.spawn(self._announce(server))
+
+    async def _announce(self, server: Server) -> None:
+        """Its prompts are commands as soon as it is there: before anything is asked."""
+        await server.settled()
+        await self.offer_prompts()
 
     async def settle(self) -> None:
         """Give those that connect a moment, once; then bring what the model sees up to date."""
@@ -79,10 +85,14 @@ class Servers:
                 session.tools.pop(name, None)
             session.tools.update(tools)
             self._given = tools
-        if self._prompts.offer(self._ctx.session, self.all):
-            await self._ctx.emit(CommandsChanged())
+        await self.offer_prompts()
         await self._warn()
         return is_new
+
+    async def offer_prompts(self) -> None:
+        """Put the prompts among the commands, and tell the client where they have changed."""
+        if self._prompts.offer(self._ctx.session, self.all):
+            await self._ctx.emit(CommandsChanged())
 
     def _tools(self) -> dict[str, Tool]:
         session, agent = self._ctx.session, self._ctx.agent

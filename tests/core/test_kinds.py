@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
 from crow.core.context import ToolContext
+from crow.core.errors import CrowError
 from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.hooks import FIRST, LAST
 from crow.core.messages import Usage
@@ -540,6 +541,15 @@ async def test_only_the_hook_that_failed_is_named_not_the_ones_around_it():
     agent.hooks.register("around_run", broken)
     reply = await agent.prompt(session, "go")
     assert (reply.stop_reason, reply.detail) == ("error", "in the way (in the hook broken)")
+
+
+async def test_what_a_wrap_raises_for_people_is_told_as_it_is():
+    async def around_run() -> None:
+        raise CrowError("this is enough: /clear and begin again")
+
+    agent = Agent(ScriptedModel(leftover="allow"), hooks=[around_run], tools=())
+    reply = await agent.prompt(await agent.new_session(), "go")
+    assert reply.detail == "this is enough: /clear and begin again"
 
 
 async def test_the_time_of_what_a_wrap_calls_is_not_its_own(echo):

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from crow.core.calls import ToolResult
 from crow.core.context import CompactContext, Context, Reply, RunContext, ToolContext, UpdateContext
+from crow.core.errors import CrowError
 from crow.core.events import Notice
 from crow.core.points import Point, sub
 from crow.core.ports import Completion
@@ -306,7 +307,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
         ran = await run_hook(hook, ctx, call_next)
         note(hook, ctx, ran)
         if ran.error is not None:
-            if ran.error not in inside:
+            if ran.error not in inside and not isinstance(ran.error, CrowError):
                 ran.error.add_note(f"in the hook {hook}")
             raise ran.error
         return ran.answer.value if isinstance(ran.answer, Answer) else ran.answer

@@ -73,6 +73,8 @@ async def test_the_messages_are_shown_as_json(crow: Crow, stored: list[str]) -> 
 async def test_a_text_is_found_in_what_was_said(crow: Crow, stored: list[str]) -> None:
     found = await crow("sessions", "search", "ANSWER", "1")
     assert [line.split()[0] for line in found.out.splitlines()] == [stored[1][:8]]
+    key = await crow("sessions", "search", "role")
+    assert key.out == "no session holds 'role'; --all looks everywhere\n"
     none = await crow("sessions", "search", "nowhere")
     assert none.out == "no session holds 'nowhere'; --all looks everywhere\n"
 
@@ -85,6 +87,18 @@ async def test_a_session_can_be_renamed_and_deleted(crow: Crow, stored: list[str
     assert [line.split()[0] for line in listed.out.splitlines()] == [s[:8] for s in stored[1:]]
     gone = await crow("run", "--resume", stored[0], "x")
     assert gone.complaint.startswith(f"there is no session {stored[0]!r}")
+
+
+async def test_a_session_can_be_copied_and_exported(crow: Crow, stored: list[str]) -> None:
+    forked = await crow("sessions", "fork", stored[1][:8])
+    listed = (await crow("sessions", "--json")).out.splitlines()
+    ids = {json.loads(line)["id"] for line in listed}
+    [copy] = ids - set(stored)
+    assert forked.out == f"session {copy[:8]} is a copy of {stored[1][:8]}\n"
+    exported = await crow("sessions", "export", copy)
+    head, *records = map(json.loads, exported.out.splitlines())
+    assert head["id"] == copy
+    assert "Answer 1." in json.dumps(records)
 
 
 async def test_the_beginning_of_an_id_must_mean_one_session(crow: Crow, stored: list[str]) -> None:

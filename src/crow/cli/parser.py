@@ -15,7 +15,7 @@ COMMANDS = {
     "login": "store an API key (logout removes it)",
     "logout": "remove stored API keys",
     "demo": "three prompts with the embedded model: no key, no network",
-    "sessions": "list, show, search and delete stored sessions",
+    "sessions": "list, show, search, copy and delete stored sessions",
     "ext": "which extensions were found, loaded, disabled or broken",
     "hooks": "which hooks run, in which order, from which file",
     "permissions": "what the permission rules say to a call",

@@ -1,10 +1,12 @@
-"""Stored sessions: list, show, search, rename and delete them.
+"""Stored sessions: list, show, search, rename, copy, export and delete them.
 
 crow sessions                   the sessions of this directory, the last used first
 crow sessions --all             those of every directory
 crow sessions show ID           what was said and done; the first letters of the id are enough
-crow sessions search TEXT       sessions in which TEXT occurs
+crow sessions search TEXT       sessions in which all words of TEXT were said together
 crow sessions rename ID TITLE
+crow sessions fork ID           a copy to go on with, even where the session is in use
+crow sessions export ID         all that is stored of it, as JSON Lines
 crow sessions delete ID
 """
 
@@ -28,7 +30,15 @@ from crow.core.messages import text_of
 if TYPE_CHECKING:
     from crow.core.session import SessionInfo, Store
 
-TAKES = {"list": "", "show": "ID", "search": "TEXT", "rename": "ID TITLE", "delete": "ID"}
+TAKES = {
+    "list": "",
+    "show": "ID",
+    "search": "TEXT",
+    "rename": "ID TITLE",
+    "fork": "ID",
+    "export": "ID",
+    "delete": "ID",
+}
 SHORT = 8
 PAGE = 20
 
@@ -61,17 +71,7 @@ async def act(options: argparse.Namespace, out: Output) -> int:
     agent = agent_of(options, settings_of(options))
     async with agent:
         store = stored(agent)
-        match options.action:
-            case "show":
-                await show(store, options, out)
-            case "search":
-                await search(store, options, out)
-            case "rename":
-                await rename(store, options, out)
-            case "delete":
-                await delete(store, options, out)
-            case _:
-                await listing(store, options, out)
+        await ACTIONS[options.action](store, options, out)
     return 0
 
 
@@ -176,34 +176,44 @@ async def show_messages(store: Store, session_id: str, out: Output) -> None:
 
 
 async def search(store: Store, options: argparse.Namespace, out: Output) -> None:
-    """List the sessions in which a text occurs, in their title or in what was said and done."""
-    export = getattr(store, "export", None)
-    wanted = " ".join(options.words).casefold()
+    """List the sessions in which a text was said or is the title, the best first."""
+    wanted = " ".join(options.words)
     cwd = None if options.all else str(directory(options))
-    found: list[SessionInfo] = []
-    cursor = options.cursor
-    while len(found) < options.limit:
-        page, cursor = await store.sessions(cwd=cwd, cursor=cursor, limit=50)
-        for info in page:
-            text = info.title if export is None else f"{info.title}\n{await export(info.id)}"
-            if wanted in text.casefold():
-                found.append(info)
-        if cursor is None:
-            break
-    write_infos(found[: options.limit], options, out)
+    found = await able(store, "search")(wanted, cwd=cwd, limit=options.limit)
+    write_infos([each.session for each in found], options, out)
     if not found and not options.json:
         out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
 
 
+def able(store: Store, what: str) -> Any:
+    """What not every store can do. Raises `SessionError` where this one cannot."""
+    method = getattr(store, what, None)
+    if method is None:
+        raise SessionError(f"this store cannot {what} sessions")
+    return method
+
+
 async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Give a session another title."""
-    name = getattr(store, "rename", None)
-    if name is None:
-        raise SessionError("this store cannot rename sessions")
+    name = able(store, "rename")
     session_id = await whole_id(store, options.words[0])
     title = " ".join(options.words[1:])
     await name(session_id, title)
     out.line(f"session {session_id[:SHORT]} is called {title!r}")
+
+
+async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Copy a session, which may be in use."""
+    copy = able(store, "fork")
+    session_id = await whole_id(store, options.words[0])
+    new_id = await copy(session_id)
+    out.line(f"session {new_id[:SHORT]} is a copy of {session_id[:SHORT]}")
+
+
+async def export(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Print all that is stored of a session."""
+    lines = able(store, "export")
+    out.verbatim((await lines(await whole_id(store, options.words[0]))).rstrip("\n"))
 
 
 async def delete(store: Store, options: argparse.Namespace, out: Output) -> None:
@@ -212,3 +222,14 @@ async def delete(store: Store, options: argparse.Namespace, out: Output) -> None
         session_id = await whole_id(store, start)
         await store.delete(session_id)
         out.line(f"deleted session {session_id[:SHORT]}")
+
+
+ACTIONS = {
+    "list": listing,
+    "show": show,
+    "search": search,
+    "rename": rename,
+    "fork": fork,
+    "export": export,
+    "delete": delete,
+}

@@ -46,7 +46,7 @@ def offer_of(options: argparse.Namespace) -> Offer:
     import os
 
     from crow.acp.handshake import Offer
-    from crow.cli.editors import installed_command
+    from crow.cli.installation import installed_command
 
     login = [*installed_command(), "login"]
     model = options.model or os.environ.get("CROW_MODEL")
@@ -61,7 +61,8 @@ def offer_of(options: argparse.Namespace) -> Offer:
 
 def print_config(name: str, out: Output) -> int:
     """The snippet on standard output, where it belongs on standard error."""
-    from crow.cli.editors import EDITORS, installed_command, snippet
+    from crow.cli.editors import EDITORS, snippet
+    from crow.cli.installation import installed_command
 
     if name not in EDITORS:
         raise UsageError(f"{no_such('editor', name, EDITORS)} ({', '.join(EDITORS)})")

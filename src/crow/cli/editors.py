@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-PACKAGE = "crow-acp"
 Command = Sequence[str]
 
 
@@ -109,18 +104,3 @@ EDITORS: Mapping[str, Editor] = MappingProxyType(
 def snippet(name: str, command: Command) -> str:
     """What makes an editor start ``command``, the program of which is an absolute path."""
     return EDITORS[name].write([*command, "acp"])
-
-
-def installed_command() -> list[str]:
-    """How to start Crow from a program that knows no PATH.
-
-    The command as it was started, unless that will not last: `uvx` runs programs from its cache.
-    """
-    if "archive-v0" in Path(sys.prefix).parts:
-        return [shutil.which("uvx") or "uvx", "--from", PACKAGE, "crow"]
-    started = shutil.which(sys.argv[0]) if Path(sys.argv[0]).stem == "crow" else None
-    beside = shutil.which("crow", path=str(Path(sys.executable).parent))
-    found = started or beside
-    if found is None:
-        return [sys.executable, "-m", "crow.cli"]
-    return [os.path.abspath(found)]  # noqa: PTH100 - a link stays: it survives an upgrade

@@ -69,8 +69,11 @@ class LLM(Protocol):
     It raises `ModelError` where no answer can be had; retries are its own affair, and text that
     it has yielded is never yielded again. Closing the iterator frees the connection.
 
-    One more member is used where an object has it: ``named(model) -> LLM``, the LLM of another
-    model's name; it raises `ModelError` where there is none.
+    More members are used where an object has them: ``named(model) -> LLM``, the LLM of another
+    model's name, which raises `ModelError` where there is none; ``models``, names to choose from,
+    and ``async find_models() -> bool``, which looks for more; ``inputs``, what is taken beside text
+    (``image``, ``audio``); ``thought_levels``, what the parameter ``reasoning_effort`` can be;
+    ``async forget()``, which is called when keys have changed.
     """
 
     @property

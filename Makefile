@@ -30,7 +30,7 @@ check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright --pythonpath $(BIN)/python
-	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/lint-imports --no-logo --no-cache
 
 format: install  ## Format the code and mend what ruff can mend
 	@$(BIN)/ruff format .

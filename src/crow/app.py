@@ -48,6 +48,7 @@ BUILTIN = {
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""
+UNTRUSTED = "the project is not trusted (crow trust)"
 PERMISSION_MODES = (
     ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
     ("acceptEdits", "Accept edits", "Changes files in the project without asking"),
@@ -116,7 +117,9 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
         used = agent.extensions.get(name) if agent else None
         yield from getattr(used, "warnings", ())
     for found in agent.found if agent else ():
-        if found.error:
+        if found.error == UNTRUSTED:
+            yield f"the extension {found.name} ({found.source}) is left out: {UNTRUSTED}"
+        elif found.error:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
 
 
@@ -185,7 +188,7 @@ class Composer:
             if name.startswith("_"):
                 continue
             off = name in self.disabled
-            error = None if trusted else "the project is not trusted (crow trust)"
+            error = None if trusted else UNTRUSTED
             if trusted and not off:
                 error = self.attempt_file(path)
             self.keep(name, str(path), error, off)

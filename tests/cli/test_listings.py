@@ -62,7 +62,7 @@ async def test_a_projects_extensions_run_once_it_is_trusted(crow: Crow, endpoint
     path = write(crow.cwd / ".crow/extensions/good.py", GOOD)
     ended = await crow("run", "hello")
     assert ended.complaint == (
-        f"the extension good ({path}) is broken: the project is not trusted (crow trust)"
+        f"the extension good ({path}) is left out: the project is not trusted (crow trust)"
     )
     trusted = await crow("trust")
     assert ".crow/extensions/good.py" in trusted.out

@@ -1,4 +1,4 @@
-"""Every extension that was looked for: in use, disabled or broken, and where it came from.
+"""Every extension that was looked for: in use, left out, disabled or broken, and its source.
 
 crow ext list
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from crow.app import UNTRUSTED
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
@@ -48,20 +49,22 @@ def state(found: Found) -> str:
     """What became of an extension, in a word."""
     if found.disabled:
         return "disabled"
+    if found.error == UNTRUSTED:
+        return "left out"
     return "broken" if found.error else "in use"
 
 
 def show(found: Found, agent: Agent, width: int, out: Output) -> None:
     """One extension in a line, its error in another."""
     word = state(found)
-    colour = {"in use": "green", "disabled": "yellow", "broken": "red"}[word]
+    colour = {"in use": "green", "broken": "red"}.get(word, "yellow")
     mark = out.styled(f"{word:8}", colour)  # pyright: ignore[reportArgumentType]
     hung = sum(hook.owner.name == found.name for hook in agent.hooks)
     hooks = f", {counted(hung, 'hook')}" if hung else ""
     source = out.styled(one_line(f"{found.source}{hooks}"), "dim")
     out.raw(f"{mark}  {one_line(found.name):{width}}  {source}")
     if found.error:
-        out.line(f"          {one_line(found.error)}", "red")
+        out.line(f"          {one_line(found.error)}", colour)  # pyright: ignore[reportArgumentType]
 
 
 def described(found: Found, agent: Agent) -> dict[str, object]:

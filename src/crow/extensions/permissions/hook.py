@@ -71,7 +71,15 @@ class PermissionsHook:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the rules, a line for each that is ignored."""
+        if self._given is None and not self._can_be_wrong:
+            return ()
         return self.permissions.warnings
+
+    @property
+    def _can_be_wrong(self) -> bool:
+        """False where there is nothing to parse: the judge need not be imported for that."""
+        rules = self._rules
+        return bool(rules["allow"] or rules["ask"] or rules["deny"]) or rules["mode"] not in MODES
 
     def on_session_start(self, ctx: SessionContext) -> None:
         """A new session begins in the mode of the settings."""

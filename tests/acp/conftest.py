@@ -42,3 +42,9 @@ def official_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold what every fake editor receives against the official schema, where it is there."""
     if SDK.is_dir():
         monkeypatch.setenv("CROW_ACP_SCHEMA", str(SDK / "schema/v1"))
+
+
+@pytest.fixture(autouse=True)
+def no_local_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models that run on this machine are not those of the tests."""
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")

@@ -39,6 +39,8 @@ KEYS: Mapping[str, tuple[type, str]] = {
 }
 CLAUDES = frozenset({"permissions", "env", "hooks"})
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
+SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
+"""True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 TEXT_ONLY = ("headers", "env")
 RULES = ("allow", "ask", "deny")
 LISTS = (*RULES, "additionalDirectories", "trusted")
@@ -125,6 +127,7 @@ class _Reading:
     origins: dict[str, Source] = field(default_factory=dict[str, Source])
     lists: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
     hooks: list[tuple[Source, Table]] = field(default_factory=list[tuple[Source, Table]])
+    switches: dict[str, tuple[bool, Source]] = field(default_factory=dict[str, tuple[bool, Source]])
     sources: list[Source] = field(default_factory=list[Source])
     problems: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
@@ -142,15 +145,35 @@ class _Reading:
             self._extend(f"permissions.{name}", permissions.pop(name, None), source)
         self._extend("extensions.disable", extensions.pop("disable", None), source)
         self._extend("models", checked.pop("models", None), source)
+        if trusted:
+            self._switch(source, table)
         if "hooks" in checked:
             self.hooks.append((source, checked.pop("hooks")))
         checked.update(permissions=permissions, extensions=self._tables(source, extensions))
         self._merge(self.values, checked, source)
 
+    def _switch(self, source: Source, table: Mapping[str, Any]) -> None:
+        for name in SWITCHES:
+            value = table.get(name)
+            if isinstance(value, bool):
+                self.switches[name] = value, source
+            elif value is not None:
+                self.complain(source, f"{name!r} must be true or false, not {_short(value)}")
+
+    def hooks_in_force(self) -> Iterator[tuple[Source, Table]]:
+        """The tables of hooks that no switch turns off; the administrator's only their own does."""
+        off, by = self.switches.get("disableAllHooks", (False, None))
+        only, theirs = self.switches.get("allowManagedHooksOnly", (False, None))
+        all_off = off and by is not None and by.layer == "managed"
+        others_off = off or (only and theirs is not None and theirs.layer == "managed")
+        for source, table in self.hooks:
+            if not (all_off if source.layer == "managed" else others_off):
+                yield source, table
+
     def _checked(self, source: Source, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         claudes = ".claude" in source.path or "claude-code" in source.path
         for key, value in table.items():
-            if claudes and key not in CLAUDES:
+            if (claudes and key not in CLAUDES) or key in SWITCHES:
                 continue
             if key not in KEYS:
                 self.complain(source, f"there is no setting {key!r}{_near(key, KEYS)}")
@@ -361,7 +384,7 @@ def _settings(reading: _Reading, project: Path, trusted: bool) -> Settings:
         permissions=permissions,
         models=reading.listed("models"),
         disabled=reading.listed("extensions.disable"),
-        hooks=tuple(reading.hooks),
+        hooks=tuple(reading.hooks_in_force()),
         project=str(project),
         trusted=trusted,
         origins=reading.origins,

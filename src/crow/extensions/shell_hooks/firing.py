@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,7 +46,7 @@ class Firing:
         waited = [entry for entry in entries if not entry.detached]
         for entry in entries:
             if entry.detached:
-                self.ctx.session.spawn(self._beside(entry))
+                self.memory.watch(self.ctx.session.spawn(self._beside(entry)))
         outcomes = await asyncio.gather(*map(self._timed, waited))
         return list(zip(waited, outcomes, strict=True))
 
@@ -102,13 +101,12 @@ class Firing:
                 await program.decided.wait()
         except TimeoutError:
             await program.stop()
-            program.close()
             return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
         except asyncio.CancelledError:
-            end(program)
+            await program.kill()
             raise
         if program.detached:
-            self.ctx.session.spawn(self._follow(entry, program, body))
+            self.memory.watch(self.ctx.session.spawn(self._follow(entry, program, body)))
             return Outcome()
         printed = await self._collect(program)
         self._show(entry, body, printed)
@@ -125,7 +123,7 @@ class Firing:
         try:
             return await program.printed()
         except asyncio.CancelledError:
-            end(program)
+            await program.kill()
             raise
         finally:
             program.close()
@@ -150,7 +148,7 @@ class Firing:
             async with asyncio.timeout(limit):
                 printed = await self._collect(program)
         except TimeoutError:
-            end(program)
+            await program.kill()
             return
         self._show(entry, body, printed)
         if entry.spec.get("asyncRewake") and printed.code == 2:
@@ -193,12 +191,6 @@ class Firing:
     def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
         if self.watch is not None:
             self.watch(entry, body, printed)
-
-
-def end(program: Program) -> None:
-    """End a program at once."""
-    program.signal(signal.SIGKILL)
-    program.close()
 
 
 def place(

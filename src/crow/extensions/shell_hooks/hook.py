@@ -155,8 +155,12 @@ class ShellHooks:
     async def inject(self, ctx: Context, event: str, joined: Joined, about: str = "") -> None:
         """Hand the model what the hooks have for it, and why they block what has happened."""
         label = f"{event}:{about}" if about else event
-        for text in joined.contexts:
-            await ctx.inject_context(f"{label} hook additional context: {text}")
+        texts = [f"{label} hook additional context: {text}" for text in joined.contexts]
         if EVENTS[event].blocking == "tell":
-            for reason in joined.blocks:
-                await ctx.inject_context(f"{label} hook blocking error: {reason}")
+            texts += [f"{label} hook blocking error: {reason}" for reason in joined.blocks]
+        by_command = event == "SessionStart" and ctx.run is not None and not ctx.run.stored
+        if by_command:  # such as /clear, whose own context goes with it
+            self.memory(ctx).later += texts
+            return
+        for text in texts:
+            await ctx.inject_context(text)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from crow.core.context import Context
 from crow.core.session import Session
@@ -29,7 +31,10 @@ def plain(name: str) -> str:
 
 @dataclass(slots=True)
 class Memory:
-    """One session's transcript, connections, and what its hooks were told last."""
+    """One session's transcript, connections, and what its hooks were told last.
+
+    ``later`` is context for the next prompt that the model answers.
+    """
 
     transcript: Transcript
     folder: Path
@@ -37,6 +42,8 @@ class Memory:
     model: str | None = None
     run: object = None
     prompt_id: str = ""
+    later: list[str] = field(default_factory=list[str])
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
 
     @classmethod
     def of(cls, session: Session, directory: Path) -> Memory:
@@ -57,6 +64,13 @@ class Memory:
             self.run, self.prompt_id = ctx.run, str(uuid.uuid4())
         return self.prompt_id
 
+    def watch(self, task: asyncio.Task[Any]) -> None:
+        """Remember a hook in the background, which the session's end waits for."""
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Let the hooks in the background end, which are cancelled; close the connections."""
+        if self.tasks:
+            await asyncio.wait(set(self.tasks), timeout=1)
         await self.web.aclose()

@@ -39,6 +39,21 @@ class Program(asyncio.SubprocessProtocol):
 
         Raises ``OSError`` or ``ValueError`` where that is impossible.
         """
+        starting = asyncio.ensure_future(self._spawn(argv, cwd, env))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:  # asyncio would end the program and not its children
+            await asyncio.wait({starting})
+            if starting.exception() is None:
+                await self.kill()
+            raise
+        assert self._transport is not None
+        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
+        if pipe is not None:  # a program that reads nothing breaks the pipe, which is no error
+            pipe.write(stdin)
+            pipe.close()
+
+    async def _spawn(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> None:
         await asyncio.get_running_loop().subprocess_exec(
             lambda: self,
             *argv,
@@ -49,11 +64,6 @@ class Program(asyncio.SubprocessProtocol):
             env=env,
             start_new_session=True,
         )
-        assert self._transport is not None
-        pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
-        if pipe is not None:  # a program that reads nothing breaks the pipe, which is no error
-            pipe.write(stdin)
-            pipe.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
@@ -104,11 +114,22 @@ class Program(asyncio.SubprocessProtocol):
         """End the whole group: SIGTERM, a moment, SIGKILL."""
         self.signal(signal.SIGTERM)
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GRACE):
-                    await self.exited.wait()
+            await self._end()
         finally:
-            self.signal(signal.SIGKILL)
+            await self.kill()
+
+    async def kill(self) -> None:
+        """End the whole group at once, and let go of the pipes."""
+        self.signal(signal.SIGKILL)
+        try:
+            await self._end()
+        finally:
+            self.close()
+
+    async def _end(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await self.exited.wait()
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the group."""

@@ -46,8 +46,18 @@ async def prompted(hooks: ShellHooks, ctx: RunContext) -> Deny | Stop | None:
             if rewritten and entry.own:
                 ctx.prompt = rewritten
         await hooks.inject(ctx, "UserPromptSubmit", joined)
+        await bring_up(hooks, ctx)
         await entitle(ctx, joined)
     return verdict
+
+
+async def bring_up(hooks: ShellHooks, ctx: RunContext) -> None:
+    """Hand over what waits for a prompt that the model answers."""
+    if text_of(ctx.prompt).startswith("/"):
+        return
+    later = hooks.memory(ctx).later
+    while later:
+        await ctx.inject_context(later.pop(0))
 
 
 async def expanded(hooks: ShellHooks, ctx: CommandContext) -> Deny | Stop | None:

@@ -1,0 +1,225 @@
+"""The table of exit statuses and outputs, and what happens where hooks contradict each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
+
+from crow.extensions import PermissionsHook
+from crow.testing import call
+
+WRITE = call("Write", file_path="made.txt", content="x")
+BLOCK = {"decision": "block", "reason": "because"}
+FAULTY: Any = {"decision": "maybe"}
+
+
+@pytest.mark.parametrize(
+    ("code", "says", "runs", "told", "notice"),
+    [
+        (0, verdict("deny", "because"), False, "because", ""),
+        (0, BLOCK, False, "because", ""),
+        (0, {"decision": "approve"}, True, "", ""),
+        (0, FAULTY, True, "", "'decision' must be one of"),
+        (0, '{"decision": ', True, "", ""),
+        (0, "{broken}", True, "", "no JSON"),
+        (0, "plain text", True, "", ""),
+        (0, '["deny"]', True, "", ""),
+        (0, "", True, "", ""),
+        (2, verdict("deny", "because"), False, "because", ""),
+        (2, {"systemMessage": "look"}, False, "stderr text", "look"),
+        (2, FAULTY, False, "stderr text", ""),
+        (2, "{broken}", False, "stderr text", ""),
+        (2, "plain text", False, "stderr text", ""),
+        (7, BLOCK, False, "because", ""),
+        (7, {}, True, "", ""),
+        (7, FAULTY, True, "", "'decision' must be one of"),
+        (7, "{broken}", True, "", "no JSON"),
+        (7, "plain text", True, "", "Failed with non-blocking status code: stderr text"),
+        (7, "", True, "", "Failed with non-blocking status code: stderr text"),
+        (0, {"continue": "no"}, True, "", "'continue' has the wrong type"),
+        (0, {"hookSpecificOutput": {"permissionDecision": "deny"}}, True, "", "'hookEventName'"),
+        (0, specific("PostToolUse"), True, "", "'hookEventName' must be 'PreToolUse'"),
+        (0, verdict("never"), True, "", "'permissionDecision' must be one of"),
+        (0, verdict("deny", unknownKey=1), False, "denied by a hook", ""),
+    ],
+)
+async def test_the_table_before_a_tool(
+    stage: Stage, code: int, says: Any, runs: bool, told: str, notice: str
+):
+    stage.on("PreToolUse", says=says, code=code, stderr="stderr text\nmore" if code else "")
+    await stage.run(WRITE, "Ok.")
+    assert (stage.cwd / "made.txt").exists() == runs
+    assert told in stage.told()
+    assert notice in stage.person.notices
+    assert bool(notice) == bool(stage.person.notices)
+
+
+@pytest.mark.parametrize("says", [FAULTY, "{broken}"])
+@pytest.mark.parametrize("own", [True, False])
+async def test_a_guard_that_fails_lets_pass_in_claudes_files_and_blocks_in_crows_own(
+    stage: Stage, own: bool, says: Any
+):
+    stage.on("PreToolUse", says=says, own=own)
+    await stage.run(WRITE, "Ok.")
+    assert (stage.cwd / "made.txt").exists() == (not own)
+    assert ("could not decide" in stage.told()) == own
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        {"type": "command", "command": "sleep 60", "timeout": 0.1},
+        {"type": "command", "command": "/no/such/program", "args": []},
+        {"type": "command", "command": "exit 1"},
+        {"type": "command", "command": "kill -9 $$"},
+        {"type": "http", "url": "http://127.0.0.1:1/"},
+        {"type": "http", "url": "no url"},
+        {"type": "mcp_tool", "server": "none", "tool": "none"},
+    ],
+)
+@pytest.mark.parametrize("wish", ["block", "continue", "nonsense"])
+async def test_on_failure_decides_what_a_failure_means(
+    stage: Stage, handler: dict[str, Any], wish: str
+):
+    stage.handle("PreToolUse", {**handler, "onFailure": wish})
+    await stage.run(WRITE, "Ok.")
+    assert (stage.cwd / "made.txt").exists() == (wish == "continue")
+    assert "failed: " in stage.person.notices
+
+
+async def test_on_failure_never_keeps_a_finished_run_going(stage: Stage):
+    stage.on("Stop", code=1, onFailure="block", own=True)
+    await stage.run("Ok.")
+
+
+@pytest.mark.parametrize(
+    ("several", "runs", "asked"),
+    [
+        (["allow", "ask"], False, 1),
+        (["ask", "allow", "deny"], False, 0),
+        (["defer", "allow"], False, 1),
+        (["allow", "deny", "defer"], False, 0),
+        (["allow", "allow"], True, 0),
+    ],
+)
+async def test_the_strictest_of_several_verdicts_stands(
+    stage: Stage, several: list[Any], runs: bool, asked: int
+):
+    for permission in several:
+        stage.on("PreToolUse", says=verdict(permission))
+    await stage.run(WRITE, "Ok.", hooks=[PermissionsHook()])
+    assert (stage.cwd / "made.txt").exists() == runs
+    assert len(stage.person.asked) == asked
+
+
+async def test_a_hook_that_asks_beats_an_allow_rule_and_is_refused_where_nothing_is_asked(
+    stage: Stage,
+):
+    stage.on("PreToolUse", says=verdict("ask", "sure?"))
+    async with stage.agent(WRITE, "Ok.", WRITE, "Ok.", hooks=[PermissionsHook(["Write"])]) as agent:
+        session = await agent.new_session(stage.cwd, client=stage.person)
+        await agent.run("Go", session=session)
+        assert [request.reason for request in stage.person.asked] == ["sure?"]
+        session.mode = "dontAsk"
+        await agent.run("Go", session=session)
+    assert len(stage.person.asked) == 1
+    assert "sure?" in stage.told()
+
+
+async def test_continue_false_ends_the_run_whatever_others_decide(stage: Stage):
+    stage.on("PreToolUse", says=verdict("allow"))
+    stage.on("PreToolUse", says={"continue": False, "stopReason": "enough for today"})
+    reply = await stage.run([WRITE, call("Bash", command="true")])
+    assert (reply.stop_reason, "enough for today" in reply.detail) == ("hook_stopped", True)
+    assert not (stage.cwd / "made.txt").exists()
+    assert reply.session.unanswered() == []
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolBatch"])
+async def test_continue_false_after_a_tool_ends_the_run(stage: Stage, event: str):
+    stage.on(event, says={"continue": False, "stopReason": "enough"})
+    reply = await stage.run(WRITE)
+    assert (reply.stop_reason, "enough" in reply.detail) == ("hook_stopped", True)
+    assert (stage.cwd / "made.txt").exists()
+
+
+async def test_continue_false_at_the_end_beats_a_block(stage: Stage):
+    stage.on("Stop", says=BLOCK)
+    stage.on("Stop", says={"continue": False, "stopReason": "enough"})
+    reply = await stage.run("Ok.")
+    assert reply.stop_reason == "hook_stopped"
+
+
+async def test_all_contexts_and_all_reasons_are_handed_over(stage: Stage):
+    for text in ("one", "two"):
+        stage.on("PostToolUse", says=specific("PostToolUse", additionalContext=f"context {text}"))
+        stage.on("PostToolUse", says={"decision": "block", "reason": f"reason {text}"})
+    stage.on("PostToolUse", stderr="reason three", code=2)
+    await stage.run(WRITE, "Ok.")
+    for text in ("context one", "context two", "reason one", "reason two", "reason three"):
+        assert text in stage.told()
+
+
+async def test_stop_hooks_feed_back_all_their_reasons_and_their_context(stage: Stage):
+    once = """grep -q '"stop_hook_active":true' && exit 0;"""
+    for text in ("run the tests", "write the docs"):
+        command = f"{once} echo '{text}' >&2; exit 2"
+        stage.handle("Stop", {"type": "command", "command": command})
+    said = json.dumps(specific("Stop", additionalContext="by the way"))
+    stage.handle("Stop", {"type": "command", "command": f"{once} echo '{said}'"})
+    await stage.run("Ok.", "Done.")
+    assert "Stop hook feedback:\nrun the tests\nwrite the docs\nby the way" in stage.told()
+
+
+async def test_rewrites_are_joined_in_the_configured_order_whoever_is_first(stage: Stage):
+    path = str(stage.cwd / "made.txt")
+    first = {"file_path": path, "content": "first"}
+    stage.on("PreToolUse", "sleep 0.1", says=verdict("allow", updatedInput=first))
+    moved = {"file_path": str(stage.cwd / "other.txt"), "content": "x"}
+    stage.on("PreToolUse", says=verdict("allow", updatedInput=moved))
+    seen = stage.on("PostToolUse")
+    bash = call("Write", file_path="made.txt", content="x")
+    await stage.run(bash, "Ok.")
+    assert given(seen)[0]["tool_input"] == {**moved, "content": "first"}
+
+
+async def test_the_output_of_a_tool_is_replaced_where_the_shape_fits(stage: Stage):
+    shape = {"stdout": "replaced", "stderr": "", "interrupted": False, "isImage": False}
+    stage.on("PostToolUse", says=specific("PostToolUse", updatedToolOutput=shape))
+    await stage.run(call("Bash", command="echo secret"), "Ok.")
+    assert stage.told().endswith("replaced")
+    assert "secret" not in stage.told()
+
+
+@pytest.mark.parametrize("value", ["text", {"stdout": 1}, {"other": "x"}])
+async def test_an_output_of_another_shape_is_left_out_and_said_so(stage: Stage, value: Any):
+    stage.on("PostToolUse", says=specific("PostToolUse", updatedToolOutput=value))
+    await stage.run(call("Bash", command="echo plain"), "Ok.")
+    assert "plain" in stage.told()
+    assert "has not the shape" in stage.person.notices
+
+
+async def test_messages_for_the_user_are_shown_and_not_told_to_the_model(stage: Stage):
+    stage.on("PostToolUse", says={"systemMessage": "mind the gap", "suppressOutput": True})
+    await stage.run(WRITE, "Ok.")
+    assert "mind the gap" in stage.person.notices
+    assert "mind the gap" not in stage.told()
+
+
+async def test_exit_2_at_session_start_is_shown_and_blocks_nothing(stage: Stage):
+    stage.on("SessionStart", stderr="only so you know", code=2)
+    await stage.run("Ok.")
+    assert "only so you know" in stage.person.notices
+
+
+async def test_crows_own_hooks_see_more_and_may_rewrite_the_prompt(stage: Stage):
+    says = specific("UserPromptSubmit", updatedPrompt="Rewritten")
+    seen = stage.on("UserPromptSubmit", says=says, own=True)
+    plain = stage.on("UserPromptSubmit", says=specific("UserPromptSubmit", updatedPrompt="Never"))
+    reply = await stage.run("Ok.")
+    assert reply.session.messages[0]["content"] == "Rewritten"
+    assert given(seen)[0]["model"] == "scripted"
+    assert given(seen)[0].keys() - given(plain)[0].keys() == {"model", "usage", "context_tokens"}

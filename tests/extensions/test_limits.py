@@ -121,7 +121,7 @@ async def test_three_replies_in_a_row_that_cannot_run_end_the_run():
     )
     reply = await agent.run("Go")
     assert asked(agent) == 3
-    assert reply.stop_reason == "hook_stopped"
+    assert reply.stop_reason == "max_turn_requests"
     assert reply.detail == (
         "stopped by limits: 3 tool calls in a row could not run, the last one: "
         "there is no tool 'stroll'; there are: step"

@@ -53,7 +53,7 @@ async def test_a_warning_comes_first_and_then_the_end():
     assert len(model.asked) == 5
     [warning] = warnings(model)
     assert "the same call of same returned the same 4 times in a row" in warning
-    assert reply.stop_reason == "hook_stopped"
+    assert reply.stop_reason == "max_turn_requests"
     assert reply.detail.startswith("stopped by stuck: going in circles: the same call of same")
 
 

@@ -38,8 +38,8 @@ class LimitsHook:
     that does not exist) the run ends as well. An empty answer is asked about once a run, unless
     ``nudge`` is False.
 
-    The stop reason is ``max_tokens`` for tokens, ``max_turn_requests`` for turns, time and money,
-    ``hook_stopped`` for faults; the reply's ``detail`` names the limit.
+    The stop reason is ``max_tokens`` for tokens, ``max_turn_requests`` for all others: the run is
+    not done. The reply's ``detail`` names the limit.
     """
 
     name = "limits"
@@ -93,7 +93,8 @@ class LimitsHook:
         spent.faults = spent.faults + 1 if faulty else 0
         if faulty and _reached(spent.faults, self.faults):
             last = " ".join(ctx.results[-1].output.split())[:200]
-            ctx.stop(f"{spent.faults} tool calls in a row could not run, the last one: {last}")
+            text = f"{spent.faults} tool calls in a row could not run, the last one: {last}"
+            ctx.stop(text, stop_reason="max_turn_requests")
 
     def on_stop(self, ctx: RunContext) -> Continue | None:
         """Ask once about an empty answer."""

@@ -42,7 +42,8 @@ class StuckHook:
     ``errors`` times in a row, and for a cycle of two to five calls that comes round ``rounds``
     times, whatever it returns (for one call alone, twice as often).
 
-    The first time in a run the model is told; the next time the run ends, and says why.
+    The first time in a run the model is told; the next time the run ends with the stop reason
+    ``max_turn_requests``, for it is not done, and the reply's ``detail`` says why.
     """
 
     name = "stuck"
@@ -62,7 +63,7 @@ class StuckHook:
         path.steps.extend(map(_step, ctx.results))
         what = self.circle(path.steps) if ctx.results else None
         if what is not None and path.nudged:
-            ctx.stop(f"going in circles: {what}")
+            ctx.stop(f"going in circles: {what}", stop_reason="max_turn_requests")
         elif what is not None:
             path.nudged = True
             await ctx.inject_context(NUDGE.format(what=what))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, extensions
+from crow.extensions.shell_hooks import File
 from crow.testing import ScriptedModel, call
 
 MAKE: dict[str, Callable[[Path], Any]] = {
@@ -25,6 +26,10 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "PermissionsHook": lambda folder: extensions.PermissionsHook(allow=["Read", "Edit"]),
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
     "PlanHook": lambda folder: extensions.PlanHook(),
+    "ShellHooks": lambda folder: extensions.ShellHooks(
+        [File("settings.json", {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]})],
+        directory=folder,
+    ),
     "SkillsHook": lambda folder: extensions.SkillsHook(),
     "StuckHook": lambda folder: extensions.StuckHook(),
     "SubagentsHook": lambda folder: extensions.SubagentsHook(),

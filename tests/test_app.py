@@ -125,6 +125,17 @@ def test_a_broken_one_is_named_and_stops_nobody(home: Path, project: Path, packa
     assert "the extension bad_package (crow-bad) is broken: RuntimeError: not today" in lines
 
 
+def test_servers_and_sub_agents_of_an_untrusted_project_are_not_left_out_silently(
+    project: Path,
+) -> None:
+    write(project / ".mcp.json", {"mcpServers": {}})
+    write(project / ".crow/agents/scout.md", "---\nname: scout\n---\nLook.")
+    [line] = complaints(load(project))
+    assert "not trusted, so these are left out: .mcp.json, .crow/agents (crow trust)" in line
+    trust(project)
+    assert list(complaints(load(project))) == []
+
+
 def test_what_is_disabled_is_not_imported(home: Path, project: Path, packages: Path) -> None:
     install(packages, "crow-bad", "bad_package", "raise RuntimeError")
     write(home / ".crow/extensions/mine.py", "raise RuntimeError")

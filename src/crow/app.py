@@ -58,6 +58,8 @@ PERMISSION_MODES = (
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
 FOLDER = Path(".crow", "extensions")
 KEPT_RULES = Path(".claude", "settings.local.json")
+UNTRUSTED = (".mcp.json", ".crow/agents", ".claude/agents")
+"""What is said to be left out of a project that nobody has trusted; commands say it themselves."""
 
 
 def build(
@@ -113,6 +115,11 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     if settings.withheld:
         names = "; ".join(settings.withheld)
         yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
+    if settings.project and not settings.trusted:
+        there = [name for name in UNTRUSTED if Path(settings.project, name).exists()]
+        if there:
+            names = ", ".join(there)
+            yield f"the project is not trusted, so these are left out: {names} (crow trust)"
     for name in ("permissions", "shell_hooks"):
         used = agent.extensions.get(name) if agent else None
         yield from getattr(used, "warnings", ())

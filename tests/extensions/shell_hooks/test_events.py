@@ -9,18 +9,21 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific
 
-from crow import Agent
+from crow import Agent, tool
 from crow.core.agent import Agent as CoreAgent
 from crow.core.catalog import Command
+from crow.core.context import Context
 from crow.core.errors import ModelError
 from crow.extensions import (
     CommandsHook,
     InstructionsHook,
+    McpHook,
     PermissionsHook,
     PlanHook,
     SubagentsHook,
     SystemPromptHook,
 )
+from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.shell_hooks import EVENTS
 from crow.testing import ScriptedModel, call
 
@@ -339,3 +342,55 @@ def test_nothing_hangs_where_no_entry_is_for_it(stage: Stage):
     agent = CoreAgent(llm=ScriptedModel(), hooks=[stage.hooks()], tools=[])
     hung = {hook.event for hook in agent.hooks}
     assert hung == {"before_run", "before_tool", "after_llm_response", "after_tool"}
+
+
+async def test_a_step_of_the_plan_can_be_kept_from_being_completed(stage: Stage):
+    seen = stage.on("TaskCompleted", stderr="the tests fail", code=2)
+    todo = {"content": "Work", "status": "completed", "activeForm": "Working"}
+    await stage.run(call("TodoWrite", todos=[todo]), "Ok.", hooks=[PlanHook()])
+    assert "the tests fail" in stage.told()
+    assert given(seen)[0]["task_subject"] == "Work"
+    assert given(seen)[0]["task_description"] == "Working"
+
+
+QUESTION = {"message": "Who?", "mode": "form", "requested_schema": {"type": "object"}}
+YES = {"action": "accept", "content": {"name": "Ann"}}
+
+
+@pytest.mark.parametrize(
+    ("event", "says", "code", "expected"),
+    [
+        ("Elicitation", specific("Elicitation", **YES), 0, ("accept", {"name": "Ann"})),
+        ("Elicitation", None, 2, ("decline", None)),
+        ("ElicitationResult", specific("ElicitationResult", **YES), 0, ("accept", {"name": "Ann"})),
+        ("ElicitationResult", None, 2, ("decline", None)),
+        ("Elicitation", {}, 0, ("cancel", None)),
+    ],
+)
+async def test_a_servers_question_can_be_answered_or_declined(
+    stage: Stage, event: str, says: Any, code: int, expected: Any
+):
+    seen = stage.on(event, says=says, code=code, matcher="the-server")
+    async with stage.agent(hooks=[McpHook({})]) as agent:
+        session = await agent.new_session(stage.cwd)
+        assert await elicit(Context(agent, session), "the-server", QUESTION) == expected
+    [asked] = given(seen)
+    assert asked["mcp_server_name"] == "the-server"
+    assert asked.get("message", asked.get("action")) in ("Who?", "cancel")
+
+
+@pytest.mark.parametrize("field", ["updatedToolOutput", "updatedMCPToolOutput"])
+async def test_the_output_of_a_servers_tool_is_replaced_whatever_its_shape(
+    stage: Stage, field: str
+):
+    @tool(name="mcp__memory__get")
+    def get() -> str:
+        """Get."""
+        return "secret"
+
+    value = [{"type": "text", "text": "public"}, {"type": "text", "text": "indeed"}]
+    seen = stage.on("PostToolUse", says=specific("PostToolUse", **{field: value}))
+    await stage.run(call("mcp__memory__get"), "Ok.", tools=[get])
+    assert stage.told().endswith("public\nindeed")
+    assert given(seen)[0]["mcp_server"]["name"] == "memory"
+    assert given(seen)[0]["tool_response"] == "secret"

@@ -58,7 +58,7 @@ PERMISSION_MODES = (
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
 FOLDER = Path(".crow", "extensions")
 KEPT_RULES = Path(".claude", "settings.local.json")
-UNTRUSTED = (".mcp.json", ".crow/agents", ".claude/agents")
+LEFT_OUT = (".mcp.json", ".crow/agents", ".claude/agents")
 """What is said to be left out of a project that nobody has trusted; commands say it themselves."""
 
 
@@ -116,7 +116,7 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
         names = "; ".join(settings.withheld)
         yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
     if settings.project and not settings.trusted:
-        there = [name for name in UNTRUSTED if Path(settings.project, name).exists()]
+        there = [name for name in LEFT_OUT if Path(settings.project, name).exists()]
         if there:
             names = ", ".join(there)
             yield f"the project is not trusted, so these are left out: {names} (crow trust)"

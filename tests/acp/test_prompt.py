@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from acp import RequestError
 
-from crow import Agent, Deny, tool
+from crow import Agent, Deny, Stop, tool
 from crow.core.calls import ToolResult
 from crow.core.context import RunContext, ToolContext
 from crow.core.errors import ModelError
@@ -240,6 +240,21 @@ async def test_retries_and_warnings_are_text_where_it_does_not(tmp_path: Path) -
     assert "rate limited" in editor.text(kind="agent_thought_chunk")
     assert "The disk is full" in editor.text()
     assert "for your information" not in editor.text()
+
+
+@pytest.mark.parametrize("notices", [True, False])
+async def test_the_user_is_told_why_a_hook_ended_the_run(tmp_path: Path, *, notices: bool) -> None:
+    def after_llm_response(reply: Any) -> Stop:
+        return Stop("enough for today")
+
+    agent = Agent(llm=ScriptedModel("Hello."), hooks=[after_llm_response])
+    editor = FakeEditor(notices=notices)
+    async with editor.connected(agent):
+        session = await editor.new_session(tmp_path)
+        reply = await editor.prompt(session, "Hi")
+        shown = editor.updates("notice")[0]["title"] if notices else editor.text()
+    assert reply.stop_reason == "end_turn"
+    assert "enough for today" in shown
 
 
 @pytest.mark.parametrize("notices", [True, False])

@@ -10,6 +10,7 @@ from crow.core.events import Notice
 from crow.core.messages import Content, Usage, text_of
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
+UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
 
 
@@ -24,6 +25,8 @@ def answer(reply: Reply, editor: Editor) -> Message | None:
         return None
     if reply.stop_reason == "error":
         editor.show(Notice(reply.detail or "the run failed", "error"))
+    elif reply.detail and reply.stop_reason in UNASKED:
+        editor.show(Notice(reply.detail, "warning"))
     known = reply.stop_reason in STOP_REASONS
     result: Message = {"stopReason": reply.stop_reason if known else "end_turn"}
     if reply.usage:

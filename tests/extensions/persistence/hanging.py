@@ -79,6 +79,7 @@ async def main(db: str, where: str) -> None:
     async def lock() -> str:
         """Let nobody write to the database any more."""
         other.append(apsw.Connection(db))
+        other[-1].set_busy_timeout(10_000)  # what is being written now may be written
         other[0].execute("BEGIN IMMEDIATE")
         return "locked"
 

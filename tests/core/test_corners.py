@@ -547,3 +547,51 @@ async def test_a_gate_that_hangs_on_parent_and_child_runs_once_in_the_child(echo
     )
     await child.prompt(await child.new_session(parent=await parent.new_session()), "go")
     assert ran == ["call_1"]
+
+
+async def test_context_that_a_command_injects_reaches_the_next_prompt():
+    async def remember(ctx: Any) -> Answer:
+        await ctx.inject_context("remembered")
+        return Answer("ok")
+
+    model = ScriptedModel("done")
+    agent = Agent(model, tools=())
+    agent.add_command(Command("remember", "", remember))
+    agent.hooks.register("before_run", lambda prompt: f"about {prompt}")
+    session = await agent.new_session()
+    await agent.prompt(session, "/remember")
+    await agent.prompt(session, "go")
+    assert "remembered" in str(model.asked[0]["messages"])
+    assert "about /remember" not in str(model.asked[0]["messages"])
+
+
+async def test_who_stopped_a_prompt_without_a_word_is_named():
+    async def before_run(ctx: Any) -> None:
+        await ctx.stop_current_turn()
+
+    agent = bare(hooks=[before_run])
+    assert (await agent.run("go")).detail == "stopped by before_run"
+
+
+async def test_closing_waits_for_what_is_cancelled_but_not_for_itself_or_for_ever():
+    ended: list[str] = []
+    agent = bare()
+    session = await agent.new_session()
+
+    async def tidy() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("tidied")
+
+    async def close() -> None:
+        await agent.close_session(session)
+        ended.append("closed")
+
+    session.spawn(tidy())
+    await asyncio.sleep(0)
+    closing = session.spawn(close())
+    async with asyncio.timeout(1):
+        await closing
+    assert ended == ["tidied", "closed"]

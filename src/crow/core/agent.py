@@ -28,6 +28,8 @@ from crow.core.ports import LLM, Client, Nobody, Tool
 from crow.core.run import agreed, answer, follow_up
 from crow.core.session import Session, Store
 
+SETTLING = 0.3
+
 
 class ChatClient(Protocol):
     """Somebody else's client, with ``.chat.completions.create``: ``openai.AsyncOpenAI``."""
@@ -369,8 +371,11 @@ class Agent:
         after = [task for task in session.tasks if task.get_name() == "after_run"]
         if after:
             await asyncio.wait(after, timeout=5)
-        for task in list(session.tasks):
+        ending = session.tasks - {asyncio.current_task()}
+        for task in ending:
             task.cancel()
+        if ending:
+            await asyncio.wait(ending, timeout=SETTLING)
         await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
         for held in list(session.cache.values()):  # such as the commands in the background
             if hasattr(held, "aclose"):

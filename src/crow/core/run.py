@@ -57,16 +57,18 @@ async def _work(ctx: RunContext) -> None:
 
 async def accepted(ctx: RunContext) -> bool:
     """True where the prompt is in the history and the model is to be asked."""
-    waiting = len(ctx.session.pending)
+    pending = ctx.session.pending
+    before = len(pending)
     ruling = await agreed(ctx, await ctx.agent.hooks.before_run.fire(ctx))
+    about_it = slice(before, len(pending))
     if not ruling.refused and ruling.answer is None:
         ruling = await _command(ctx)
     if ruling.refused or ctx.stopping:
-        del ctx.session.pending[waiting:]
+        del pending[before:]
         await _refuse(ctx, ruling)
         return False
     if ruling.answer is not None:
-        del ctx.session.pending[waiting:]
+        del pending[about_it]
         await _say(ctx, str(ruling.answer.value))
         return False
     await ctx.store_prompt()
@@ -102,8 +104,14 @@ async def _command(ctx: RunContext) -> Ruling:
 
 async def _refuse(ctx: RunContext, ruling: Ruling) -> None:
     ctx.reply.stop_reason = "refusal"
-    ctx.reply.detail = ruling.reason or (ctx.stopping.reason if ctx.stopping else "")
+    ctx.reply.detail = ruling.reason or _of_stopping(ctx)
     await ctx.emit(Notice(ctx.reply.detail or "the prompt was refused by a hook", "warning"))
+
+
+def _of_stopping(ctx: RunContext) -> str:
+    """A stop in the stopper's words, else who it was."""
+    stopping = ctx.stopping
+    return stopping.reason or f"stopped by {stopping.by or 'a hook'}" if stopping else ""
 
 
 async def _say(ctx: RunContext, text: str) -> None:

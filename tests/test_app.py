@@ -303,3 +303,17 @@ def test_malformed_rules_are_named(project: Path) -> None:
 def test_found_extensions_say_where_they_came_from(project: Path) -> None:
     agent = build(cwd=project, env={})
     assert agent.found[0] == Found("permissions", "crow")
+
+
+def test_a_name_that_no_extension_has_is_told_with_the_nearest(project: Path, home: Path) -> None:
+    (home / ".crow").mkdir(exist_ok=True)
+    table = {"extensions": {"disable": ["mpc"], "nosuch": {"a": 1}, "stuck": {}}}
+    (home / ".crow" / "settings.json").write_text(json.dumps(table))
+    settings = load(project)
+    told = [
+        line for line in complaints(settings, build(settings, cwd=project)) if "there is no" in line
+    ]
+    assert [line.split(": ", 1)[1] for line in told] == [
+        "there is no extension 'mpc'; did you mean 'mcp'?",
+        "there is no extension 'nosuch' (crow ext list)",
+    ]

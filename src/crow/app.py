@@ -12,6 +12,7 @@ import inspect
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,11 +124,26 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     for name in ("permissions", "shell_hooks"):
         used = agent.extensions.get(name) if agent else None
         yield from getattr(used, "warnings", ())
+    yield from unknown_extensions(settings, agent)
     for found in agent.found if agent else ():
         if found.error == UNTRUSTED:
             yield f"the extension {found.name} ({found.source}) is left out: {UNTRUSTED}"
         elif found.error:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
+
+
+def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]:
+    """Names under ``extensions`` in the settings that no extension has, one line each."""
+    if agent is None:
+        return
+    known = {*ON_REQUEST, *agent.extensions, *(found.name for found in agent.found)}
+    named = {entry.text: str(entry.source) for entry in settings.disabled}
+    named |= {name: "the settings" for name in settings.extensions if name not in named}
+    for name, source in named.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else " (crow ext list)"
+            yield f"{source}: there is no extension {name!r}{hint}"
 
 
 class Composer:

@@ -137,6 +137,7 @@ async def test_half_a_surrogate_pair_is_replaced_before_it_is_sent(endpoint: End
 
 
 @pytest.mark.skipif(OTHER in os.environ, reason="this is the other version")
+@pytest.mark.slow
 def test_all_of_this_holds_with_the_other_version_of_the_library(tmp_path: Path):
     tool = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".uv" / "bin"))
     if tool is None:

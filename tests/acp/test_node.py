@@ -19,6 +19,7 @@ CROW = str(Path(sys.executable).with_name("crow"))
 pytestmark = pytest.mark.node
 
 
+@pytest.mark.slow
 async def test_the_typescript_library_drives_every_method(node: str, tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         *(node, str(HERE / "client.mjs"), str(tmp_path), CROW, "acp", "--allow", "Bash"),

@@ -260,6 +260,7 @@ async def in_phase(begin: Begin, command: Any, home: Path, phase: str) -> Runnin
     return running
 
 
+@pytest.mark.slow
 async def test_the_end_of_input_ends_the_process_in_every_phase(
     begin: Begin, command: Any, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ async def test_L01_cancelling_ends_the_wait_at_once(endpoint, model):
     assert time.monotonic() - began < 0.5
 
 
+@pytest.mark.slow
 async def test_L02_retry_after_as_a_date_is_understood(endpoint, ask):
     moment = format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
     endpoint.play(respond(503, {}, retry_after=moment), answer("Hi."))

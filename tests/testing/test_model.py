@@ -136,6 +136,7 @@ async def test_more_lines_can_be_added_while_it_plays():
         assert (await ask(model))[-1].text == "One."
 
 
+@pytest.mark.slow
 def test_the_pytest_fixture_verifies_every_model_it_made(tmp_path: Path):
     test = tmp_path / "test_it.py"
     test.write_text("def test_it(scripted):\n    scripted('never said')\n")

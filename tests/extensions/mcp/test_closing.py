@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from tests.extensions.mcp.conftest import SERVERS, Open, Table, pids, runs
 
 from crow.testing import call
@@ -26,6 +27,7 @@ def left(trace: Path, seconds: float = 0.5) -> list[int]:
     return [pid for pid in pids(trace) if runs(pid)]
 
 
+@pytest.mark.slow
 async def test_a_session_takes_its_servers_and_their_children_along(
     opened: Open, raw: Raw, trace: Path
 ):
@@ -118,6 +120,7 @@ def test_an_agent_that_is_killed_takes_its_servers_along(raw: Raw, trace: Path):
     assert left(trace, 5) == []
 
 
+@pytest.mark.slow
 def test_a_program_that_forgets_to_close_leaves_no_server(raw: Raw, trace: Path):
     done = subprocess.run(program(raw(), "end"), capture_output=True, text=True, timeout=30)
     assert (done.stdout, done.stderr, done.returncode) == ("ready\n", "", 0)

@@ -193,6 +193,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_on_the_web_as_well(
         await until_traced(web_trace, "cancelled")
 
 
+@pytest.mark.slow
 async def test_a_web_server_that_goes_away_fails_its_calls_and_is_found_again(opened: Open):
     process = start("http")
     server = described("http", process)

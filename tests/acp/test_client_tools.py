@@ -153,6 +153,21 @@ async def test_a_file_that_the_editor_never_writes_is_written_to_the_disk(tmp_pa
     assert file.read_text() == "x"
 
 
+@pytest.mark.parametrize("refused", ["fs/read_text_file", "fs/write_text_file"])
+async def test_a_file_that_the_editor_refuses_is_not_touched_behind_its_back(
+    tmp_path: Path, refused: str
+) -> None:
+    file = tmp_path / "a.txt"
+    writing = call("Write", file_path=str(file), content="x")
+    editor = FakeEditor(files={}, refused={refused: f"Permission denied for {refused}"})
+    async with editor.connected(Agent(llm=ScriptedModel(writing, "done"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        (card,) = editor.cards()
+    assert card["status"] == "failed"
+    assert f"Permission denied for {refused}" in card["content"][0]["content"]["text"]
+    assert not file.exists()
+
+
 async def test_a_terminal_that_the_editor_never_opens_does_not_hold_the_command_up(
     tmp_path: Path,
 ) -> None:

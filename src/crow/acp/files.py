@@ -16,20 +16,28 @@ class EditorFiles:
         self._timeout = peer.abilities.patience or TIMEOUT
 
     async def read(self, path: str) -> str:
-        """The text of a file. Raises ``FileNotFoundError`` or ``OSError``."""
+        """The text of a file. Raises ``FileNotFoundError``, ``PermissionError`` or ``OSError``."""
         params = {"sessionId": self._session_id, "path": path}
         try:
             result = await self._peer.request("fs/read_text_file", params, self._timeout)
         except ClientError as error:
             if error.is_not_found:
                 raise FileNotFoundError(f"there is no file {path}") from None
-            raise
+            raise _told(error) from None
         content = result.get("content")
         if not isinstance(content, str):
             raise OSError(f"the client gave no text for {path}")
         return content
 
     async def write(self, path: str, text: str) -> None:
-        """Replace a file's text. Raises ``OSError``."""
+        """Replace a file's text. Raises ``PermissionError`` or ``OSError``."""
         params = {"sessionId": self._session_id, "path": path, "content": text}
-        await self._peer.request("fs/write_text_file", params, self._timeout)
+        try:
+            await self._peer.request("fs/write_text_file", params, self._timeout)
+        except ClientError as error:
+            raise _told(error) from None
+
+
+def _told(error: ClientError) -> OSError:
+    """A refusal is one; any other error says only that the client cannot."""
+    return PermissionError(str(error)) if error.is_refusal else error

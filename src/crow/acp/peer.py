@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 UPDATE = "session/update"
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
+REFUSED = ("denied", "not permitted", "not allowed", "forbidden", "refused", "rejected", "outside")
 
 
 class ClientError(OSError):
@@ -33,6 +34,12 @@ class ClientError(OSError):
         """True where the client has no such file."""
         text = str(self).lower()
         return self.code == NOT_FOUND or "not found" in text or "no such file" in text
+
+    @property
+    def is_refusal(self) -> bool:
+        """True where the client, or its user, does not want it; the protocol has no code for it."""
+        text = str(self).lower()
+        return any(word in text for word in REFUSED)
 
 
 class Peer:

@@ -132,14 +132,17 @@ class Question:
 
 
 class Files(Protocol):
-    """A client's files: what its user sees, unsaved changes included."""
+    """A client's files: what its user sees, unsaved changes included.
+
+    ``PermissionError`` is the client's refusal; after any other error the disk may be tried.
+    """
 
     async def read(self, path: str) -> str:
-        """The text of a file. Raises ``FileNotFoundError`` or ``OSError``."""
+        """The text of a file. Raises ``FileNotFoundError``, ``PermissionError``, ``OSError``."""
         ...
 
     async def write(self, path: str, text: str) -> None:
-        """Replace a file's text. Raises ``OSError``."""
+        """Replace a file's text. Raises ``PermissionError`` or ``OSError``."""
         ...
 
 

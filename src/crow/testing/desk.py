@@ -68,7 +68,7 @@ class Desk:
         **_: Any,
     ) -> Message:
         """A buffer's text, else the file's."""
-        self._editor.asked.append({"method": "fs/read_text_file", "path": path})
+        self._ask("fs/read_text_file", path)
         files = self._editor.files
         if files is None:
             raise RequestError.method_not_found("fs/read_text_file")
@@ -80,13 +80,19 @@ class Desk:
 
     async def write_text_file(self, session_id: str, path: str, content: str, **_: Any) -> Message:
         """Change the buffer and save it."""
-        self._editor.asked.append({"method": "fs/write_text_file", "path": path})
+        self._ask("fs/write_text_file", path)
         if self._editor.files is None:
             raise RequestError.method_not_found("fs/write_text_file")
         self._editor.files[path] = content
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(content, "utf-8")
         return {}
+
+    def _ask(self, method: str, path: str) -> None:
+        """Record a request for a file; raise where the script refuses it."""
+        self._editor.asked.append({"method": method, "path": path})
+        if method in self._editor.refused:
+            raise RequestError(-32603, self._editor.refused[method])
 
     # terminals
 

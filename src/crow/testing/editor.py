@@ -31,7 +31,7 @@ class FakeEditor:
     value, or None to decline; without them no forms are offered. ``files`` (path to text, as in
     unsaved buffers; other paths are read from the disk) and ``terminals`` are offered where
     given. ``notices`` and ``meta`` go into the capabilities. Requests of the methods in
-    ``silent`` are never answered.
+    ``silent`` are never answered, those in ``refused`` (method to reason) with an error.
 
     After ``async with editor.connected(agent)`` or ``editor.spawned(command, ...)`` the agent is
     initialized. Whatever the agent sends is held against the protocol's schema; leaving the
@@ -48,8 +48,10 @@ class FakeEditor:
         notices: bool = False,
         meta: Message | None = None,
         silent: Iterable[str] = (),
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self.files = files
+        self.refused = dict(refused or {})
         self.shell = Shell() if terminals else None
         self.asked: list[Message] = []
         self.greeting: InitializeResponse | None = None

@@ -116,13 +116,16 @@ def _from_disk(path: str, real: str, data: bytes, status: os.stat_result) -> Doc
 async def _buffer(ctx: Bench, path: str, document: Document | None) -> str | None:
     """What the client has; None where it has no such file or cannot say.
 
-    Text that is not UTF-8 is left to the disk: the protocol could not give it back.
+    Text that is not UTF-8 is left to the disk: the protocol could not give it back. Raises
+    `ToolError` where the client refuses: then the disk is no way around it.
     """
     files = ctx.client.files
     if files is None or (document and document.encoding.codec != "utf-8"):
         return None
     try:
         return await files.read(path)
+    except PermissionError as error:
+        raise ToolError(f"The editor refused to read {path}: {error}") from error
     except OSError:
         return None
 
@@ -176,6 +179,8 @@ async def _written_by_client(
         return False
     try:
         await files.write(path, text if not encoding.mark else _MARK + text)
+    except PermissionError as error:
+        raise ToolError(f"The editor refused to write {path}: {error}") from error
     except OSError as error:
         if before is not None and before.is_unsaved:
             raise ToolError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -36,6 +38,43 @@ async def test_a_program_finds_the_variables_of_the_protocol_and_no_secret(
     assert "CLAUDE_ENV_FILE" not in env
     assert not [name for name in env if name.startswith("OTEL_") or name == "CROW_API_KEY"]
     assert str(stage.cwd) in env
+
+
+async def test_credentials_are_kept_from_programs_where_that_is_wanted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "1")
+    secrets = ["GITHUB_TOKEN", "OPENAI_API_KEY", "AWS_PROFILE", "DB_PASSWORD"]
+    plain = ["EDITOR_MODE", "KEYBOARD", "TOKENIZER", "TRACEPARENT"]
+    for name in (*secrets, *plain):
+        monkeypatch.setenv(name, "x")
+    path = stage.scripts / "env"
+    stage.handle("PreToolUse", {**TEXT, "command": f"env > {path}"})
+    await stage.run(WRITE, "Ok.")
+    names = {split(line)[0] for line in path.read_text().splitlines()}
+    assert names.isdisjoint(secrets)
+    assert names.issuperset(plain)
+
+
+async def test_the_effort_is_a_variable_where_it_was_chosen(stage: Stage):
+    path = stage.scripts / "env"
+    stage.handle("Stop", {**TEXT, "command": f"echo ${{CLAUDE_EFFORT-unset}} >> {path}"})
+    async with stage.agent("Ok.", "Ok.") as agent:
+        session = await agent.new_session(stage.cwd)
+        await agent.prompt(session, "Go")
+        session.options["params"] = {"reasoning_effort": "high"}
+        await agent.prompt(session, "Go")
+    assert path.read_text() == "unset\nhigh\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "has_file"), [("SessionStart", True), ("UserPromptSubmit", False), ("Stop", False)]
+)
+async def test_the_env_file_is_there_where_it_is_read(stage: Stage, event: str, has_file: bool):
+    path = stage.scripts / "env"
+    stage.handle(event, {**TEXT, "command": f"echo ${{CLAUDE_ENV_FILE:+there}} > {path}"})
+    await stage.run("Ok.")
+    assert path.read_text().strip() == ("there" if has_file else "")
 
 
 def split(line: str) -> tuple[str, str, str]:
@@ -160,6 +199,40 @@ async def test_variables_of_the_env_file_are_there_in_later_commands_and_in_sub_
     await stage.run(bash, task, bash, "Done.", "Ok.", hooks=[SubagentsHook(())])
     for request in (1, 3):
         assert "<4 2>" in stage.told(request)
+
+
+KILLED = """
+import asyncio, sys
+from crow import Agent
+from crow.extensions import ShellHooks
+from crow.extensions.shell_hooks import File
+from crow.testing import ScriptedModel
+
+async def main():
+    handler = {"type": "command", "command": sys.argv[1], "async": sys.argv[3] == "async"}
+    hooks = ShellHooks([File("x", {"Stop": [{"hooks": [handler]}]})], directory=sys.argv[2])
+    async with Agent(ScriptedModel("Ok."), hooks=[hooks], tools=[]) as agent:
+        await agent.run("Go", cwd=sys.argv[2])
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+async def test_a_hook_dies_with_its_children_where_crow_is_killed(
+    stage: Stage, tmp_path: Path, how: str
+):
+    pids = tmp_path / "pids"
+    command = f"sleep 60 & echo $! $$ >> {pids}.new; mv {pids}.new {pids}; wait"
+    crow = subprocess.Popen(  # noqa: ASYNC220 - it only starts
+        [sys.executable, "-c", KILLED, command, str(tmp_path), how]
+    )
+    with crow:
+        await until(pids.exists)
+        crow.kill()
+    for pid in map(int, pids.read_text().split()):
+        await until(lambda pid=pid: is_gone(pid))
 
 
 # in the background

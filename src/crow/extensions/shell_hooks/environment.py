@@ -12,19 +12,27 @@ from pathlib import Path
 from crow.extensions.shell_hooks.entry import Entry
 
 SECRETS = ("CROW_API_KEY",)
+SCRUB = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"
+CREDENTIAL = re.compile(
+    r"(?:^|_)(?:API_?KEY|ACCESS_KEY(?:_ID)?|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)"
+    r"(?:$|_)|^(?:AWS|AZURE|GOOGLE)_",
+    re.IGNORECASE,
+)
+"""Names of variables that are taken for credentials where ``SCRUB`` is set to 1."""
 DEPTH = "CROW_HOOK_DEPTH"
 DEEPEST = 3
 HARMLESS = re.compile(r"[\w./@%+=:,~-]*")
 PROJECT = "${CLAUDE_PROJECT_DIR}"
 
 
-def environment(project: str, session_id: str, env_file: str | None) -> dict[str, str]:
-    """The environment of a hook: this process's without secrets, and what the protocol sets."""
-    env = {
-        key: value
-        for key, value in os.environ.items()
-        if key not in SECRETS and not key.startswith("OTEL_")
-    }
+def environment(
+    project: str, session_id: str, env_file: str | None, effort: str = ""
+) -> dict[str, str]:
+    """The environment of a hook: this process's without secrets, and what the protocol sets.
+
+    ``effort`` is how hard the model is made to think, where that was chosen.
+    """
+    env = dict(filter(_is_handed_on, os.environ.items()))
     env |= {
         "CLAUDE_PROJECT_DIR": project,
         "CLAUDE_CODE_SESSION_ID": session_id,
@@ -35,7 +43,16 @@ def environment(project: str, session_id: str, env_file: str | None) -> dict[str
     }
     if env_file is not None:
         env["CLAUDE_ENV_FILE"] = env_file
+    if effort:
+        env["CLAUDE_EFFORT"] = effort
     return env
+
+
+def _is_handed_on(variable: tuple[str, str]) -> bool:
+    name = variable[0]
+    if name in SECRETS or name.startswith("OTEL_"):
+        return False
+    return os.environ.get(SCRUB) != "1" or CREDENTIAL.search(name) is None
 
 
 def depth() -> int:

@@ -16,7 +16,7 @@ from crow.core.trace import Record
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.environment import command_line, directory, environment
 from crow.extensions.shell_hooks.http import HTTPFailedError
-from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.extensions.shell_hooks.memory import NAME, Memory, effort_of, root_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
 from crow.extensions.shell_hooks.output import Printed
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
@@ -114,8 +114,8 @@ class Firing:
 
     async def _start(self, entry: Entry, body: bytes) -> Program:
         env = self.env()
-        cwd = directory(self.ctx.cwd, self.project)
-        program = Program()
+        cwd = directory(self.ctx.cwd, root_of(self.ctx.session).cwd, self.project)
+        program = Program(self.memory.warden)
         await program.start(command_line(entry, self.project, env), body, cwd, env)
         return program
 
@@ -186,7 +186,8 @@ class Firing:
 
     def env(self) -> dict[str, str]:
         """The environment of its programs."""
-        return environment(self.project, root_of(self.ctx.session).id, self.env_file)
+        session = root_of(self.ctx.session)
+        return environment(self.project, session.id, self.env_file, effort_of(session))
 
     def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
         if self.watch is not None:

@@ -13,8 +13,10 @@ from crow.core.context import Context
 from crow.core.session import Session
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
+from crow.warden import Warden
 
 NAME = "shell_hooks"
+EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 
 def root_of(session: Session) -> Session:
@@ -22,6 +24,12 @@ def root_of(session: Session) -> Session:
     while session.parent is not None:
         session = session.parent
     return session
+
+
+def effort_of(session: Session) -> str:
+    """How hard the session's model is made to think, in the protocol's words; empty if unsaid."""
+    level: object = session.options.get("params", {}).get("reasoning_effort")
+    return level if isinstance(level, str) and level in EFFORTS else ""
 
 
 def plain(name: str) -> str:
@@ -44,6 +52,7 @@ class Memory:
     prompt_id: str = ""
     later: list[str] = field(default_factory=list[str])
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    _warden: Warden | None = None
 
     @classmethod
     def of(cls, session: Session, directory: Path) -> Memory:
@@ -57,6 +66,12 @@ class Memory:
             memory = cls(Transcript(path, session), directory / root / "tool-results")
             session.cache[NAME] = memory
         return memory
+
+    @property
+    def warden(self) -> Warden:
+        """Ends the session's programs where Crow itself is killed. Raises ``OSError``."""
+        self._warden = self._warden or Warden()
+        return self._warden
 
     def prompt(self, ctx: Context) -> str:
         """The id of the prompt that is being answered, or was last."""
@@ -74,3 +89,5 @@ class Memory:
         if self.tasks:
             await asyncio.wait(set(self.tasks), timeout=1)
         await self.web.aclose()
+        if self._warden is not None:
+            self._warden.close()

@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import cast
 
 from crow.extensions.shell_hooks.output import Printed
+from crow.warden import Warden
 
 LIMIT = 1024 * 1024
 DRAIN = 0.2
@@ -20,9 +21,12 @@ FIRST_LINE = 4096
 
 
 class Program(asyncio.SubprocessProtocol):
-    """A running hook. ``decided`` is set when it ends, or says that nobody is to wait for it."""
+    """A running hook. ``decided`` is set when it ends, or says that nobody is to wait for it.
 
-    def __init__(self) -> None:
+    While it runs its group is on the list of ``warden``.
+    """
+
+    def __init__(self, warden: Warden) -> None:
         self.decided = asyncio.Event()
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
@@ -30,6 +34,7 @@ class Program(asyncio.SubprocessProtocol):
         self._output = {1: bytearray(), 2: bytearray()}
         self._open = {1, 2}
         self._transport: asyncio.SubprocessTransport | None = None
+        self._warden: Warden | None = warden
         self._began = perf_counter()
 
     async def start(
@@ -68,6 +73,8 @@ class Program(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
+        if self._warden is not None:
+            self._warden.add(self._transport.get_pid())
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Called by asyncio."""
@@ -138,9 +145,13 @@ class Program(asyncio.SubprocessProtocol):
                 os.killpg(self._transport.get_pid(), number)
 
     def close(self) -> None:
-        """Let go of the pipes."""
-        if self._transport is not None:
-            self._transport.close()
+        """Let go of the pipes; what a program that has ended left behind may go on."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        warden, self._warden = self._warden, None
+        if warden is not None:
+            warden.remove(self._transport.get_pid())
 
 
 def asks_to_detach(line: bytes | bytearray) -> bool:

@@ -56,7 +56,7 @@ def test_what_is_malformed_is_named_in_a_line_and_the_rest_applies(
     [
         ("Notification", "prompt", "handlers of type prompt do not run at Notification"),
         ("SessionStart", "http", "handlers of type http do not run at SessionStart"),
-        ("Stop", "agent", "handlers of type agent are not run yet"),
+        ("PermissionRequest", "agent", "handlers of type agent do not run at PermissionRequest"),
     ],
 )
 def test_a_handler_that_an_event_cannot_have_says_why_it_never_runs(

@@ -163,8 +163,6 @@ def _inactive(event: Event, kind: str, spec: Mapping[str, Any]) -> str:
         return f"{event.name} never fires: {event.absent}"
     if kind not in event.types:
         return f"handlers of type {kind} do not run at {event.name}"
-    if kind == "agent":
-        return "handlers of type agent are not run yet; a prompt may do"
     if spec.get("if") and not event.has_tool:
         return f"'if' is for events about tools: at {event.name} it never runs"
     return ""

@@ -23,6 +23,7 @@ from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
 from crow.extensions.shell_hooks.process import Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.spill import LIMIT, capped
+from crow.extensions.shell_hooks.verifier import ask_agent
 
 Watch = Callable[[Entry, bytes, Printed], None]
 
@@ -78,6 +79,9 @@ class Firing:
     async def _asked(self, entry: Entry) -> Outcome:
         """Run a handler that is no program."""
         body = self.body(entry)
+        if entry.kind == "agent":
+            path = self.whole["transcript_path"]
+            return await ask_agent(entry, self.ctx, body.decode().strip(), path)
         if entry.kind == "prompt":
             return await ask_model(entry, self.ctx, body.decode().strip())
         if entry.kind == "http":

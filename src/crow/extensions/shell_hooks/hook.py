@@ -15,7 +15,7 @@ from crow.extensions.shell_hooks.entry import Entry, File, entries_of
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.firing import Watch, place
 from crow.extensions.shell_hooks.joined import NOTHING, Joined
-from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.extensions.shell_hooks.memory import NAME, SILENT, Memory, root_of
 from crow.trust import state_file
 
 Moment = Callable[..., Any]
@@ -130,6 +130,8 @@ class ShellHooks:
         """Run the handlers of an event; ``about`` is what matchers look at."""
         entries = [e for e in self.chosen(event, about) if self._is_meant(e, fields, ctx.cwd)]
         if not entries:
+            return NOTHING
+        if ctx.session.cache.get(SILENT):
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
         firing.env_file, firing.watch = env_file, watch

@@ -16,6 +16,8 @@ from crow.extensions.shell_hooks.transcript import Transcript
 from crow.warden import Warden
 
 NAME = "shell_hooks"
+SILENT = "shell_hooks_silent"
+"""The key of a session's ``cache`` that is true where a hook works itself: no hook fires there."""
 EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 

@@ -12,6 +12,7 @@ from crow.core.calls import Call, ToolResult
 from crow.core.context import Context, RunContext, ToolContext
 from crow.core.messages import Message
 from crow.core.ports import Request
+from crow.core.session import Session
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.output import Printed
@@ -26,6 +27,8 @@ PATH = re.compile(r"\$\{([\w.]+)\}")
 ENDS_TURN = frozenset({"PreToolUse", "PostToolUse"})
 NO_EFFECT = frozenset({"PermissionRequest", "PermissionDenied"})
 STOPS = frozenset({"Stop", "SubagentStop"})
+CLAUDES = frozenset({"haiku", "sonnet", "opus", "inherit"})
+"""Models that are meant by kind and not by name: the session's own stands in."""
 
 
 async def ask_model(entry: Entry, ctx: Context, text: str) -> Outcome:
@@ -34,12 +37,18 @@ async def ask_model(entry: Entry, ctx: Context, text: str) -> Outcome:
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": filled(entry.spec["prompt"], text)},
     ]
-    request = Request(messages, model=entry.spec.get("model") or ctx.session.model)
+    request = Request(messages, model=model_for(entry, ctx.session))
     completion = await ctx.complete(request)
-    verdict = _verdict(completion.text)
+    verdict = verdict_of(completion.text)
     if verdict is None:
         return failed(entry, f"the model answered no verdict: {completion.text[:200]}")
     return judged(entry, verdict)
+
+
+def model_for(entry: Entry, session: Session) -> str | None:
+    """The model that a handler wants asked, else the session's."""
+    wanted = entry.spec.get("model")
+    return session.model if not wanted or wanted in CLAUDES else wanted
 
 
 def filled(prompt: str, text: str) -> str:
@@ -57,7 +66,8 @@ def filled(prompt: str, text: str) -> str:
     return whole if found else f"{whole}\n\n{text}"
 
 
-def _verdict(text: str) -> Mapping[str, Any] | None:
+def verdict_of(text: str) -> Mapping[str, Any] | None:
+    """The verdict in a model's answer; None where there is none."""
     start, end = text.find("{"), text.rfind("}")
     try:
         said: object = json.loads(text[start : end + 1])
@@ -73,7 +83,7 @@ def judged(entry: Entry, verdict: Mapping[str, Any]) -> Outcome:
     reason = str(verdict.get("reason") or "a hook's condition does not hold")
     if verdict["ok"] or name in NO_EFFECT or (name in STOPS and verdict.get("impossible")):
         return Outcome()
-    goes_on = entry.spec.get("continueOnBlock") is True
+    goes_on = entry.kind == "agent" or entry.spec.get("continueOnBlock") is True
     stop = reason if name in ENDS_TURN and not goes_on else None
     permission = "deny" if name == "PreToolUse" else None
     return Outcome("blocking", block=reason, permission=permission, reason=reason, stop=stop)

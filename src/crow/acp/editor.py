@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
 from crow.acp.files import EditorFiles
 from crow.acp.jsonrpc import Message
 from crow.acp.peer import Peer
-from crow.acp.questions import (
-    Cancelled,
-    cannot_ask,
-    choose,
-    fill_in,
-    option,
-    options_of,
-    permission_params,
-    value_of,
-)
+from crow.acp.projection import Dialect, Projection
+from crow.acp.questions import Cancelled, cannot_ask, choose, fill_in, options_of, value_of
 from crow.acp.replay import replay
 from crow.acp.terminals import EditorTerminals
-from crow.acp.updates import Translation
 from crow.core.agent import Agent
 from crow.core.events import (
     Event,
@@ -39,18 +32,23 @@ MUTE = "this client cannot ask for permission: calls that need it are denied"
 class Editor:
     """The client of one session on one connection; a `crow.core.ports.Client`.
 
+    What is told and asked is put into words by the ``dialect``'s projections.
+
     Holds events back until the client knows of the session (`release`), and between the end of
     a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named.
     """
 
-    def __init__(self, agent: Agent, peer: Peer, mcp_servers: list[Message]) -> None:
+    def __init__(
+        self, agent: Agent, peer: Peer, dialect: Dialect, mcp_servers: list[Message]
+    ) -> None:
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.mcp_servers = mcp_servers
         self._agent = agent
         self._peer = peer
-        self._translation: Translation | None = None
-        self._subagents: dict[str, Translation] = {}
+        self._dialect = dialect
+        self._projection: Projection | None = None
+        self._subagents: dict[str, Projection] = {}
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
@@ -58,9 +56,15 @@ class Editor:
         self._is_mute = False
         self._questions = 0
 
+    @property
+    def projection(self) -> Projection:
+        """The session in the words of the client's protocol."""
+        assert self._projection is not None, "no session is attached yet"
+        return self._projection
+
     def attach(self, session: Session) -> None:
         """Speak for this session."""
-        self._translation = Translation(self._agent, session, self._peer.abilities)
+        self._projection = self._dialect.projection(self._agent, session, self._peer.abilities)
         if self._peer.abilities.files:
             self.files = EditorFiles(self._peer, session.id)
         if self._peer.abilities.terminals:
@@ -116,9 +120,9 @@ class Editor:
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
         session = self._session
-        translation = Translation(self._agent, session, self._peer.abilities, live=False)
+        told = self._dialect.projection(self._agent, session, self._peer.abilities, live=False)
         async for event in replay(self._agent, session):
-            for update in translation.updates(event):
+            for update in told.updates(event):
                 await self.send(update)
 
     async def update(self, session_id: str, event: Event) -> None:
@@ -136,17 +140,16 @@ class Editor:
         if isinstance(event, Notice) and self._is_untimely:
             self._late.append(event)
             return []
-        return self._translation_of(session_id).updates(event)
+        return self._projection_of(session_id).updates(event)
 
-    def _translation_of(self, session_id: str) -> Translation:
-        """The session's own translation, or a sub-agent's."""
-        session, abilities = self._session, self._peer.abilities
-        if session_id == session.id:
-            assert self._translation is not None
-            return self._translation
+    def _projection_of(self, session_id: str) -> Projection:
+        """The session's own projection, or a sub-agent's."""
+        if session_id == self._session.id:
+            return self.projection
         if session_id not in self._subagents:
-            translation = Translation(self._agent, session, abilities, prefix=f"{session_id}.")
-            self._subagents[session_id] = translation
+            self._subagents[session_id] = self._dialect.projection(
+                self._agent, self._session, self._peer.abilities, prefix=f"{session_id}."
+            )
         return self._subagents[session_id]
 
     @property
@@ -156,19 +159,18 @@ class Editor:
 
     @property
     def _session(self) -> Session:
-        assert self._translation is not None
-        return self._translation.session
+        return self.projection.session
 
     # what the user is asked
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
-        if self._is_mute or self._translation is None:
+        if self._is_mute or self._projection is None:
             return None
-        call_id = self._translation_of(session_id).cards.shown_id(request.call.id)
-        params = permission_params(self._session.id, call_id, request)
+        params = self._projection_of(session_id).permission(request)
         try:
-            return await choose(self._peer, params)
+            with self._blocked(session_id):
+                return await choose(self._peer, params)
         except Cancelled:
             self._cancel()
         except OSError as error:
@@ -179,12 +181,13 @@ class Editor:
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something else: with a form, else by options; the default where neither is there."""
-        if self._translation is None or self._held is not None:
+        if self._projection is None or self._held is not None:
             return question.default
         try:
-            if self._peer.abilities.forms:
-                return await fill_in(self._peer, self._session.id, question)
-            return await self._ask_by_options(question)
+            with self._blocked(session_id):
+                if self._peer.abilities.forms:
+                    return await fill_in(self._peer, self._session.id, question)
+                return await self._ask_by_options(question)
         except Cancelled:
             self._cancel()
         except OSError as error:
@@ -196,18 +199,36 @@ class Editor:
         if not offered or self._is_mute:
             return question.default
         self._questions += 1
-        card = {"toolCallId": f"{self._session.id}.question.{self._questions}"}
-        shown = {**card, "title": question.text, "kind": "other", "status": "pending"}
-        await self.send({"sessionUpdate": "tool_call", **shown})
-        status = "failed"
+        poll = self.projection.poll(question, offered, self._questions)
+        for update in poll.opening:
+            await self.send(update)
+        closing = poll.unanswered
         try:
-            options = [option(each) for each in offered]
-            params = {"sessionId": self._session.id, "toolCall": shown, "options": options}
-            chosen = await choose(self._peer, params)
-            status = "completed"
+            chosen = await choose(self._peer, poll.params)
+            closing = poll.answered
             return value_of(question, chosen)
         finally:
-            self.post({"sessionUpdate": "tool_call_update", **card, "status": status})
+            for update in closing:
+                self.post(update)
+
+    @contextmanager
+    def _blocked(self, session_id: str) -> Generator[None]:
+        """Tell that the work waits for the user; a sub-agent that waits does not stop the rest."""
+        if session_id != self._session.id:
+            yield
+            return
+        self._tell(self.projection.blocked())
+        try:
+            yield
+        except OSError:
+            self._tell(self.projection.running())
+            raise
+        else:
+            self._tell(self.projection.running())
+
+    def _tell(self, updates: list[Message]) -> None:
+        for update in updates:
+            self.post(update)
 
     def _cancel(self) -> None:
         self._agent.cancel(self._session)

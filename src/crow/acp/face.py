@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from crow.acp import options
-from crow.acp.abilities import Abilities
 from crow.acp.content import from_blocks
 from crow.acp.editor import Editor
 from crow.acp.handshake import AUTH_METHOD
@@ -26,10 +25,12 @@ from crow.acp.jsonrpc import (
 )
 from crow.acp.link import Link
 from crow.acp.peer import Peer
+from crow.acp.projection import Dialect
 from crow.acp.transport import Result
-from crow.acp.turn import answer, title_of
-from crow.acp.updates import commands
+from crow.acp.turn import answer, explain, is_unconfigured, title_of
+from crow.acp.updates import V1
 from crow.core.agent import Agent
+from crow.core.context import Reply
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
@@ -56,6 +57,7 @@ class Face:
         self._link = link
         self._peer = peer
         self._editors: dict[str, Editor] = {}
+        self._dialect: Dialect = V1()
 
     # sessions
 
@@ -158,17 +160,22 @@ class Face:
         editor.begin_turn()
         try:
             reply = await self._agent.prompt(session, content)
-            result = answer(reply, editor)
-            if not session.title:
-                session.title = title_of(content)
-                await editor.update(session.id, TitleChanged(session.title))
+            await self._conclude(reply, content, editor)
         finally:
             running.discard(turn)
             editor.end_turn()
-        if result is None:
+        if is_unconfigured(reply):
             editor.release()
             raise Refusal(AUTH_REQUIRED, "Authentication required", reply.detail)
-        return Result(result, editor.release)
+        return Result(answer(reply), editor.release)
+
+    async def _conclude(self, reply: Reply, prompt: Content, editor: Editor) -> None:
+        """Tell what belongs to a turn that has ended, before it is said to have."""
+        explain(reply, editor)
+        session = reply.session
+        if not session.title:
+            session.title = title_of(prompt)
+            await editor.update(session.id, TitleChanged(session.title))
 
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
@@ -198,8 +205,8 @@ class Face:
 
     async def set_config_option(self, params: Message) -> Message:
         """Choose a mode or a model; the complete list of options, as it is then."""
-        session = await self._choose(params, params["configId"], params["value"])
-        return {"configOptions": options.config_options(self._agent, session)}
+        editor = await self._choose(params, params["configId"], params["value"])
+        return {"configOptions": editor.projection.options()}
 
     async def authenticate(self, params: Message) -> Message:
         """See whether there are credentials now."""
@@ -233,8 +240,9 @@ class Face:
         return self._agent.store
 
     def _editor(self, params: Message) -> Editor:
-        self._peer.abilities = Abilities.of(self._link.hello)
-        return Editor(self._agent, self._peer, params.get("mcpServers", []))
+        dialect = self._dialect
+        self._peer.abilities = dialect.abilities(self._link.hello)
+        return Editor(self._agent, self._peer, dialect, params.get("mcpServers", []))
 
     def _content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
@@ -278,10 +286,10 @@ class Face:
         def follow() -> None:
             editor.introduce()
             if self._agent.commands_of(session):
-                editor.post(commands(self._agent, session))
+                editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
 
-        answered = {**fields, **options.choices(self._agent, session)}
+        answered = {**fields, **editor.projection.choices()}
         return Result(answered, lambda: loop.call_later(SETTLE, follow))
 
     async def _look_for_models(self) -> None:
@@ -300,8 +308,8 @@ class Face:
         await self._agent.close_session(session)
         self._editors.pop(session.id, None)
 
-    async def _choose(self, params: Message, name: str, value: str | bool) -> Session:
-        session, _editor = self._open_session(params)
+    async def _choose(self, params: Message, name: str, value: str | bool) -> Editor:
+        session, editor = self._open_session(params)
         offered = options.values(self._agent, session, name)
         if value not in offered:
             there = ", ".join(offered) or "none"
@@ -310,7 +318,7 @@ class Face:
         refused = await self._agent.configure(session, **changes)
         if refused:
             raise Refusal(INTERNAL_ERROR, refused)
-        return session
+        return editor
 
 
 def place(params: Message) -> Message:

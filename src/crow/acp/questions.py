@@ -7,6 +7,7 @@ from typing import Any
 from crow.acp.cards import Card, describe, diff, planned, text
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.peer import ClientError, Peer
+from crow.acp.projection import Poll
 from crow.core.ports import Option, PermissionRequest, Question
 
 PERMISSION = "session/request_permission"
@@ -34,6 +35,19 @@ def permission_params(session_id: str, call_id: str, request: PermissionRequest)
         "toolCall": shown,
         "options": [option(each) for each in request.options],
     }
+
+
+def poll_params(session_id: str, question: Question, offered: list[Option], number: int) -> Poll:
+    """A question as a request for permission to go on with a call that is none."""
+    card = {"toolCallId": f"{session_id}.question.{number}"}
+    shown = {**card, "title": question.text, "kind": "other", "status": "pending"}
+    options = [option(each) for each in offered]
+    return Poll(
+        {"sessionId": session_id, "toolCall": shown, "options": options},
+        [{"sessionUpdate": "tool_call", **shown}],
+        [{"sessionUpdate": "tool_call_update", **card, "status": "completed"}],
+        [{"sessionUpdate": "tool_call_update", **card, "status": "failed"}],
+    )
 
 
 def option(offered: Option) -> Message:

@@ -14,19 +14,26 @@ UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
 
 
-def answer(reply: Reply, editor: Editor) -> Message | None:
-    """The result of ``session/prompt``; None where there are no credentials to ask a model with.
+def is_unconfigured(reply: Reply) -> bool:
+    """True where there are no credentials to ask a model with."""
+    return isinstance(reply.error, ModelError) and reply.error.kind == "unconfigured"
 
-    Any other failure is shown to the user and ends the turn in the ordinary way: clients take an
-    error here for a broken agent.
-    """
-    error = reply.error
-    if isinstance(error, ModelError) and error.kind == "unconfigured":
-        return None
+
+def explain(reply: Reply, editor: Editor) -> None:
+    """Show the user why a run ended that did not end by itself."""
+    if is_unconfigured(reply):
+        return
     if reply.stop_reason == "error":
         editor.show(Notice(reply.detail or "the run failed", "error"))
     elif reply.detail and reply.stop_reason in UNASKED:
         editor.show(Notice(reply.detail, "warning"))
+
+
+def answer(reply: Reply) -> Message:
+    """The result of ``session/prompt``.
+
+    A failure ends the turn in the ordinary way: clients take an error here for a broken agent.
+    """
     known = reply.stop_reason in STOP_REASONS
     result: Message = {"stopReason": reply.stop_reason if known else "end_turn"}
     if reply.usage:

@@ -10,7 +10,10 @@ from crow.acp.cards import Cards
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds
 from crow.acp.jsonrpc import Message
+from crow.acp.projection import Poll
+from crow.acp.questions import permission_params, poll_params
 from crow.core.agent import Agent
+from crow.core.context import Reply
 from crow.core.events import (
     CallDelta,
     CommandsChanged,
@@ -31,11 +34,37 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.ports import Option, PermissionRequest, Question
 from crow.core.session import Session
 
 
+class V1:
+    """Version 1 of the protocol; a `crow.acp.projection.Dialect`."""
+
+    version = 1
+
+    def abilities(self, hello: Message) -> Abilities:
+        """What the client announced."""
+        return Abilities.of(hello)
+
+    def projection(
+        self,
+        agent: Agent,
+        session: Session,
+        abilities: Abilities,
+        *,
+        live: bool = True,
+        prefix: str = "",
+    ) -> Translation:
+        """A session in the words of version 1."""
+        return Translation(agent, session, abilities, live=live, prefix=prefix)
+
+
 class Translation:
-    """One session's events in the words of one client; ``live``, or those of an earlier day."""
+    """One session's events in the words of one client; ``live``, or those of an earlier day.
+
+    A `crow.acp.projection.Projection`.
+    """
 
     def __init__(
         self,
@@ -85,13 +114,43 @@ class Translation:
             case ConfigChanged():
                 return self._config(event)
             case CommandsChanged():
-                return [commands(self.agent, self.session)]
+                return [self.commands()]
             case TitleChanged():
                 return [{"sessionUpdate": "session_info_update", "title": event.title}]
             case Compacted():
                 return self._compacted(event)
             case CallDelta() | RunEnded():
                 return []
+
+    def commands(self) -> Message:
+        """The slash commands on offer."""
+        return commands(self.agent, self.session)
+
+    def choices(self) -> Message:
+        """The modes and options of a session that is opened."""
+        return options.choices(self.agent, self.session)
+
+    def options(self) -> list[Message]:
+        """The complete list of options, as it is now."""
+        return options.config_options(self.agent, self.session)
+
+    def permission(self, request: PermissionRequest) -> Message:
+        """The parameters of ``session/request_permission``."""
+        return permission_params(self.session.id, self.cards.shown_id(request.call.id), request)
+
+    def poll(self, question: Question, offered: list[Option], number: int) -> Poll:
+        """A question with these answers, as a request for permission."""
+        return poll_params(self.session.id, question, offered, number)
+
+    def running(self) -> list[Message]:
+        """Nothing: the client knows by the request that is not answered yet."""
+        return []
+
+    blocked = running
+
+    def idle(self, reply: Reply | None) -> list[Message]:
+        """Nothing: the request's answer says so."""
+        return []
 
     @property
     def _next_id(self) -> str:
@@ -121,7 +180,7 @@ class Translation:
         return [text("agent_thought_chunk", f"\n{said}\n", f"{self._next_id}.retry")]
 
     def _config(self, event: ConfigChanged) -> list[Message]:
-        listed = options.config_options(self.agent, self.session)
+        listed = self.options()
         told: list[Message] = []
         if listed:
             told.append({"sessionUpdate": "config_option_update", "configOptions": listed})

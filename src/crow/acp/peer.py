@@ -11,6 +11,7 @@ from crow.acp.outbox import Outbox
 
 if TYPE_CHECKING:
     from acp.connection import Connection
+    from acp.exceptions import RequestError
 
 UPDATE = "session/update"
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
@@ -73,7 +74,7 @@ class Peer:
             async with asyncio.timeout(timeout):
                 result = await self._connection.send_request(method, params)
         except RequestError as error:
-            raise ClientError(error.code, str(error)) from None
+            raise ClientError(error.code, _reason(error)) from None
         except TimeoutError:
             raise TimeoutError(f"the client did not answer {method} in {timeout:g} s") from None
         return as_object(result)
@@ -99,6 +100,12 @@ class Peer:
 
         key = (session_id, update["sessionUpdate"], update.get("messageId"))
         self._outbox.post_text(build, text, key)
+
+
+def _reason(error: RequestError) -> str:
+    """What a client says of its error; many say it in the data, below a title that says nothing."""
+    details = as_object(error.data).get("details")
+    return f"{error}: {details}" if isinstance(details, str) else str(error)
 
 
 def _notification(session_id: str, update: Message) -> Message:

@@ -92,7 +92,7 @@ class Desk:
         """Record a request for a file; raise where the script refuses it."""
         self._editor.asked.append({"method": method, "path": path})
         if method in self._editor.refused:
-            raise RequestError(-32603, self._editor.refused[method])
+            raise RequestError.internal_error({"details": self._editor.refused[method]})
 
     # terminals
 

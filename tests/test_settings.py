@@ -146,8 +146,9 @@ def test_of_an_untrusted_project_only_deny_and_ask_rules_are_taken(project: Path
         project=str(project),
         trusted=False,
         sources=settings.sources,
-        withheld=(f"{path}: {theirs}",),
+        withheld=settings.withheld,
     )
+    assert [str(each) for each in settings.withheld] == [f"{path}: {theirs}"]
     assert settings.permissions.mode is None
     assert settings.permissions.directories == ()
 

@@ -23,7 +23,7 @@ from crow.core.errors import ExtensionError
 from crow.core.installed import Found
 from crow.core.ports import LLM
 from crow.discovery import find, in_a_line, load_file, things
-from crow.settings import Entry, Settings, load
+from crow.settings import Entry, Settings, Source, load
 from crow.trust import is_trusted, trust
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ BUILTIN = {
     "plan": "PlanHook",
     "subagents": "SubagentsHook",
     "mcp": "McpHook",
+    "file_watcher": "FileWatcherHook",
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""
@@ -114,7 +115,7 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     """What a person should know before the first prompt, one line each."""
     yield from settings.problems
     if settings.withheld:
-        names = "; ".join(settings.withheld)
+        names = "; ".join(map(str, settings.withheld))
         yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
     if settings.project and not settings.trusted:
         there = [name for name in LEFT_OUT if Path(settings.project, name).exists()]
@@ -182,7 +183,10 @@ class Composer:
         if name == "subagents":
             return self.for_subagents()
         if name == "mcp":  # a project that is not trusted starts no servers
-            return {"project": self.settings.project if self.settings.trusted else None}
+            servers = {**self.settings.mcp_servers, **self.options(name).get("servers", {})}
+            return {"project": self.settings.project if self.settings.trusted else None} | (
+                {"servers": servers} if servers else {}
+            )
         if name != "permissions":
             return {}
         rules = rules_of(self.settings)
@@ -236,8 +240,7 @@ class Composer:
         from crow.extensions.shell_hooks import File
 
         files = [
-            File(str(source), table, own=is_crows(source.path))
-            for source, table in self.settings.hooks
+            File(str(source), table, own=is_crows(source)) for source, table in self.settings.hooks
         ]
         off = name in self.disabled
         error = None
@@ -271,9 +274,9 @@ class Composer:
         self.agent.found.append(Found(name, source, error, disabled))
 
 
-def is_crows(path: str) -> bool:
+def is_crows(source: Source) -> bool:
     """True for a settings file of Crow's own; what is in ``.claude`` is written for Claude Code."""
-    return Path(path).parent.name in (".crow", "crow")
+    return source.dialect == "crow" and source.layer != "command line"
 
 
 def prompted(definition: Definition) -> Iterable[Any]:

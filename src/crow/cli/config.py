@@ -43,7 +43,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
             out.raw(f"{name:{width}}  {one_line(shown)}  {out.styled(one_line(source), 'dim')}")
     if not found and not options.json:
         out.line("nothing is set: every setting has its default (crow config --help: the files)")
-    for text in (*settings.problems, *settings.withheld):
+    for text in (*settings.problems, *map(str, settings.withheld)):
         where = "" if text in settings.problems else "left out, the project is not trusted: "
         out.error(f"{where}{text}")
     return 1 if settings.problems else 0

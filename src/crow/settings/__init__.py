@@ -1,0 +1,32 @@
+"""Settings files as one typed object, every value with the file that it came from.
+
+Read from, the stronger later: the user's, the project's, the project's local, the command line's,
+the managed ones; in each place ``.claude`` before ``.crow``. Of a project that the user has not
+trusted only deny and ask rules are taken.
+"""
+
+from __future__ import annotations
+
+from crow.settings.files import Memory
+from crow.settings.reading import load
+from crow.settings.values import (
+    Entry,
+    Permissions,
+    Settings,
+    SettingsError,
+    Source,
+    Unused,
+    Withheld,
+)
+
+__all__ = [
+    "Entry",
+    "Memory",
+    "Permissions",
+    "Settings",
+    "SettingsError",
+    "Source",
+    "Unused",
+    "Withheld",
+    "load",
+]

@@ -1,0 +1,142 @@
+"""Which settings files there are, and what they say; the last good text where one is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from crow.settings.schema import short
+from crow.settings.values import Dialect, SettingsError, Source, Table
+
+DROP_INS = "managed-settings.d"
+
+
+def machine() -> tuple[Path, ...]:
+    """The administrator's folders. Where they are empty, ``CROW_MANAGED`` can name another one."""
+    if sys.platform == "darwin":
+        base = Path("/Library/Application Support")
+        own = base / "ClaudeCode", base / "Crow"
+    elif os.name == "nt":
+        base = Path(os.environ.get("PROGRAMFILES") or "C:\\Program Files")
+        own = base / "ClaudeCode", base / "Crow"
+    else:
+        own = Path("/etc/claude-code"), Path("/etc/crow")
+    named = os.environ.get("CROW_MANAGED")
+    if named and not any(is_there(folder) for folder in own):
+        return (Path(named).expanduser().absolute(),)
+    return own
+
+
+@dataclass(slots=True)
+class Memory:
+    """What files said when they could be read last, and what stands in for some of them.
+
+    ``held`` is for files whose change was refused: what they said before, None for nothing.
+    """
+
+    good: dict[str, Table] = field(default_factory=dict[str, Table])
+    held: dict[str, Table | None] = field(default_factory=dict[str, "Table | None"])
+
+    def has(self, path: str) -> bool:
+        """True where there is something to be taken for a file."""
+        return self.held[path] is not None if path in self.held else is_there(Path(path))
+
+    def read(self, path: str) -> Table:
+        """What a file says. Raises ``OSError``, ``ValueError`` or `SettingsError`."""
+        if path in self.held:
+            return self.held[path] or {}
+        self.good[path] = table = parse_file(Path(path))
+        return table
+
+
+def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Source]:
+    """Every file that may be there, weakest first."""
+    for folder in (home / ".claude", home / ".crow"):
+        yield from _files(folder, "settings", "user", folder)
+    if project != home:
+        for stem, layer in (("settings", "project"), ("settings.local", "local")):
+            for folder in (project / ".claude", project / ".crow"):
+                yield from _files(folder, stem, layer, project)
+    for folder in managed:
+        yield from _files(folder, "managed-settings", "managed", Path("/"))
+        dialect = dialect_of(folder)
+        for path in sorted((folder / DROP_INS).glob("*.json")):
+            if not path.name.startswith("."):
+                yield Source("managed", str(path), "/", dialect)
+
+
+def _files(folder: Path, stem: str, layer: Any, root: Path) -> Iterator[Source]:
+    dialect = dialect_of(folder)
+    for suffix in (".json",) if dialect == "claude" else (".json", ".toml"):
+        yield Source(layer, str(folder / f"{stem}{suffix}"), str(root), dialect)
+
+
+def dialect_of(folder: Path) -> Dialect:
+    """Whom a folder of settings is for."""
+    return "claude" if folder.name in (".claude", "claude-code", "ClaudeCode") else "crow"
+
+
+def is_there(path: Path) -> bool:
+    """False for nothing at all; what cannot even be looked at is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return path.is_symlink()
+    except OSError:
+        return True
+    return True
+
+
+def asked_for(file: str) -> Source:
+    """The file of ``--settings``, or the JSON object that stands in its place."""
+    if file.lstrip().startswith("{"):
+        return Source("command line", root=str(Path.cwd()))
+    path = Path(file).expanduser().absolute()
+    return Source("command line", str(path), str(path.parent), dialect_of(path.parent))
+
+
+def parse_file(path: Path) -> Table:
+    """A settings file's table. Raises `SettingsError`, ``OSError`` or ``ValueError``."""
+    return parse(path.read_text("utf-8-sig"), toml=path.suffix == ".toml")
+
+
+def parse(text: str, *, toml: bool = False) -> Table:
+    """A settings text's table. Raises `SettingsError` or ``ValueError``."""
+    if toml:
+        import tomllib
+
+        return tomllib.loads(text)
+    table: object = json.loads(text) if text.strip() else {}
+    if not isinstance(table, dict):
+        raise SettingsError(f"must be a JSON object, not {short(table)}")
+    return cast(Table, table)
+
+
+def why(error: Exception) -> str:
+    """Why a file cannot be read, in a line."""
+    match error:
+        case OSError():
+            return f"cannot be read: {error.strerror or error}"
+        case json.JSONDecodeError():
+            return f"line {error.lineno}: no JSON ({error.msg})"
+        case UnicodeDecodeError():
+            return "is no UTF-8 text"
+        case _:
+            return " ".join(str(error).split())
+
+
+def merge(into: Table, more: Mapping[str, Any], mark: Any, prefix: str = "") -> None:
+    """Lay a table over another one; ``mark`` is called with the path of every value."""
+    for key, value in more.items():
+        if isinstance(value, dict):
+            inner = into.get(key)
+            into[key] = dict(cast(Table, inner)) if isinstance(inner, dict) else {}
+            merge(into[key], cast(Table, value), mark, f"{prefix}{key}.")
+        else:
+            into[key] = value
+            mark(f"{prefix}{key}")

@@ -1,0 +1,260 @@
+"""Reading all settings files that hold in a directory, each laid over the weaker ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from crow.settings.files import (
+    Memory,
+    asked_for,
+    machine,
+    merge,
+    parse,
+    parse_file,
+    places,
+    why,
+)
+from crow.settings.schema import Sieve, schema
+from crow.settings.values import (
+    Entry,
+    Permissions,
+    Settings,
+    SettingsError,
+    Source,
+    Table,
+    Unused,
+    Withheld,
+)
+from crow.trust import is_trusted, project_of
+
+CLAUDES = frozenset({"permissions", "env", "hooks"})
+"""What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
+SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
+"""True or false: no hooks of settings files but the administrator's; the second is only theirs."""
+RULES = ("allow", "ask", "deny")
+LISTS = (*RULES, "additionalDirectories", "trusted")
+BYPASS = "bypassPermissions"
+NO_BYPASS = "disableBypassPermissionsMode"
+PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
+TABLES = ("extensions", "env", "limits")
+
+
+@dataclass
+class Reading:
+    """What has been read so far, weakest first."""
+
+    values: Table = field(default_factory=Table)
+    origins: dict[str, Source] = field(default_factory=dict[str, Source])
+    lists: dict[str, list[Entry]] = field(default_factory=dict[str, list[Entry]])
+    hooks: list[tuple[Source, Table]] = field(default_factory=list[tuple[Source, Table]])
+    switches: dict[str, tuple[bool, Source]] = field(default_factory=dict[str, tuple[bool, Source]])
+    sources: list[Source] = field(default_factory=list[Source])
+    problems: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+    withheld: list[Withheld] = field(default_factory=list[Withheld])
+
+    @cached_property
+    def schema(self) -> Table:
+        """What files must fit; read when there is a file."""
+        return schema()
+
+    def read(self, source: Source, memory: Memory) -> Table:
+        """What a file says; what it said before, or nothing, where it cannot be read."""
+        try:
+            return memory.read(source.path)
+        except (OSError, ValueError, SettingsError) as error:
+            known = memory.good.get(source.path)
+            after = "" if known is None else "; what it said before still holds"
+            self.complain(source, f"{why(error)}{after}")
+            if known is None:
+                self.unread.append(self.problems[-1])
+            return known or {}
+
+    def take(self, source: Source, table: Mapping[str, Any], *, trusted: bool) -> None:
+        """Put one file's settings over those of the weaker ones."""
+        self.sources.append(source)
+        checked = self._checked(source, table)
+        if not trusted:
+            checked = self._harmless(source, checked)
+        permissions = dict(checked.pop("permissions", {}))
+        extensions = dict(checked.pop("extensions", {}))
+        for name in LISTS:
+            self._extend(f"permissions.{name}", permissions.pop(name, ()), source)
+        self._extend("extensions.disable", extensions.pop("disable", ()), source)
+        self._extend("models", checked.pop("models", ()), source)
+        for name in SWITCHES:
+            if name in checked:
+                self.switches[name] = checked.pop(name), source
+        if "hooks" in checked:
+            self.hooks.append((source, checked.pop("hooks")))
+        checked.pop("$schema", None)
+        checked.update(permissions=permissions, extensions=extensions)
+
+        def mark(path: str) -> None:
+            self.origins[path] = source
+
+        merge(self.values, checked, mark)
+
+    def hooks_by_force(self) -> tuple[list[tuple[Source, Table]], list[Unused]]:
+        """The tables of hooks that no switch turns off, and the others."""
+        on: list[tuple[Source, Table]] = []
+        off: list[Unused] = []
+        for source, table in self.hooks:
+            switch = next(self._against(source), "")
+            if switch:
+                off.append(Unused(source, table, switch))
+            else:
+                on.append((source, table))
+        return on, off
+
+    def _against(self, source: Source) -> Iterator[str]:
+        """The switches that turn a file's hooks off; the administrator's only their own does."""
+        for name in SWITCHES:
+            is_on, by = self.switches.get(name, (False, source))
+            theirs, own = by.layer == "managed", source.layer == "managed"
+            counts = not own and (theirs or name == SWITCHES[0])
+            if is_on and (counts or (own and theirs and name == SWITCHES[0])):
+                yield f"{name} in {by}"
+
+    def _checked(self, source: Source, table: Mapping[str, Any]) -> Table:
+        """What of a table fits the schema; other keys of Claude Code's are passed over."""
+        foreign = source.dialect == "claude"
+        if foreign:
+            table = {key: table[key] for key in table if key in CLAUDES or key in SWITCHES}
+            if isinstance(table.get("permissions"), dict):
+                permissions: Table = table["permissions"]
+                known = self.schema["properties"]["permissions"]["properties"]
+                own = {key: permissions[key] for key in permissions if key in known}
+                table = {**table, "permissions": own}
+        sieve = Sieve(lambda text: self.complain(source, text), self.schema)
+        return sieve.sift(table)
+
+    def _harmless(self, source: Source, table: Table) -> Table:
+        """What may be taken from a project that nobody has trusted."""
+        permissions: Table = table.get("permissions", {})
+        kept = {key: value for key, value in permissions.items() if key in ("deny", "ask")}
+        rest = {key: value for key, value in permissions.items() if key not in kept}
+        others = {key: table[key] for key in table if key not in ("permissions", "$schema")}
+        if others or rest:
+            self.withheld.append(Withheld(source, {**others, "permissions": rest}))
+        return {"permissions": kept}
+
+    def _extend(self, name: str, entries: Any, source: Source) -> None:
+        fresh = [Entry(text, source) for text in dict.fromkeys(entries)]
+        self.lists.setdefault(name, [])[:0] = fresh
+
+    def complain(self, source: Source, text: str) -> None:
+        """Keep a line for a person."""
+        self.problems.append(f"{source}: {text}")
+
+    def listed(self, name: str) -> tuple[Entry, ...]:
+        """A list that all files add to."""
+        return tuple(self.lists.get(name, ()))
+
+
+def load(
+    cwd: str | os.PathLike[str] = ".",
+    *,
+    file: str | None = None,
+    flags: Mapping[str, Any] | None = None,
+    home: Path | None = None,
+    managed: tuple[Path, ...] | None = None,
+    memory: Memory | None = None,
+) -> Settings:
+    """The settings that hold in a directory.
+
+    ``file`` is one more settings file (or a JSON object), ``flags`` are the command line's options
+    in the shape of a settings file. ``memory`` is of what the files said when they were last read:
+    what it knows holds for those that are broken now. Raises `SettingsError` where ``file`` cannot
+    be read; what is wrong in the others is said in ``problems``.
+    """
+    home = home or Path.home()
+    memory = memory or Memory()
+    project = project_of(Path(cwd).absolute(), home)
+    own = list(places(project, home, machine() if managed is None else managed))
+    reading = Reading()
+    found = [(each, reading.read(each, memory)) for each in own if memory.has(each.path)]
+    # Asked when all is read: what was read is what is trusted.
+    trusted = project == home or is_trusted(project)
+    for source, table in found:
+        if source.layer != "managed":
+            safe = trusted or source.layer not in ("project", "local")
+            reading.take(source, table, trusted=safe)
+    if file is not None:
+        more = asked_for(file)
+        own.append(more)
+        reading.take(more, _asked_for(more, file, reading, memory), trusted=True)
+    if flags:
+        reading.take(Source("command line", root=str(project)), flags, trusted=True)
+    for source, table in found:
+        if source.layer == "managed":
+            reading.take(source, table, trusted=True)
+    return _settings(reading, project, own, trusted=trusted)
+
+
+def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> Table:
+    """What the file of ``--settings`` says. Raises `SettingsError` where it was never readable."""
+    if source.path in memory.good or source.path in memory.held:
+        return reading.read(source, memory)
+    try:
+        if not source.path:
+            return parse(file)
+        memory.good[source.path] = table = parse_file(Path(source.path))
+    except (OSError, ValueError, SettingsError) as error:
+        named = file if source.path else "--settings"
+        raise SettingsError(f"{named}: {why(error)}") from None
+    return table
+
+
+def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: bool) -> Settings:
+    values = reading.values
+    permissions = Permissions(
+        reading.listed("permissions.allow"),
+        reading.listed("permissions.ask"),
+        reading.listed("permissions.deny"),
+        reading.listed("permissions.additionalDirectories"),
+        reading.listed("permissions.trusted"),
+        _mode(reading),
+    )
+    given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
+    hooks, unused = reading.hooks_by_force()
+    return Settings(
+        **given,
+        permissions=permissions,
+        models=reading.listed("models"),
+        disabled=reading.listed("extensions.disable"),
+        mcp_servers=values.get("mcpServers", {}),
+        hooks=tuple(hooks),
+        unused_hooks=tuple(unused),
+        switches={name: value for name, (value, _) in reading.switches.items()},
+        project=str(project),
+        trusted=trusted,
+        origins=reading.origins | {name: by for name, (_, by) in reading.switches.items()},
+        sources=tuple(reading.sources),
+        files=tuple(files),
+        problems=tuple(reading.problems),
+        unread=tuple(reading.unread),
+        withheld=tuple(reading.withheld),
+    )
+
+
+def _mode(reading: Reading) -> str | None:
+    """The mode to begin with; the one without questions only from those who may choose it."""
+    table = reading.values.get("permissions", {})
+    mode: str | None = table.get("defaultMode")
+    by = reading.origins.get("permissions.defaultMode")
+    if mode != BYPASS or by is None:
+        return mode
+    if table.get(NO_BYPASS) is not None:
+        off = reading.origins[f"permissions.{NO_BYPASS}"]
+        reading.complain(by, f"the mode {BYPASS} is switched off by {off}; it is left out")
+        return None
+    if by.layer in ("project", "local"):
+        reading.complain(by, f"a project cannot choose the mode {BYPASS}; it is left out")
+        return None
+    return mode

@@ -1,0 +1,118 @@
+"""What settings files say, typed: every value with the file that it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from crow.core.errors import CrowError
+
+Layer = Literal["user", "project", "local", "command line", "managed"]
+Dialect = Literal["crow", "claude"]
+Table = dict[str, Any]
+
+
+class SettingsError(CrowError):
+    """A settings file that was asked for by name cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a setting came from. ``root`` is what its rules' paths that begin with ``/`` mean.
+
+    ``dialect`` says whom the file is written for: of Claude Code's only some keys are taken.
+    """
+
+    layer: Layer
+    path: str = ""
+    root: str = ""
+    dialect: Dialect = "crow"
+
+    def __str__(self) -> str:
+        return self.path or self.layer
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a list that all files add to: a permission rule, a directory, a name."""
+
+    text: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The lists of all files joined, the strongest file's first, and the mode to begin with."""
+
+    allow: tuple[Entry, ...] = ()
+    ask: tuple[Entry, ...] = ()
+    deny: tuple[Entry, ...] = ()
+    directories: tuple[Entry, ...] = ()
+    trusted: tuple[Entry, ...] = ()
+    mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """What one file of a project wants that its user has not trusted."""
+
+    source: Source
+    table: Table = field(default_factory=Table, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings, the permission lists by themselves."""
+        permissions = tuple(f"permissions.{key}" for key in self.table.get("permissions", ()))
+        return (*(key for key in self.table if key != "permissions"), *permissions)
+
+    def __str__(self) -> str:
+        return f"{self.source}: {', '.join(self.names)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """The hooks of a file that a switch turns off; ``why`` names the switch and its file."""
+
+    source: Source
+    table: Table = field(repr=False)
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What all settings files and the command line's options say together.
+
+    ``models`` are names to choose from. ``extensions`` maps names to options; ``hooks`` are the
+    tables of every file as they stand there, ``unused_hooks`` those that a switch turns off.
+    ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
+    from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
+    be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted.
+    ``files`` are all that were looked for, whether they are there or not.
+    """
+
+    model: str | None = None
+    models: tuple[Entry, ...] = ()
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=Table, repr=False)
+    params: Mapping[str, Any] = field(default_factory=Table)
+    context_window: int | None = None
+    providers: Mapping[str, Table] = field(default_factory=Table, repr=False)
+    permissions: Permissions = Permissions()
+    extensions: Mapping[str, Table] = field(default_factory=Table)
+    disabled: tuple[Entry, ...] = ()
+    mcp_servers: Mapping[str, Any] = field(default_factory=Table, repr=False)
+    env: Mapping[str, str] = field(default_factory=Table, repr=False)
+    limits: Mapping[str, Any] = field(default_factory=Table)
+    hooks: tuple[tuple[Source, Table], ...] = ()
+    unused_hooks: tuple[Unused, ...] = ()
+    switches: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    project: str = ""
+    trusted: bool = True
+    origins: Mapping[str, Source] = field(default_factory=dict[str, Source])
+    sources: tuple[Source, ...] = ()
+    files: tuple[Source, ...] = field(default=(), repr=False, compare=False)
+    problems: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    withheld: tuple[Withheld, ...] = ()

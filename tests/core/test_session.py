@@ -13,6 +13,7 @@ from crow.core.agent import Agent
 from crow.core.calls import ToolKind
 from crow.core.messages import Message, Usage, context_block, is_prompt, text_of
 from crow.core.session import Session, weight
+from crow.core.verdicts import Allow, Ask, Deny
 from crow.testing import ScriptedModel, call, text
 
 
@@ -269,6 +270,23 @@ async def test_the_trace_says_which_hooks_touched_a_call(echo):
         ("after_tool", ()),
     ]
     assert watched == ["before_tool", "after_tool", "after_turn", "after_turn"]
+    assert [r.values for r in records] == [{"args": {"text": "b"}}, {}]
+
+
+async def test_the_trace_tells_a_user_s_answer_from_nobody_s(echo, watcher):
+    model = ScriptedModel(call("echo", text="a"), "done", call("echo", text="b"), "done")
+    agent = Agent(model, tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask("sure?"))
+    session = await agent.new_session()
+    await agent.prompt(session, "go")
+    session.client = watcher
+    watcher.answer = "allow_once"
+    await agent.prompt(session, "go")
+    asked = [record for record in session.trace if record.owner == "user"]
+    assert [record.hook for record in asked] == ["nobody", "allow_once"]
+    assert [type(record.answer) for record in asked] == [Deny, Allow]
+    assert session.trace.since(session.trace.count - 1) == [*session.trace][-1:]
+    assert session.trace.since(0) == [*session.trace]
 
 
 def test_a_model_error_carries_what_a_face_needs():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.acp.jsonrpc import Message
-from crow.core.trace import Record, Trace
+from crow.core.trace import USER, Record, Trace
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
 VERDICTS = (Allow, Ask, Deny, Stop, Answer, Continue)
@@ -14,7 +14,8 @@ VERDICTS = (Allow, Ask, Deny, Stop, Answer, Continue)
 def deeds(trace: Trace, call_id: str) -> Iterator[Message]:
     """One entry for every hook that answered, changed something or failed, in order."""
     for record in trace.of_call(call_id):
-        if record.answer is not None or record.changed or record.error:
+        did = record.answer is not None or record.changed or record.error
+        if did and record.owner != USER:
             yield deed(record)
 
 

@@ -4,6 +4,7 @@ Those of settings files with the file that they stand in, and why one does not r
 
 crow hooks list [EVENT]
 crow hooks test EVENT [--tool NAME] [--input JSON]
+crow hooks explain [SESSION] [CALL]     what hooks did to the calls of a stored session
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
@@ -20,11 +21,23 @@ from crow.core.agent import Agent
 from crow.core.kinds import Hook
 from crow.core.points import ELSEWHERE
 
+if TYPE_CHECKING:
+    from crow.settings import Settings
+
+ACTIONS = ("list", "test", "explain")
+
 
 def declare(parser: Parser) -> None:
     """The options of ``crow hooks``."""
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list, test")
-    parser.add_argument("event", metavar="EVENT", nargs="?", help="only this event")
+    parser.add_argument(
+        "action", metavar="ACTION", nargs="?", default="list", help=", ".join(ACTIONS)
+    )
+    parser.add_argument(
+        "words",
+        metavar="EVENT|SESSION",
+        nargs="*",
+        help="list: only this event; explain: the session (else the last one here), and a call",
+    )
     parser.add_argument("--tool", metavar="NAME", help="test: the tool that is called")
     parser.add_argument(
         "--input", metavar="JSON", help="test: its arguments; without a tool, the event's fields"
@@ -38,23 +51,34 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow hooks``."""
-    if options.action not in ("list", "test"):
-        known = ("list", "test")
-        raise UsageError(f"{no_such('action', options.action, known)} (crow hooks list)")
+    if options.action not in ACTIONS:
+        raise UsageError(f"{no_such('action', options.action, ACTIONS)} (crow hooks list)")
     settings = settings_of(options)
     agent = agent_of(options, settings)
+    if options.action == "explain":
+        from crow.cli.explain import explain
+
+        return explain(agent, options, out)
+    if len(options.words) > 1:
+        raise UsageError(f"crow hooks {options.action} takes one event")
+    options.event = options.words[0] if options.words else None
     if options.action == "test":
         from crow.cli.hook_test import test_hooks
 
         return test_hooks(agent, options, out)
+    return show_all(agent, settings, options, out)
+
+
+def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out: Output) -> int:
+    """Every hook, or those of one event, and what was left out."""
+    event: str | None = options.event
     known = {*agent.hooks.names, *ELSEWHERE}
-    if options.event and options.event not in known:
-        raise UsageError(no_such("event", options.event, known))
-    waits = options.event not in agent.hooks.names
-    wanted = options.event if waits else agent.hooks[options.event].point.name
-    for event, slot in agent.hooks.slots.items():
-        if slot.entries and wanted in (None, event):
-            show_event(event, slot.point.kind, list(slot.entries), options, out)
+    if event and event not in known:
+        raise UsageError(no_such("event", event, known))
+    wanted = agent.hooks[event].point.name if event in agent.hooks.names else event
+    for name, slot in agent.hooks.slots.items():
+        if slot.entries and wanted in (None, name):
+            show_event(name, slot.point.kind, list(slot.entries), options, out)
     show_waiting(agent, options, out)
     show_entries(agent, options, out)
     for text in settings.withheld:

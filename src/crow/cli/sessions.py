@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, columns, one_line, shorten
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.cli.stored import stored, whole_id
+from crow.cli.stored import able, stored, whole_id
 from crow.cli.view import View, counted
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
@@ -183,14 +183,6 @@ async def search(store: Store, options: argparse.Namespace, out: Output) -> None
     write_infos([each.session for each in found], options, out)
     if not found and not options.json:
         out.line(f"no session holds {wanted!r}{'' if options.all else '; --all looks everywhere'}")
-
-
-def able(store: Store, what: str) -> Any:
-    """What not every store can do. Raises `SessionError` where this one cannot."""
-    method = getattr(store, what, None)
-    if method is None:
-        raise SessionError(f"this store cannot {what} sessions")
-    return method
 
 
 async def rename(store: Store, options: argparse.Namespace, out: Output) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import SessionError
 
@@ -18,6 +18,14 @@ def stored(agent: Agent) -> Store:
     if agent.store is None:
         raise SessionError("sessions are not stored: the extension persistence is not in use")
     return agent.store
+
+
+def able(store: Store, what: str) -> Any:
+    """What not every store can do. Raises `SessionError` where this one cannot."""
+    method = getattr(store, what, None)
+    if method is None:
+        raise SessionError(f"this store cannot {what} sessions")
+    return method
 
 
 async def whole_id(store: Store, start: str) -> str:

@@ -6,6 +6,7 @@ from inspect import isawaitable
 
 from crow.core.context import ToolContext, waiting
 from crow.core.ports import PermissionRequest
+from crow.core.trace import USER, Record
 from crow.core.verdicts import Allow, Ask, Deny, Ruling
 
 NOBODY = "this needs the user's permission, and nobody can be asked"
@@ -35,9 +36,15 @@ async def _answer(call: ToolContext, ask: Ask) -> Allow | Deny:
         chosen = await call.client.permission(call.session.id, request)
     option = next((option for option in ask.options if option.id == chosen), None)
     if option is None:
-        return Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY)
+        return _said(call, "nobody", Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY))
     if ask.answered is not None:
         heard = ask.answered(option.id)
         if isawaitable(heard):
             await heard
-    return Allow() if option.kind.startswith("allow") else Deny(REJECTED)
+    return _said(call, option.id, Allow() if option.kind.startswith("allow") else Deny(REJECTED))
+
+
+def _said(call: ToolContext, chosen: str, verdict: Allow | Deny) -> Allow | Deny:
+    """Put the user's answer into the trace, behind the hooks that could have given it."""
+    call.session.trace.add(Record("on_permission", USER, chosen, verdict, call_id=call.call.id))
+    return verdict

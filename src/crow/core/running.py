@@ -157,6 +157,7 @@ def note(
         None if ran.error is None else describe(ran.error),
         ran.seconds,
         call,
+        {name: value for name in changed if not isinstance(value := _now(ctx, name), list)},
     )
     ctx.session.trace.add(record)
     registry: Hooks | None = ctx.agent.hooks
@@ -164,6 +165,11 @@ def note(
         for watcher in registry.watchers:
             watcher(record, ctx)
         registry = registry.parent
+
+
+def _now(ctx: Context, name: str) -> Any:
+    value: Any = getattr(ctx, name)
+    return deepcopy(value) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
 
 
 def describe(error: BaseException) -> str:

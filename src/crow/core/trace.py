@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 KEPT = 10_000
+USER = "user"
+"""The owner of a record that is no hook's: what the user answered to a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +18,8 @@ class Record:
     """One run of one hook.
 
     ``answer`` is what it answered, None where nothing; ``changed`` names the context's fields
-    that it changed; ``seconds`` is its own time, without waiting for the user.
+    that it changed, and ``values`` says what they are since, lists left out; ``seconds`` is its own
+    time, without waiting for the user.
     """
 
     event: str
@@ -25,19 +30,27 @@ class Record:
     error: str | None = None
     seconds: float = 0.0
     call_id: str | None = None
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Trace:
-    """The last ten thousand records of a session, oldest first."""
+    """The last ten thousand records of a session, oldest first; ``count`` is how many it had."""
 
-    __slots__ = ("_records",)
+    __slots__ = ("_records", "count")
 
     def __init__(self) -> None:
         self._records: deque[Record] = deque(maxlen=KEPT)
+        self.count = 0
 
     def add(self, record: Record) -> None:
         """Keep a record."""
         self._records.append(record)
+        self.count += 1
+
+    def since(self, count: int) -> list[Record]:
+        """What was added since there were ``count`` records, oldest first."""
+        new = min(self.count - count, len(self._records))
+        return [*islice(reversed(self._records), new)][::-1]
 
     def of_call(self, call_id: str) -> list[Record]:
         """Every hook that touched one tool call, in order."""

@@ -220,6 +220,7 @@ class PersistenceHook:
     ) -> ToolResult:
         """Store the intent before the side effect; without the one there is not the other."""
         ledger = await self._page(ctx.session)
+        ledger.witness()
         ledger.record("started", started(ctx))
         if not await self._keep(ctx, ledger) and ledger.failure:
             return ToolResult.failure(f"not run: {ledger.failure}")
@@ -231,6 +232,7 @@ class PersistenceHook:
         ledger = await self._page(ctx.session)
         if ctx.result is not None:
             ledger.results[ctx.call.id] = ctx.result.content
+            ledger.witness()
             ledger.record("result", finished(ctx, ctx.result))
             await self._keep(ctx, ledger)
 
@@ -238,6 +240,7 @@ class PersistenceHook:
     async def after_turn(self, ctx: Context) -> None:
         """Store usage and state, where they changed; nobody has to wait for that."""
         ledger = await self._page(ctx.session)
+        ledger.witness()
         if not ledger.trouble:
             self._archive.save(ledger)
 
@@ -255,6 +258,7 @@ class PersistenceHook:
         if ledger.said:
             ledger.record("said", {"text": "".join(ledger.said)})
             ledger.said.clear()
+        ledger.witness()
         if ledger.trouble:
             await self._retry(ctx, ledger)
         elif await self._store(ctx, ledger) and ledger.lease is not None:

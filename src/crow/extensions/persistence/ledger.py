@@ -14,7 +14,7 @@ from crow.core.errors import SessionError
 from crow.core.messages import Content, Message, Usage, is_prompt, text_of
 from crow.core.session import Session
 from crow.extensions.persistence.lease import Lease
-from crow.extensions.persistence.record import Kind, Row, dump
+from crow.extensions.persistence.record import Kind, Row, dump, witnessed
 from crow.extensions.persistence.sql import Connection
 
 Fields = dict[str, "str | int | None"]
@@ -72,12 +72,22 @@ class Ledger:
     results: dict[str, Content] = field(default_factory=dict[str, Content])
     usage: Usage | None = None
     anchor: int = 0
+    traced: int = 0
     damaged: list[int] = field(default_factory=list[int])
 
     def record(self, kind: Kind, data: object) -> None:
         """Let a row wait."""
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
+
+    def witness(self) -> None:
+        """Let a row wait with what hooks did since the last one."""
+        trace = self.session.trace
+        if trace.count > self.traced:
+            did = witnessed(trace.since(self.traced))
+            self.traced = trace.count
+            if did:
+                self.record("hooks", {"records": did})
 
     def waits_for(self, rows: Sequence[Row]) -> None:
         """Let rows wait that were on their way to the database when the process was killed."""

@@ -2,8 +2,8 @@
 
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
-tool call; ``plan``; ``said`` (text that was shown and is in no message). Readers keep and pass over
-kinds that they do not know.
+tool call; ``plan``; ``said`` (text that was shown and is in no message); ``hooks``, what they did.
+Readers keep and pass over kinds that they do not know.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from crow.core.calls import Call, Diff, Location, ToolResult
 from crow.core.context import ToolContext
 from crow.core.events import PlanChanged, PlanEntry
+from crow.core.trace import Record
+from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
-Kind = Literal["message", "answer", "carried", "segment", "started", "result", "plan", "said"]
-
-
+Kind = Literal[
+    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks"
+]
+OWNER = "persistence"
 TOGETHER = 1000
+VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,49 @@ def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
         "diffs": [asdict(diff) for diff in result.diffs],
         "places": [asdict(place) for place in result.locations],
     }
+
+
+def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
+    """What hooks did: all that touched a tool call, and of the others those that decided or failed.
+
+    Histories, which some hooks answer with, are no part of it, nor is who writes this down.
+    """
+    return [_told(record) for record in records if _tells(record)]
+
+
+def _tells(record: Record) -> bool:
+    answer = record.answer
+    did = isinstance(answer, (*VERDICTS, dict)) and answer != {}
+    return record.owner != OWNER and bool(record.call_id or record.error or did)
+
+
+def _told(record: Record) -> dict[str, Any]:
+    told: dict[str, Any] = {"event": record.event, "owner": record.owner, "hook": record.hook}
+    if record.answer is not None:
+        told["answer"] = _answer(record.answer)
+    if record.changed:
+        told["changed"] = {name: _json(record.values.get(name)) for name in record.changed}
+    if record.error is not None:
+        told["error"] = record.error
+    if record.call_id is not None:
+        told["call_id"] = record.call_id
+    told["ms"] = round(record.seconds * 1000, 3)
+    return told
+
+
+def _answer(answer: object) -> object:
+    """An answer as JSON; a verdict says by ``type`` which one it is."""
+    if not isinstance(answer, VERDICTS):
+        return _json(answer)
+    verdict: object = answer
+    kept = {name: getattr(verdict, name, None) for name in ("reason", "rule", "message")}
+    told = {name: value for name, value in kept.items() if value}
+    return {"type": type(verdict).__name__.lower(), **told}
+
+
+def _json(value: object) -> object:
+    """A value that says something by itself; None for what is stored elsewhere anyway."""
+    return cast("object", value) if isinstance(value, dict | str | int | float) else None
 
 
 def _shown(ctx: ToolContext) -> dict[str, Any]:

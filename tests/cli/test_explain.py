@@ -1,0 +1,108 @@
+"""``crow hooks explain``: the recorded chain of a real call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Crow, calls
+
+from crow.testing.endpoint import Endpoint, answer
+
+NOBODY = "this needs the user's permission, and nobody can be asked"
+ELSEWHERE = {"hookEventName": "PreToolUse", "updatedInput": {"file_path": "b.txt", "content": "x"}}
+REWRITE = f"echo '{json.dumps({'hookSpecificOutput': ELSEWHERE})}'"
+
+
+def settle(home: Path) -> Path:
+    """Settings with a hook that rewrites, one that fails, and a rule that denies."""
+    path = home / ".claude/settings.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rewrite = [{"type": "command", "command": REWRITE}]
+    hooks: dict[str, Any] = {
+        "PreToolUse": [{"matcher": "Write", "hooks": rewrite}],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": "echo broken >&2; exit 3"}]}],
+    }
+    rules = {"allow": ["Write"], "deny": ["Bash(rm *)"]}
+    path.write_text(json.dumps({"hooks": hooks, "permissions": rules}), "utf-8")
+    return path
+
+
+async def worked(crow: Crow, endpoint: Endpoint) -> None:
+    """A session with a call that is rewritten, one that is denied and one that nobody may allow."""
+    endpoint.play(
+        calls(("Write", {"file_path": "a.txt", "content": "x"}), ("Bash", {"command": "rm b.txt"})),
+        calls(("Bash", {"command": "touch c.txt"})),
+        answer("done"),
+    )
+    await crow("run", "go")
+
+
+async def test_a_call_is_told_from_what_was_asked_to_what_came_of_it(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    path = settle(home)
+    await worked(crow, endpoint)
+    (info,) = (await crow("sessions", "--json")).events
+    told = (await crow("hooks", "explain", info["id"][:8], "1")).out
+    parts = [
+        'asked: {"file_path": "a.txt", "content": "x"}',
+        "PreToolUse\n",
+        REWRITE[:40],
+        f"  {path}\n",
+        'shell_hooks: PreToolUse  changed args to {"file_path": "b.txt", "content": "x"}',
+        "permissions: judge  allow: the rule Write allows it",
+        "ran:   {",
+        "PostToolUse\n",
+        "broken",
+        "result: Created",
+    ]
+    found = [told.find(part) for part in parts]
+    assert -1 not in found, told
+    assert found == sorted(found), told
+
+
+async def test_without_a_call_every_call_says_who_decided(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    settle(home)
+    await worked(crow, endpoint)
+    ended = await crow("hooks", "explain")
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert lines[1:7] == [
+        "1 ok Write b.txt",
+        "permissions: allow: the rule Write allows it",
+        "2 denied Bash rm b.txt",
+        "permissions: deny: the rule Bash(rm *) denies it",
+        "3 denied Bash touch c.txt",
+        f"user: deny: {NOBODY}: no rule allows touch c.txt",
+    ]
+
+
+async def test_programs_get_one_object_a_call(crow: Crow, endpoint: Endpoint, home: Path) -> None:
+    settle(home)
+    await worked(crow, endpoint)
+    first, second, third = (await crow("hooks", "explain", "--json")).events
+    assert (first["tool"], first["outcome"]) == ("Write", "ok")
+    assert first["ran"]["file_path"].endswith("b.txt")
+    assert (second["outcome"], second["ran"]) == ("denied", None)
+    (verdict,) = [hook for hook in second["hooks"] if hook["owner"] == "permissions"]
+    assert verdict["answer"] == {
+        "type": "deny",
+        "reason": "the rule Bash(rm *) denies it",
+        "rule": "Bash(rm *)",
+    }
+    assert third["hooks"][-1]["event"] == "after_tool"
+
+
+async def test_what_cannot_be_explained_is_said_in_one_line(
+    crow: Crow, endpoint: Endpoint, home: Path
+) -> None:
+    assert "no session of this directory" in (await crow("hooks", "explain")).complaint
+    await worked(crow, endpoint)
+    (info,) = (await crow("sessions", "--json")).events
+    assert "there is no session" in (await crow("hooks", "explain", "zzz")).complaint
+    for argv, said in (((info["id"], "9"), "has 3, from 1 on"), (("a", "b", "c"), "how to say it")):
+        ended = await crow("hooks", "explain", *argv)
+        assert (ended.status, said in ended.complaint) == (2, True), ended.err

@@ -47,8 +47,8 @@ async def test_events_without_a_tool_take_their_fields(crow: Crow, home: Path) -
 
 async def test_what_cannot_be_tried_is_said_in_one_line(crow: Crow, home: Path) -> None:
     assert "no settings file has hooks" in (await crow("hooks", "test", "Stop")).complaint
-    write(home / ".claude/settings.json", FileChanged=group("true"))
-    assert "never fires" in (await crow("hooks", "test", "FileChanged")).complaint
+    write(home / ".claude/settings.json", CwdChanged=group("true"))
+    assert "never fires" in (await crow("hooks", "test", "CwdChanged")).complaint
     for argv, said in (
         (("test",), "which event?"),
         (("test", "Stp"), "did you mean 'Stop'"),
@@ -66,12 +66,12 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     path = write(
         home / ".claude/settings.json",
         PreToolUse=group(GUARD, **{"if": "Bash(rm *)"}),
-        FileChanged=group("true"),
+        CwdChanged=group("true"),
     )
     own = write(home / ".crow/settings.json", PreToolUse=group("guard"))
     listed = await crow("hooks", "list")
     assert f"PreToolUse (Bash)  {GUARD}  from {path}" in listed.out
-    assert "never runs: FileChanged never fires: nobody watches files" in listed.out
+    assert "never runs: CwdChanged never fires: every command starts in" in listed.out
     about = [e for e in (await crow("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
     found = {each["file"]: each for each in about if "handler" in each}
     assert set(found) == {str(path), str(own)}
@@ -86,3 +86,32 @@ async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> 
     assert GUARD not in listed.out
     await crow("trust")
     assert GUARD in (await crow("hooks", "list")).out
+
+
+async def test_setup_hooks_run_where_the_command_line_asks_for_it(crow: Crow, home: Path) -> None:
+    log = home / "log"
+    specific = {"hookEventName": "SessionStart", "initialUserMessage": "read README.md"}
+    start = f"echo start >> {log}; echo '{json.dumps({'hookSpecificOutput': specific})}'"
+    setup = f"grep -o 'init\\|maintenance' >> {log}"
+    write(
+        home / ".claude/settings.json",
+        Setup=[{"hooks": [{"type": "command", "command": setup}]}],
+        SessionStart=[{"hooks": [{"type": "command", "command": start}]}],
+    )
+    ended = await crow("run", "--init-only")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    assert log.read_text().split() == ["init", "start"]
+    log.unlink()
+    ended = await crow("run", "--maintenance", "--model", "rehearsal", "hello")
+    assert log.read_text().split() == ["maintenance", "start"]
+    assert ended.status == 0
+
+
+async def test_a_hooks_first_message_is_answered_before_the_prompt(crow: Crow, home: Path) -> None:
+    specific = {"hookEventName": "SessionStart", "initialUserMessage": "read README.md"}
+    start = f"echo '{json.dumps({'hookSpecificOutput': specific})}'"
+    handler = {"type": "command", "command": start}
+    write(home / ".claude/settings.json", SessionStart=[{"hooks": [handler]}])
+    ended = await crow("run", "--model", "rehearsal", "--json", "list files")
+    calls = [event["name"] for event in ended.events if event["type"] == "tool_pending"]
+    assert calls == ["Read", "LS"]

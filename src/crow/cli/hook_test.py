@@ -33,6 +33,9 @@ MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "Stop": {"stop_hook_active": False, "last_assistant_message": "An answer"},
     "SubagentStop": {"stop_hook_active": False, "agent_type": "general-purpose"},
     "SubagentStart": {"agent_id": "1", "agent_type": "general-purpose"},
+    "Setup": {"trigger": "init"},
+    "FileChanged": {"file_path": "/path/to/file", "event": "change"},
+    "DirectoryAdded": {"directory": "/path/to/directory", "source": "slash_command"},
     "Notification": {"message": "A message", "notification_type": "permission_prompt"},
     "PreCompact": {"trigger": "manual", "custom_instructions": None},
     "PostCompact": {"trigger": "manual", "compact_summary": "A summary"},
@@ -79,7 +82,7 @@ async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out
 
     event = EVENTS[options.event]
     fields = fields_of(options, event.has_tool)
-    about = str(fields.get(event.matches, "")) if event.matches else ""
+    about = event.about(fields)
     session = Session(cwd=str(directory(options)))
     seen: dict[int, tuple[bytes, Printed]] = {}
 

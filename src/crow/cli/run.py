@@ -29,6 +29,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 from crow.cli.view import View
 from crow.core.errors import CrowError
+from crow.core.ports import FIRST_PROMPT
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130
 SUCCESSES = ("end_turn", "hook_stopped")
+SETTING_UP = {
+    "init": "run the Setup hooks of the settings first",
+    "init-only": "run these and the SessionStart hooks, and no prompt",
+    "maintenance": "run the Setup hooks that maintain something first",
+}
 CUT_OFF = "the answer is longer than the model may write at once"
 
 
@@ -46,13 +52,16 @@ def declare(parser: Parser) -> None:
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do")
     declare_agent(parser)
     declare_session(parser)
+    setting_up = parser.add_mutually_exclusive_group()
+    for name, text in SETTING_UP.items():
+        setting_up.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="one event a line, for programs")
     parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow run``."""
-    prompt = prompt_of(options)
+    prompt = "" if options.init_only else prompt_of(options)
     check_session(options)
     settings = settings_of(options)
     os.environ.update(settings.env)
@@ -92,7 +101,12 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
     asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
+    set_up(agent, options)
     view = client_of(options, out, asker)
+    if options.init_only:
+        async with agent:
+            await session_of(agent, options, settings, view)
+        return DONE
     agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
     with Interrupts(agent, out) as interrupts:
         reply = await talk(agent, options, settings, prompt, view)
@@ -112,10 +126,23 @@ async def talk(
         view.out.when_gone = lambda: agent.cancel(session)
         if isinstance(view, Lines):
             view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
-        reply = await agent.prompt(session, prompt)
-        await idle(session)
+        reply = None
+        if (first := session.cache.pop(FIRST_PROMPT, None)) is not None:  # a hook's wish
+            reply = await agent.prompt(session, first, shown=False)
+            await idle(session)
+        if reply is None or reply.stop_reason != "cancelled":
+            reply = await agent.prompt(session, prompt)
+            await idle(session)
         view.conclude(reply)
     return reply
+
+
+def set_up(agent: Agent, options: argparse.Namespace) -> None:
+    """Have the Setup hooks run before the session begins, where that is wanted."""
+    if options.init or options.init_only or options.maintenance:
+        from crow.extensions import SetupHook
+
+        agent.use(SetupHook("maintenance" if options.maintenance else "init"))
 
 
 def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:

@@ -256,6 +256,14 @@ ENV_FILE = "env_file"
 """The key of a session's ``cache`` for the path of a file that Bash sources before its commands."""
 
 
+WATCHED = "watched"
+"""The key of a session's ``cache`` for a set of files, absolute, whose changes are to be told."""
+
+
+FIRST_PROMPT = "first_prompt"
+"""The key of a session's ``cache`` for a prompt that a face with nobody to type answers first."""
+
+
 class Job(Protocol):
     """Something that a tool started and that goes on beside the conversation."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from crow.extensions.commands import CommandsHook
     from crow.extensions.compaction import CompactionHook
     from crow.extensions.cost import CostHook
+    from crow.extensions.file_watcher import FileWatcherHook
     from crow.extensions.hook_log import HookLog
     from crow.extensions.instructions import InstructionsHook
     from crow.extensions.limits import LimitsHook
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions import PermissionsHook
     from crow.extensions.persistence import PersistenceHook
     from crow.extensions.plan import PlanHook
+    from crow.extensions.setup import SetupHook
     from crow.extensions.shell_hooks import ShellHooks
     from crow.extensions.skills import SkillsHook
     from crow.extensions.stuck import StuckHook
@@ -33,6 +35,7 @@ __all__ = [
     "CommandsHook",
     "CompactionHook",
     "CostHook",
+    "FileWatcherHook",
     "HookLog",
     "InstructionsHook",
     "LimitsHook",
@@ -40,6 +43,7 @@ __all__ = [
     "PermissionsHook",
     "PersistenceHook",
     "PlanHook",
+    "SetupHook",
     "ShellHooks",
     "SkillsHook",
     "StuckHook",
@@ -54,6 +58,7 @@ _HOMES = {
     "CommandsHook": "commands",
     "CompactionHook": "compaction",
     "CostHook": "cost",
+    "FileWatcherHook": "file_watcher",
     "HookLog": "hook_log",
     "InstructionsHook": "instructions",
     "LimitsHook": "limits",
@@ -61,6 +66,7 @@ _HOMES = {
     "PermissionsHook": "permissions",
     "PersistenceHook": "persistence",
     "PlanHook": "plan",
+    "SetupHook": "setup",
     "ShellHooks": "shell_hooks",
     "SkillsHook": "skills",
     "StuckHook": "stuck",

@@ -30,12 +30,9 @@ from crow.testing import ScriptedModel, call
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
 ABSENT = {
-    "Setup",
     "TeammateIdle",
     "ConfigChange",
     "CwdChanged",
-    "DirectoryAdded",
-    "FileChanged",
     "WorktreeCreate",
     "WorktreeRemove",
 }
@@ -51,7 +48,14 @@ def test_all_33_names_load_and_those_that_cannot_fire_say_why(stage: Stage):
     assert set(silent) == ABSENT
     assert all("never fires" in reason for reason in silent.values())
     agent = Agent(llm=ScriptedModel(), hooks=[PlanHook(), InstructionsHook(), hooks], tools=[])
-    assert {event for event, *_ in agent.hooks.waiting} == {"Elicitation", "ElicitationResult"}
+    waiting = {event: extension for event, _, extension in agent.hooks.waiting}
+    assert waiting == {
+        "Elicitation": "mcp",
+        "ElicitationResult": "mcp",
+        "FileChanged": "file_watcher",
+        "DirectoryAdded": "commands",
+        "Setup": "setup",
+    }
 
 
 async def test_a_run_with_a_tool_call_fires_its_events_in_this_order_with_these_fields(

@@ -21,7 +21,7 @@ from crow.core.events import CommandsChanged
 from crow.core.hooks import FIRST, hook
 from crow.core.ports import Completion
 from crow.core.verdicts import Answer
-from crow.extensions.commands import builtin
+from crow.extensions.commands import builtin, directories
 from crow.extensions.commands.expansion import NotPermittedError, expand
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
 from crow.trust import is_trusted, project_of
@@ -42,6 +42,8 @@ class Shelf:
 class CommandsHook:
     """Adds ``/help``, ``/clear``, ``/model``, ``/mode``, ``/context``, ``/hooks``, ``/extensions``.
 
+    ``/add-dir`` fires ``on_directory_added`` (``DirectoryAdded``).
+
     And custom ones: every Markdown file in ``folders`` (below the project, where the user trusts
     that, and below the user's home) is a command named like the file, with its folder before it:
     ``git/fix.md`` is ``/git:fix``. Front matter: ``description``, ``argument-hint``, ``model``
@@ -57,8 +59,10 @@ class CommandsHook:
         self.folders = tuple(map(Path, folders))
 
     def init_agent(self, agent: Agent) -> None:
-        """Add the built-in commands."""
-        for command in builtin.commands():
+        """Add the built-in commands and the event."""
+        if directories.POINT.name not in agent.hooks.names:
+            agent.hooks.define(directories.POINT)
+        for command in (*builtin.commands(), directories.COMMAND):
             agent.add_command(command)
 
     async def on_session_start(self, ctx: SessionContext) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import PurePath
+from typing import Any, Literal
 
 Blocking = Literal["block", "tell", "user", "ignore"]
 ALL = ("command", "http", "mcp_tool", "prompt", "agent")
@@ -37,20 +38,25 @@ class Event:
         """True for events about a tool call: the only ones where ``if`` has a meaning."""
         return self.matches == "tool_name"
 
+    def about(self, fields: Mapping[str, Any]) -> str:
+        """What matchers look at in an input; of a file only its name, without the folder."""
+        text = str(fields.get(self.matches, "")) if self.matches else ""
+        return PurePath(text).name if self.name == "FileChanged" else text
+
     @property
     def names_only(self) -> bool:
         """True where a matcher with a blank, a comma or a hyphen is a regular expression."""
         return self.name in ("FileChanged", "StopFailure")
 
 
-NO_WATCHER = "nobody watches files or the shell's directory"
+NO_CD = "every command starts in the session's directory, which never changes"
 NO_WORKTREES = "Crow makes no worktrees"
 NO_TEAMS = "there are no teams of agents"
 NO_RELOAD = "settings are read once, when the agent is made"
 
 _TABLE = (
     Event("SessionStart", "source", "user", plain=True, types=("command", "mcp_tool")),
-    Event("Setup", "trigger", types=("command",), absent="there is no --init or --maintenance"),
+    Event("Setup", "trigger", quiet=True, types=("command",)),
     Event("InstructionsLoaded", "load_reason", quiet=True),
     Event("UserPromptSubmit", "", "block", plain=True, mode=True, types=ALL, seconds=30),
     Event("UserPromptExpansion", "command_name", "block", plain=True, mode=True, types=ALL),
@@ -70,9 +76,9 @@ _TABLE = (
     Event("StopFailure", "error"),
     Event("TeammateIdle", "", "block", mode=True, types=ALL, absent=NO_TEAMS),
     Event("ConfigChange", "source", "block", quiet=True, absent=NO_RELOAD),
-    Event("CwdChanged", "", "user", absent=NO_WATCHER),
-    Event("DirectoryAdded", "source", absent=NO_WATCHER),
-    Event("FileChanged", "file_path", "user", absent=NO_WATCHER),
+    Event("CwdChanged", "", "user", absent=NO_CD),
+    Event("DirectoryAdded", "source", quiet=True),
+    Event("FileChanged", "file_path", "user"),
     Event("WorktreeCreate", "", quiet=True, absent=NO_WORKTREES),
     Event("WorktreeRemove", "", quiet=True, absent=NO_WORKTREES),
     Event("PreCompact", "trigger", "block", quiet=True),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.context import Context
-from crow.extensions.shell_hooks import calls, sessions, turns
+from crow.core.hooks import Owner
+from crow.core.session import Session
+from crow.extensions.shell_hooks import calls, sessions, surroundings, turns
 from crow.extensions.shell_hooks.entry import Entry, File, entries_of
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.firing import Watch, place
@@ -20,7 +22,7 @@ from crow.trust import state_file
 
 Moment = Callable[..., Any]
 Applies = Callable[[str, str, Mapping[str, Any], str], bool]
-SLACK = 60.0
+LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
 GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("UserPromptSubmit", tuple(EVENTS), turns.prompted),
     ("UserPromptExpansion", ("UserPromptExpansion",), turns.expanded),
@@ -36,7 +38,7 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
 )
 """Where something hangs, for which events, and what is called. Sub-agents inherit these."""
 OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
-    ("SessionStart", ("SessionStart", "PostModelSwitch"), sessions.started),
+    ("SessionStart", ("SessionStart", "PostModelSwitch", "FileChanged"), sessions.started),
     ("SessionEnd", ("SessionEnd",), sessions.ended),
     ("after_llm_response", tuple(EVENTS), turns.replied),
     ("after_tool", tuple(EVENTS), calls.after),
@@ -45,6 +47,9 @@ OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("on_error", ("StopFailure",), turns.broken),
     ("PreCompact", ("PreCompact",), sessions.compacting),
     ("PostCompact", ("PostCompact", "SessionStart", "SessionEnd"), sessions.compacted),
+    ("Setup", ("Setup",), surroundings.set_up),
+    ("FileChanged", ("FileChanged",), surroundings.file_changed),
+    ("DirectoryAdded", ("DirectoryAdded",), surroundings.directory_added),
     ("PostModelSwitch", ("PostModelSwitch",), sessions.switched),
     ("Notification", ("Notification",), sessions.noticed),
     ("InstructionsLoaded", ("InstructionsLoaded",), sessions.instructed),
@@ -77,16 +82,47 @@ class ShellHooks:
         self.applies = applies
         self.directory = Path(directory or state_file().parent / "transcripts")
         self._chosen: dict[tuple[str, str], tuple[Entry, ...]] = {}
+        self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
 
     def init_agent(self, agent: Agent) -> None:
         """Hang on every point that some entry is for."""
-        wanted = {entry.event.name for entry in self.entries if not entry.inactive}
-        inherits = agent.parent is not None and self in agent.parent.extensions.values()
-        for point, events, moment in (*(() if inherits else GATES), *OWN):
-            if not wanted.isdisjoint(events):
-                agent.hooks.register(
-                    point, self._named(point, moment), timeout=self._budget(events)
-                )
+        self._hang(agent, self.entries)
+
+    def _hang(self, agent: Agent, entries: Iterable[Entry]) -> None:
+        """Hang on the points that these entries are for, where nothing of this hangs yet."""
+        wanted = {entry.event.name for entry in entries if not entry.inactive}
+        above = agent.parent
+        inherits = above is not None and self in above.extensions.values()
+        if inherits and above is not None:
+            self._hang(above, entries)
+        for point, events, _ in (*(() if inherits else GATES), *OWN):
+            if not wanted.isdisjoint(events) and not self._hangs(agent, point):
+                owner = agent.hooks.owner or Owner(NAME, self)
+                call = self._calls[point]
+                agent.hooks.register(point, call, timeout=LONGEST, owner=owner)
+
+    def _hangs(self, agent: Agent, point: str) -> bool:
+        if point not in agent.hooks.names:
+            return any((point, NAME) == waiting[:2] for waiting in agent.hooks.waiting)
+        call = self._calls[point]
+        return any(hook.function is call for hook in agent.hooks[point].entries)
+
+    def add(self, agent: Agent, session: Session, file: File) -> list[str]:
+        """Let the hooks of one more file run in a session, until it ends.
+
+        What is wrong with them is returned, a line each. A file is added once. In a sub-agent
+        ``Stop`` means ``SubagentStop``.
+        """
+        memory = Memory.of(session, self.directory)
+        problems: list[str] = []
+        if file.path not in memory.files:
+            memory.files.add(file.path)
+            fresh = list(
+                entries_of([file if session.parent is None else of_sub_agent(file)], problems)
+            )
+            memory.entries += fresh
+            self._hang(agent, fresh)
+        return problems
 
     def _named(self, point: str, moment: Moment) -> Callable[[Context], Any]:
         def call(ctx: Context) -> Any:
@@ -94,11 +130,6 @@ class ShellHooks:
 
         call.__name__ = call.__qualname__ = point
         return call
-
-    def _budget(self, events: Iterable[str]) -> float:
-        """How long the hooks of these events may take, in seconds."""
-        own = [entry.timeout for entry in self.entries if entry.event.name in events]
-        return max(own, default=0.0) * 2 + SLACK
 
     def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
         """The entries that match, each thing that they do once."""
@@ -128,10 +159,11 @@ class ShellHooks:
         watch: Watch | None = None,
     ) -> Joined:
         """Run the handlers of an event; ``about`` is what matchers look at."""
-        entries = [e for e in self.chosen(event, about) if self._is_meant(e, fields, ctx.cwd)]
-        if not entries:
-            return NOTHING
         if ctx.session.cache.get(SILENT):
+            return NOTHING
+        found = (*self.chosen(event, about), *added(ctx.session, event, about))
+        entries = [e for e in found if self._is_meant(e, fields, ctx.cwd)]
+        if not entries:
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
         firing.env_file, firing.watch = env_file, watch
@@ -166,3 +198,21 @@ class ShellHooks:
             return
         for text in texts:
             await ctx.inject_context(text)
+
+
+def added(session: Session, event: str, about: str) -> Iterator[Entry]:
+    """The entries that match of files that were added to a session."""
+    memory: Memory | None = session.cache.get(NAME)
+    for entry in memory.entries if memory is not None else ():
+        if entry.event.name == event and not entry.inactive and entry.test(about):
+            yield entry
+
+
+def of_sub_agent(file: File) -> File:
+    """The same hooks, for a sub-agent: it does not stop, it is a sub-agent that stops."""
+    table = dict(file.table)
+    if "Stop" in table:
+        mine, theirs = table.pop("Stop"), table.get("SubagentStop", [])
+        both = isinstance(mine, list) and isinstance(theirs, list)
+        table["SubagentStop"] = [*theirs, *mine] if both else mine
+    return replace(file, table=table)

@@ -11,6 +11,7 @@ from typing import Any
 
 from crow.core.context import Context
 from crow.core.session import Session
+from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
 from crow.warden import Warden
@@ -43,7 +44,9 @@ def plain(name: str) -> str:
 class Memory:
     """One session's transcript, connections, and what its hooks were told last.
 
-    ``later`` is context for the next prompt that the model answers.
+    ``later`` is context for the next prompt that the model answers, ``watched`` the files that
+    hooks want to hear of. ``is_set_up`` says that Setup has run for this session. ``entries`` are
+    those of ``files`` that were added to this session alone.
     """
 
     transcript: Transcript
@@ -53,6 +56,10 @@ class Memory:
     run: object = None
     prompt_id: str = ""
     later: list[str] = field(default_factory=list[str])
+    watched: set[str] = field(default_factory=set[str])
+    is_set_up: bool = False
+    files: set[str] = field(default_factory=set[str])
+    entries: list[Entry] = field(default_factory=list[Entry])
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _warden: Warden | None = None
 
@@ -80,6 +87,10 @@ class Memory:
         if ctx.run is not None and ctx.run is not self.run:
             self.run, self.prompt_id = ctx.run, str(uuid.uuid4())
         return self.prompt_id
+
+    def spend(self, entry: Entry) -> None:
+        """Take an entry away that was to run once."""
+        self.entries[:] = [other for other in self.entries if other is not entry]
 
     def watch(self, task: asyncio.Task[Any]) -> None:
         """Remember a hook in the background, which the session's end waits for."""

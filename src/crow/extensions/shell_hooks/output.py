@@ -14,6 +14,7 @@ PLAIN_TYPES: Mapping[str, type] = {
     "continue": bool,
     "stopReason": str,
     "suppressOutput": bool,
+    "terminalSequence": str,
     "systemMessage": str,
     "reason": str,
     "hookSpecificOutput": dict,
@@ -26,6 +27,10 @@ SPECIFIC_TYPES: Mapping[str, type] = {
     "sessionTitle": str,
     "content": dict,
     "updatedPrompt": str,
+    "watchPaths": list,
+    "reloadSkills": bool,
+    "displayContent": str,
+    "retry": bool,
 }
 DECISIONS = ("approve", "block")
 PERMISSIONS = ("allow", "deny", "ask", "defer")

@@ -12,9 +12,10 @@ from crow.core.context import (
     UpdateContext,
 )
 from crow.core.events import ConfigChanged
-from crow.core.ports import ENV_FILE
+from crow.core.ports import ENV_FILE, FIRST_PROMPT
 from crow.core.reach import Context
 from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow.extensions.shell_hooks import surroundings
 from crow.extensions.shell_hooks.memory import root_of
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.turns import entitle, refused
@@ -27,7 +28,10 @@ SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork
 
 async def started(hooks: ShellHooks, ctx: SessionContext) -> None:
     """SessionStart at the beginning of a session."""
-    hooks.memory(ctx).model = model_of(ctx)
+    memory = hooks.memory(ctx)
+    memory.model = model_of(ctx)
+    if not memory.is_set_up:
+        surroundings.forget(hooks, ctx)
     await begun(hooks, ctx, SOURCES.get(ctx.source, "startup"))
 
 
@@ -41,16 +45,15 @@ async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
     }
     if source in ("resume", "fork") and any(m["role"] == "assistant" for m in session.messages):
         fields["context_tokens"] = session.tokens()["total_tokens"]
-    path = hooks.memory(ctx).folder.parent / "env.sh"
-    if hooks.chosen("SessionStart", source):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(b"")
-    joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=str(path))
-    if joined and path.stat().st_size:
-        session.cache[ENV_FILE] = str(path)
+    path = surroundings.env_file(hooks, ctx, "SessionStart", source)
+    joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=path)
+    surroundings.source(ctx, path)
+    surroundings.watch(hooks, ctx, joined)
     await hooks.inject(ctx, "SessionStart", joined)
     if source != "compact":
         await entitle(ctx, joined)
+    if first := joined.last("initialUserMessage"):
+        session.cache[FIRST_PROMPT] = first
 
 
 async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
@@ -85,6 +88,7 @@ async def compacted(hooks: ShellHooks, ctx: CompactContext) -> None:
         return
     if ctx.trigger == "restart":
         await hooks.fire("SessionEnd", ctx, "clear", {"reason": "clear"})
+        surroundings.forget(hooks, ctx)
         await begun(hooks, ctx, "clear")
         return
     trigger = "manual" if ctx.trigger == "manual" else "auto"

@@ -1,0 +1,46 @@
+"""Setting a project up: an event before a session begins, where a command line asks for it."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from crow.core.agent import Agent
+from crow.core.context import Context, SessionContext
+from crow.core.hooks import FIRST, hook
+from crow.core.kinds import Watch
+from crow.core.points import Alias, Point
+from crow.core.session import Session
+
+Trigger = Literal["init", "maintenance"]
+POINT = Point("on_setup", "watch", ("trigger",), aliases=(Alias("Setup"),))
+
+
+class SetupContext(Context):
+    """A project is to be set up (``trigger`` is ``init``) or looked after (``maintenance``)."""
+
+    __slots__ = ("trigger",)
+
+    def __init__(self, agent: Agent, session: Session, trigger: Trigger) -> None:
+        super().__init__(agent, session)
+        self.trigger = trigger
+
+
+class SetupHook:
+    """Fires ``on_setup`` (``Setup``) before anything else happens in a session."""
+
+    name = "setup"
+
+    def __init__(self, trigger: Trigger = "init") -> None:
+        self.trigger: Trigger = trigger
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the event."""
+        if POINT.name not in agent.hooks.names:
+            agent.hooks.define(POINT)
+
+    @hook("on_session_start", order=FIRST)
+    async def begin(self, ctx: SessionContext) -> None:
+        """Fire, once for the session that a person talks to."""
+        if ctx.session.parent is None:
+            point = cast("Watch[SetupContext]", ctx.agent.hooks[POINT.name])
+            await point.fire(SetupContext(ctx.agent, ctx.session, self.trigger))

@@ -1,0 +1,97 @@
+"""What happens around a conversation: a project is set up, files change, directories are added."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from crow.core.ports import ENV_FILE, WATCHED
+from crow.core.reach import Context
+from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.event import EVENTS
+from crow.extensions.shell_hooks.joined import Joined
+
+if TYPE_CHECKING:
+    from crow.extensions.shell_hooks.hook import ShellHooks
+
+
+async def set_up(hooks: ShellHooks, ctx: Any) -> None:
+    """Setup; all that it prints counts for nothing, what it exports stays."""
+    path = env_file(hooks, ctx, "Setup", ctx.trigger)
+    await hooks.fire("Setup", ctx, ctx.trigger, {"trigger": ctx.trigger}, env_file=path)
+    hooks.memory(ctx).is_set_up = True
+    source(ctx, path)
+
+
+async def file_changed(hooks: ShellHooks, ctx: Any) -> None:
+    """FileChanged; matchers look at the name of the file without its folder."""
+    fields = {"file_path": ctx.file_path, "event": ctx.event}
+    about = EVENTS["FileChanged"].about(fields)
+    path = env_file(hooks, ctx, "FileChanged", about)
+    joined = await hooks.fire("FileChanged", ctx, about, fields, env_file=path)
+    source(ctx, path)
+    watch(hooks, ctx, joined)
+
+
+async def directory_added(hooks: ShellHooks, ctx: Any) -> None:
+    """DirectoryAdded; nobody waits for it, and its messages are the model's."""
+    ctx.session.spawn(_directory_added(hooks, ctx))
+
+
+async def _directory_added(hooks: ShellHooks, ctx: Any) -> None:
+    fields = {"directory": ctx.directory, "source": ctx.source}
+    joined = await hooks.fire("DirectoryAdded", ctx, ctx.source, fields)
+    for _, outcome in joined.outcomes:
+        if message := outcome.output.get("systemMessage"):
+            await ctx.inject_context(f"DirectoryAdded hook: {message}")
+
+
+def env_file(hooks: ShellHooks, ctx: Context, event: str, about: str) -> str:
+    """The file whose variables every later command gets; there where a hook could write to it."""
+    path = env_path(hooks, ctx)
+    if hooks.chosen(event, about) and not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+    return str(path)
+
+
+def env_path(hooks: ShellHooks, ctx: Context) -> Path:
+    """Where that file is, or would be."""
+    return hooks.memory(ctx).folder.parent / "env.sh"
+
+
+def forget(hooks: ShellHooks, ctx: Context) -> None:
+    """Forget the variables of what went before."""
+    path = env_path(hooks, ctx)
+    if path.exists():
+        os.truncate(path, 0)
+
+
+def source(ctx: Context, path: str) -> None:
+    """Let commands have what was written to the file."""
+    if os.path.exists(path) and os.stat(path).st_size:  # noqa: PTH110, PTH116
+        ctx.session.cache[ENV_FILE] = path
+
+
+def watch(hooks: ShellHooks, ctx: Context, joined: Joined) -> None:
+    """Have files watched: those that matchers name, and those that hooks named last."""
+    memory = hooks.memory(ctx)
+    named = cast("list[list[object]]", list(joined.answers("watchPaths")))
+    if named:
+        texts = (path for paths in named for path in paths if isinstance(path, str))
+        memory.watched = {os.path.normpath(path) for path in texts if _is_whole(path)}
+    always = {os.path.normpath(Path(ctx.cwd, name)) for name in names(hooks.entries)}
+    ctx.session.cache[WATCHED] = always | memory.watched
+
+
+def _is_whole(path: str) -> bool:
+    return os.path.isabs(path) and "\0" not in path  # noqa: PTH117
+
+
+def names(entries: Iterable[Entry]) -> set[str]:
+    """The files that matchers of FileChanged name, split at ``|``."""
+    texts = {entry.matcher for entry in entries if entry.event.name == "FileChanged"}
+    named = {name.strip() for text in texts for name in text.split("|")}
+    return {name for name in named if name and name != "*"}

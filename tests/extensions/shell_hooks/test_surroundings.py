@@ -1,0 +1,116 @@
+"""What happens around a conversation: setting up, files that change, directories that are added."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.extensions.shell_hooks.conftest import Stage, given, specific
+
+from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
+from crow.testing import call
+
+
+async def until(seen: Path, count: int) -> list[dict[str, Any]]:
+    """What a script was given, once it ran so often."""
+    async with asyncio.timeout(30):
+        while len(found := given(seen)) < count:  # noqa: ASYNC110 - another process writes the file
+            await asyncio.sleep(0.02)
+    return found
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file at one stroke: nobody sees it half made."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+async def test_a_file_that_a_matcher_names_is_watched_from_the_beginning_of_the_session(
+    stage: Stage,
+):
+    seen = stage.on("FileChanged", matcher=".envrc|.env")
+    env = stage.cwd / ".env"
+    async with stage.agent(hooks=[FileWatcherHook()]) as agent:
+        await agent.new_session(stage.cwd)
+        put(stage.cwd / "other", "not watched")
+        put(env, "one")
+        await until(seen, 1)
+        put(env, "another")
+        await until(seen, 2)
+        env.unlink()
+        events = await until(seen, 3)
+    assert [event["event"] for event in events] == ["add", "change", "unlink"]
+    assert {event["file_path"] for event in events} == {str(env)}
+    assert "permission_mode" not in events[0]
+
+
+async def test_a_hook_names_further_files_to_watch_and_exports_variables(stage: Stage):
+    first, second = stage.cwd / "first", stage.scripts / "second"
+    stage.on("SessionStart", says=specific("SessionStart", watchPaths=[str(first), "relative"]))
+    seen = stage.on(
+        "FileChanged",
+        'echo "export HEARD=yes" >> "$CLAUDE_ENV_FILE"',
+        says=specific("FileChanged", watchPaths=[str(second)]),
+    )
+    script = (call("Bash", command="echo heard: $HEARD"), "Ok.")
+    async with stage.agent(*script, hooks=[FileWatcherHook()]) as agent:
+        session = await agent.new_session(stage.cwd)
+        put(first, "")
+        await until(seen, 1)
+        async with asyncio.timeout(30):
+            while session.cache["watched"] != {str(second)}:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        put(first, "no more watched")
+        put(second, "")
+        await until(seen, 2)
+        await agent.run("Go", session=session)
+    assert [event["file_path"] for event in given(seen)] == [str(first), str(second)]
+    assert stage.told().endswith("heard: yes")
+
+
+async def test_setup_runs_before_the_session_begins_and_its_exports_stay(stage: Stage):
+    path = stage.scripts / "order"
+    export = 'echo "export MADE=$(cat > /dev/null; echo up)" >> "$CLAUDE_ENV_FILE"'
+    stage.handle("Setup", {"type": "command", "command": f"tee -a {path} | {export}"}, "init")
+    stage.handle("SessionStart", {"type": "command", "command": f"cat >> {path}"})
+    never = stage.on("Setup", matcher="maintenance")
+    await stage.run(call("Bash", command="echo set $MADE"), "Ok.", hooks=[SetupHook()])
+    assert [event["hook_event_name"] for event in given(path)] == ["Setup", "SessionStart"]
+    assert given(path)[0]["trigger"] == "init"
+    assert given(never) == []
+    assert stage.told().endswith("set up")
+
+
+async def test_an_added_directory_is_told_to_hooks_and_their_message_to_the_model(stage: Stage):
+    more = stage.scripts / "more"
+    more.mkdir()
+    seen = stage.on("DirectoryAdded", says={"systemMessage": "It has its own rules."})
+    async with stage.agent("Ok.", hooks=[CommandsHook()]) as agent:
+        reply = await agent.run(f"/add-dir {more}", cwd=stage.cwd, client=stage.person)
+        session = reply.session
+        assert session.directories == (str(more),)
+        await until(seen, 1)
+        async with asyncio.timeout(30):
+            while len(session.pending) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await agent.run("Go", session=session)
+    [event] = given(seen)
+    assert (event["directory"], event["source"]) == (str(more), "slash_command")
+    assert str(more) in stage.told(0)
+    assert "It has its own rules." in stage.told(0)
+    assert stage.person.notices == ""
+
+
+async def test_only_a_directory_that_is_there_and_is_new_can_be_added(stage: Stage):
+    seen = stage.on("DirectoryAdded")
+    (stage.cwd / "inside").mkdir()
+    async with stage.agent(hooks=[CommandsHook()]) as agent:
+        reply = await agent.run("/add-dir nowhere", cwd=stage.cwd)
+        assert "There is no directory" in reply.text
+        reply = await agent.run("/add-dir inside", session=reply.session)
+        assert "worked in already" in reply.text
+        reply = await agent.run("/add-dir", session=reply.session)
+        assert str(stage.cwd) in reply.text
+    assert given(seen) == []

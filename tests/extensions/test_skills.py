@@ -17,7 +17,13 @@ from crow.core.events import CommandsChanged, Notice, ToolEnded
 from crow.core.messages import text_of
 from crow.core.ports import Nobody
 from crow.core.session import Session
-from crow.extensions import PermissionsHook, PersistenceHook, SkillsHook, SystemPromptHook
+from crow.extensions import (
+    PermissionsHook,
+    PersistenceHook,
+    SkillsHook,
+    SubagentsHook,
+    SystemPromptHook,
+)
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 from crow.trust import trust
@@ -501,3 +507,37 @@ def test_without_skills_no_library_for_yaml_is_imported(project: Path):
     )
     said = subprocess.check_output([sys.executable, "-c", program], text=True, cwd=project)
     assert said == "False\n"
+
+
+async def test_whoever_hangs_there_is_told_of_every_skill_that_is_used(
+    agent_of: AgentOf, project: Path, tmp_path: Path
+):
+    put(project / ".crow/skills", "pdf", metadata="{keywords: form}", hooks="{Stop: []}")
+    added = put(tmp_path / "more", "mine")
+    told: list[tuple[str, str, bool, object]] = []
+
+    def on_skill(ctx: Any) -> None:
+        told.append((ctx.skill, ctx.path, ctx.trusted, ctx.front_matter.get("hooks")))
+
+    agent = agent_of(
+        call("Skill", skill="mine"),
+        call("Agent", description="A task", prompt="Do it"),
+        call("Skill", skill="pdf"),
+        "Done.",
+        "Ok.",
+        hooks=[*hooks(keywords=True, paths=[tmp_path / "more"]), SubagentsHook(())],
+    )
+    agent.hooks.register("on_skill", on_skill)
+    session = await open_in(agent, project)
+    await agent.run("Hi", session=session)
+    trust(project)
+    agent.llm.extend("Ok.", "Ok.")  # type: ignore[attr-defined]
+    await agent.run("A form", session=session)
+    await agent.run("/mine", session=session)
+    pdf = project / ".crow/skills/pdf/SKILL.md"
+    assert told == [
+        ("mine", str(added), True, None),
+        ("pdf", str(pdf), False, {"Stop": []}),  # used by the sub-agent
+        ("pdf", str(pdf), True, {"Stop": []}),
+        ("mine", str(added), True, None),
+    ]

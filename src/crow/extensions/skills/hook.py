@@ -28,10 +28,12 @@ from crow.extensions.skills.places import Place, folders_of_extensions, places
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill, instructions
 from crow.extensions.skills.tool import SkillTool
+from crow.extensions.skills.use import POINT, tell
 from crow.trust import is_trusted
 
 NAME = "skills"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
+USED = "skills_used"
 ORDER = 600
 LONGEST_LIST = 40_000
 INTRODUCTION = """\
@@ -57,7 +59,8 @@ class SkillsHook:
     name the nearest one counts. The system prompt lists name, description and path; the tool
     ``Skill``, or the user's ``/name arguments``, loads the text; its files are read with the other
     tools. What is found later is announced at the tail. With ``keywords`` the text of a skill
-    whose ``metadata.keywords`` stand in a prompt is put behind it.
+    whose ``metadata.keywords`` stand in a prompt is put behind it. Whenever a text is loaded,
+    ``on_skill`` fires.
 
     A skill is text and permits nothing: ``allowed-tools`` is no permission, nothing in it is run
     by loading it. Those of a project that the user has not trusted are listed all the same, as
@@ -85,7 +88,9 @@ class SkillsHook:
         self._added.append(Path(path).expanduser().absolute())
 
     def init_agent(self, agent: Agent) -> None:
-        """Add the list to the system prompt, and the command ``/skills``."""
+        """Add the list to the system prompt, the command ``/skills`` and the event."""
+        if POINT.name not in agent.hooks.names:
+            agent.hooks.define(POINT)
 
         def section(session: Session) -> str:
             return self._list(self.shelf(Context(agent, session)))
@@ -138,6 +143,7 @@ class SkillsHook:
         shelf = self.shelf(ctx)
         for skill in shelf.matched:
             _used(ctx)[skill.name] = ctx.session.segment
+            await tell(ctx, skill)
         if shelf.listed is None and shelf.begun:
             shelf.listed = set()
         shelf.begun = True
@@ -222,15 +228,16 @@ class SkillsHook:
         if skill is None or self not in ctx.agent.extensions.values():
             return Answer(f"There is no skill {name} any more.")
         try:
-            text = self.load(ctx, skill, ctx.args)
+            text = await self.load(ctx, skill, ctx.args)
         except (CrowError, OSError) as error:
             return Answer(f"The skill {name} cannot be read: {error}")
         return f"Do what the skill {name} says.\n\n{text}"
 
-    def load(self, ctx: Context, skill: Skill, args: str) -> str:
-        """The text of a skill, which is remembered as used."""
+    async def load(self, ctx: Context, skill: Skill, args: str) -> str:
+        """The text of a skill, which is remembered as used; fires ``on_skill``."""
         text = instructions(skill, args, ctx.session_id)
         _used(ctx)[skill.name] = ctx.session.segment
+        await tell(ctx, skill)
         return text
 
     async def _show(self, ctx: CommandContext) -> Answer:
@@ -246,7 +253,12 @@ def _line(skill: Skill) -> str:
 
 
 def _used(ctx: Context) -> dict[str, int]:
-    """The skills whose text was loaded, with the segment of the history that it is in."""
+    """The skills whose text was loaded, with the segment of the history that it is in.
+
+    A sub-agent shares its caller's state, but not the history.
+    """
+    if ctx.session.parent is not None:
+        return ctx.cache.setdefault(USED, {})
     return ctx.session.state.setdefault(NAME, {}).setdefault("used", {})
 
 

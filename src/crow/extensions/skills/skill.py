@@ -125,6 +125,11 @@ def instructions(skill: Skill, args: str = "", session_id: str = "") -> str:
     return "\n\n".join(parts)
 
 
+def front_matter(skill: Skill) -> dict[str, Any]:
+    """All that the head of its file says. Raises `CrowError` or ``OSError``."""
+    return parse(_text(skill.path))[0]
+
+
 def _text(path: Path) -> str:
     if not stat.S_ISREG(path.stat().st_mode):
         raise SkillError("it is no regular file")

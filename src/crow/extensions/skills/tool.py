@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -37,7 +37,9 @@ class SkillTool:
     kind: ToolKind = "other"
 
     def __init__(
-        self, shelf_of: Callable[[Context], Shelf], load: Callable[[Context, Skill, str], str]
+        self,
+        shelf_of: Callable[[Context], Shelf],
+        load: Callable[[Context, Skill, str], Awaitable[str]],
     ) -> None:
         self._shelf_of = shelf_of
         self._load = load
@@ -59,7 +61,7 @@ class SkillTool:
         if not skill.for_model:
             return ToolResult.failure(f"only the user can start {name}, with /{name}")
         try:
-            text = self._load(context, skill, str(args.get("args") or ""))
+            text = await self._load(context, skill, str(args.get("args") or ""))
         except (CrowError, OSError) as error:
             return ToolResult.failure(f"the skill {name} cannot be read: {error}")
         return ToolResult(text, data={"success": True, "commandName": name})

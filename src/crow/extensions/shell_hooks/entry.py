@@ -26,19 +26,23 @@ SESSION_END = 60.0
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The ``hooks`` table of one file. ``own`` marks the files of Crow's own."""
+    """The ``hooks`` table of one file.
+
+    ``own`` marks the files of Crow's own. ``once`` says that the ``once`` of its handlers counts.
+    """
 
     path: str
     table: Mapping[str, Any]
     own: bool = False
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One handler at one event.
 
-    ``spec`` is the handler as it was written; ``inactive`` says why it never runs, empty where it
-    does.
+    ``spec`` is the handler as it was written; ``once`` takes it away after its first success;
+    ``inactive`` says why it never runs, empty where it does.
     """
 
     event: Event
@@ -50,6 +54,7 @@ class Entry:
     timeout: float = 600.0
     blocks: bool = False
     own: bool = False
+    once: bool = False
     inactive: str = ""
 
     @property
@@ -154,8 +159,19 @@ def _entry(file: File, event: Event, spec: dict[str, Any], text: str, test: Test
     blocks = wish != "continue" and event.name not in OPEN
     if event.name == "PreModelSwitch":
         blocks = blocks or file.own
-    inactive = _inactive(event, kind, spec)
-    return Entry(event, kind, spec, file.path, text, test, timeout, blocks, file.own, inactive)
+    return Entry(
+        event,
+        kind,
+        spec,
+        file.path,
+        text,
+        test,
+        timeout,
+        blocks,
+        file.own,
+        file.once and spec.get("once") is True,
+        _inactive(event, kind, spec),
+    )
 
 
 def _inactive(event: Event, kind: str, spec: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ class Firing:
     async def _timed(self, entry: Entry) -> Outcome:
         """Run one handler, and put that into the trace."""
         began = perf_counter()
-        outcome = await self._handled(entry)
+        outcome = self._settled(entry, await self._handled(entry))
         call = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
         seconds = perf_counter() - began
         error = outcome.notice or None
@@ -63,6 +63,12 @@ class Firing:
             answer["block"] = outcome.block
         record = Record(entry.event.name, NAME, str(entry), answer, (), error, seconds, call)
         self.ctx.session.trace.add(record)
+        return outcome
+
+    def _settled(self, entry: Entry, outcome: Outcome) -> Outcome:
+        """Take away what was to run once and succeeded."""
+        if entry.once and outcome.kind == "success":
+            self.memory.spend(entry)
         return outcome
 
     async def _handled(self, entry: Entry) -> Outcome:
@@ -136,7 +142,7 @@ class Firing:
         """Run a handler that nobody waits for."""
         body = self.body(entry)
         if entry.kind != "command":
-            self.deliver(entry, await self._handled(entry))
+            self.deliver(entry, self._settled(entry, await self._handled(entry)))
             return
         try:
             program = await self._start(entry, body)
@@ -158,7 +164,7 @@ class Firing:
         if entry.spec.get("asyncRewake") and printed.code == 2:
             self._wake(entry, printed)
         else:
-            self.deliver(entry, self.conclude(entry, printed))
+            self.deliver(entry, self._settled(entry, self.conclude(entry, printed)))
 
     def _wake(self, entry: Entry, printed: Printed) -> None:
         said = printed.stderr.strip() or printed.stdout.strip()

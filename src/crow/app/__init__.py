@@ -1,0 +1,89 @@
+"""The composition root: settings, a model, tools and extensions become an agent.
+
+The one place that knows the core and what hangs on it. Extensions are hung in a fixed sequence:
+built-ins, entry points by name, the user's and the project's files by name, the settings' hooks,
+``hooks=[...]``, and what ``--extension`` names. A broken one is named in ``agent.found`` and stops
+nobody, except the permissions and what was asked for by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crow.app.complaints import complaints
+from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
+from crow.app.models import models_of
+from crow.app.rules import place_of, rules_of
+from crow.core.agent import Agent
+from crow.core.catalog import Mode
+from crow.settings import Settings, load
+
+__all__ = ["BUILTIN", "UNTRUSTED", "build", "complaints", "place_of", "rules_of"]
+
+PERMISSION_MODES = (
+    ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
+    ("acceptEdits", "Accept edits", "Changes files in the project without asking"),
+    ("plan", "Plan", "Reads and thinks, and changes nothing"),
+    ("dontAsk", "Do not ask", "Does what rules allow, and refuses the rest without a question"),
+)
+
+
+def build(
+    settings: Settings | None = None,
+    *,
+    cwd: str | os.PathLike[str] = ".",
+    model: str | None = None,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    extensions: Iterable[str] = (),
+    hooks: Iterable[Any] = (),
+    env: Mapping[str, str] | None = None,
+) -> Agent:
+    """An agent as the command and the editor's face use it.
+
+    Without ``settings`` those of ``cwd`` hold; ``model``, ``allow`` and ``deny`` are the command
+    line's. ``extensions`` are files, modules or ``module:Name``. Raises `ExtensionError` for a
+    broken one of ``extensions``, ``hooks`` or the permissions; every other one is named in
+    ``agent.found``.
+    """
+    settings = settings or load(cwd, flags=_flags(model, allow, deny))
+    surroundings = {**(os.environ if env is None else env), **settings.env}
+    agent = Agent(models_of(settings, surroundings), tools=_tools())
+    composer = Composer(agent, settings)
+    composer.use_builtin()
+    composer.use_installed()
+    composer.use_folder(Path.home() / FOLDER)
+    if settings.project and Path(settings.project) != Path.home():
+        composer.use_folder(Path(settings.project) / FOLDER, trusted=settings.trusted)
+    composer.use_settings_hooks()
+    for thing in hooks:
+        agent.use(thing)
+    for spec in extensions:
+        composer.use_named(spec)
+    if "permissions" in agent.extensions:
+        offer_modes(agent)
+    return agent
+
+
+def offer_modes(agent: Agent) -> None:
+    """Let the user choose how permissions are judged, beside what extensions offer.
+
+    ``bypassPermissions`` is for whoever begins with it: settings and options can.
+    """
+    for name, title, text in PERMISSION_MODES:
+        if name not in agent.modes:
+            agent.add_mode(Mode(name, title, text))
+
+
+def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:
+    flags: dict[str, Any] = {"permissions": {"allow": list(allow), "deny": list(deny)}}
+    return {**flags, "model": model} if model else flags
+
+
+def _tools() -> Iterable[Any]:
+    from crow.tools import builtin
+
+    return builtin()

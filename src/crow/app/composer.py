@@ -1,0 +1,182 @@
+"""What hangs on an agent by itself, in its fixed sequence, with the options that settings have."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crow.app.rules import can_keep_rules, keep_rule, rules_of
+from crow.core.agent import Agent
+from crow.core.errors import ExtensionError
+from crow.core.installed import Found
+from crow.discovery import find, in_a_line, load_file, things
+from crow.settings import Settings, Source
+
+if TYPE_CHECKING:
+    from crow.extensions.subagents import Definition
+
+BUILTIN = {
+    "permissions": "PermissionsHook",
+    "persistence": "PersistenceHook",
+    "system_prompt": "SystemPromptHook",
+    "instructions": "InstructionsHook",
+    "limits": "LimitsHook",
+    "stuck": "StuckHook",
+    "truncation": "TruncationHook",
+    "compaction": "CompactionHook",
+    "cost": "CostHook",
+    "commands": "CommandsHook",
+    "skills": "SkillsHook",
+    "web": "WebHook",
+    "background": "BackgroundHook",
+    "plan": "PlanHook",
+    "subagents": "SubagentsHook",
+    "mcp": "McpHook",
+    "file_watcher": "FileWatcherHook",
+}
+ON_REQUEST = {"hook_log": "HookLog"}
+"""Built-ins that hang only where the settings have a table for them."""
+FOLDER = Path(".crow", "extensions")
+UNTRUSTED = "the project is not trusted (crow trust)"
+
+
+class Composer:
+    """Hangs extensions on an agent and keeps what became of each."""
+
+    def __init__(self, agent: Agent, settings: Settings) -> None:
+        self.agent = agent
+        self.settings = settings
+        self.disabled = {entry.text for entry in settings.disabled}
+        self.trusted = {entry.text for entry in settings.permissions.trusted}
+
+    def options(self, name: str) -> dict[str, Any]:
+        """The options that the settings have for an extension."""
+        options = dict(self.settings.extensions.get(name, {}))
+        return {**self.settings.limits, **options} if name == "limits" else options
+
+    def use_builtin(self) -> None:
+        """Use the extensions that come with Crow."""
+        from crow import extensions
+
+        chosen = {
+            name: home for name, home in ON_REQUEST.items() if name in self.settings.extensions
+        }
+        for name, attribute in (BUILTIN | chosen).items():
+            off = name in self.disabled
+            error = None
+            if not off:
+                options = self.options(name) | self.given(name)
+                error = self.attempt(getattr(extensions, attribute), name, "crow", True, options)
+            if error and name == "permissions":
+                raise ExtensionError(f"the permissions cannot be judged: {error}")
+            self.keep(name, "crow", error, off)
+
+    def given(self, name: str) -> dict[str, Any]:
+        """Options that come from elsewhere in the settings."""
+        if name == "subagents":
+            return self.for_subagents()
+        if name == "mcp":  # a project that is not trusted starts no servers
+            servers = {**self.settings.mcp_servers, **self.options(name).get("servers", {})}
+            return {"project": self.settings.project if self.settings.trusted else None} | (
+                {"servers": servers} if servers else {}
+            )
+        if name != "permissions":
+            return {}
+        rules = rules_of(self.settings)
+        directories = rules.pop("directories")
+        save = partial(keep_rule, self.settings) if can_keep_rules(self.settings) else None
+        return {**rules, "additional_directories": directories, "save": save}
+
+    def for_subagents(self) -> dict[str, Any]:
+        """Where sub-agents are defined, the strongest first, and who composes their prompts.
+
+        The files of a project that is not trusted do not count.
+        """
+        projects = [Path(self.settings.project)] if self.settings.trusted else []
+        roots = dict.fromkeys([*projects, Path.home()])
+        folders = [root / name for root in roots for name in (".crow/agents", ".claude/agents")]
+        return {"folders": folders, "hooks": prompted} | self.options("subagents")
+
+    def use_installed(self) -> None:
+        """Use the installed packages' entry points."""
+        self.agent.discover(self.settings.extensions, disabled=self.disabled, trusted=self.trusted)
+
+    def use_folder(self, folder: Path, *, trusted: bool = True) -> None:
+        """Use the Python files of a folder, by name."""
+        for path in sorted(folder.glob("*.py")):
+            name = path.stem
+            if name.startswith("_"):
+                continue
+            off = name in self.disabled
+            error = None if trusted else UNTRUSTED
+            if trusted and not off:
+                error = self.attempt_file(path)
+            self.keep(name, str(path), error, off)
+
+    def attempt_file(self, path: Path) -> str | None:
+        """Use one file; the error in one line where that fails."""
+        try:
+            module = load_file(path)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+            return in_a_line(error)
+        trusted = path.stem in self.trusted
+        options = self.options(path.stem)
+        return self.attempt(module, path.stem, str(path), trusted, options)
+
+    def use_settings_hooks(self) -> None:
+        """Use the hooks that stand in settings files, if there are any."""
+        name = "shell_hooks"
+        if not self.settings.hooks:
+            return
+        from crow.extensions import ShellHooks
+        from crow.extensions.permissions.condition import applies
+        from crow.extensions.shell_hooks import File
+
+        files = [
+            File(str(source), table, own=is_crows(source)) for source, table in self.settings.hooks
+        ]
+        off = name in self.disabled
+        error = None
+        if not off:
+            given = {"files": files, "project": self.settings.project, "applies": applies}
+            error = self.attempt(ShellHooks, name, "crow", True, self.options(name) | given)
+        self.keep(name, "crow", error, off)
+
+    def use_named(self, spec: str) -> None:
+        """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
+        name, source, thing = find(spec)
+        error = self.attempt(thing, name, source, True, self.options(name))
+        if error:
+            raise ExtensionError(f"the extension {spec} is broken: {error}")
+        self.keep(name, source, None, False)
+
+    def attempt(
+        self, thing: Any, name: str, source: str, trusted: bool, options: dict[str, Any]
+    ) -> str | None:
+        """Use a thing, or all that a module holds; the error in one line where that fails."""
+        try:
+            for each in things(thing):
+                own = options if inspect.isclass(each) else {}
+                self.agent.use(each, name=name, trusted=trusted, source=source, **own)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
+            return in_a_line(error)
+        return None
+
+    def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
+        """Remember what became of an extension."""
+        self.agent.found.append(Found(name, source, error, disabled))
+
+
+def is_crows(source: Source) -> bool:
+    """True for a settings file of Crow's own; what is in ``.claude`` is written for Claude Code."""
+    return source.dialect == "crow" and source.layer != "command line"
+
+
+def prompted(definition: Definition) -> Iterable[Any]:
+    """The extensions that are a sub-agent's own: its prompt, put together as everybody's is."""
+    from crow.extensions import SystemPromptHook
+
+    return (SystemPromptHook(definition.prompt),)

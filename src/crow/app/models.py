@@ -1,0 +1,32 @@
+"""The models that settings, environment and stored keys name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from crow.core.ports import LLM
+from crow.settings import Settings
+
+MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
+
+
+def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
+    """The command line's or the administrator's model, else the environment's, else a file's.
+
+    Made when something is first asked of it; other models by their names.
+    """
+    from crow.credentials import load as stored
+    from crow.llm import Routed, resolve
+
+    table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
+    origin = settings.origins.get("model")
+    is_said = origin is not None and origin.layer in ("command line", "managed")
+    said = settings.model if is_said else None
+
+    async def look() -> list[str]:
+        from crow.llm.listing import list_models
+
+        return await list_models(table, env, stored)
+
+    names = [entry.text for entry in settings.models]
+    return Routed(lambda name: resolve(name or said, table, env, stored), names, look)

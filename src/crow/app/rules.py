@@ -1,0 +1,63 @@
+"""Permission rules between the settings and the extension that judges by them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from crow.settings import Entry, Settings
+from crow.trust import is_trusted, trust
+
+KEPT_RULES = Path(".claude", "settings.local.json")
+
+
+def rules_of(settings: Settings) -> dict[str, Any]:
+    """The permission lists of the settings, as `crow.extensions.permissions` takes them.
+
+    ``allow``, ``ask``, ``deny`` are `Written` rules, ``mode`` a name, ``directories`` absolute.
+    """
+    from crow.extensions.permissions import Written
+
+    lists = settings.permissions
+    named = {"allow": lists.allow, "ask": lists.ask, "deny": lists.deny}
+    rules: dict[str, Any] = {
+        name: [Written(entry.text, str(entry.source), entry.source.root or None) for entry in each]
+        for name, each in named.items()
+    }
+    directories = tuple(place_of(entry) for entry in lists.directories)
+    return {**rules, "mode": lists.mode or "default", "directories": directories}
+
+
+def can_keep_rules(settings: Settings) -> bool:
+    """True where a rule that the user gives in a session would hold in the next one."""
+    return settings.trusted and bool(settings.project) and Path(settings.project) != Path.home()
+
+
+def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
+    """Add a rule to the project's local settings, where Claude Code keeps such rules as well.
+
+    A file that cannot be read is left alone. The project stays as trusted as it was.
+    """
+    project = Path(settings.project)
+    path = project / KEPT_RULES
+    try:
+        table: Any = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        rules: list[str] = table.setdefault("permissions", {}).setdefault(behaviour, [])
+    except (OSError, ValueError, AttributeError):
+        return
+    if rule in rules or not is_trusted(project):
+        return
+    rules.append(rule)
+    path.parent.mkdir(exist_ok=True)
+    fresh = path.with_suffix(f".{os.getpid()}.tmp")
+    fresh.write_text(f"{json.dumps(table, indent=2, ensure_ascii=False)}\n", "utf-8")
+    fresh.replace(path)
+    trust(project)
+
+
+def place_of(entry: Entry) -> str:
+    """The directory that an entry names, absolute: relative ones start at their project."""
+    root = entry.source.root or "."
+    return os.path.abspath(Path(root) / Path(entry.text).expanduser())  # noqa: PTH100

@@ -70,7 +70,13 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     )
     own = write(home / ".crow/settings.json", PreToolUse=group("guard"))
     listed = await crow("hooks", "list")
-    assert f"PreToolUse (Bash)  {GUARD}  from {path}" in listed.out
+    lines = [" ".join(line.split()) for line in listed.out.splitlines()]
+    (judged,) = [n for n, line in enumerate(lines) if "shell_hooks: PreToolUse" in line]
+    assert lines[judged + 1 : judged + 3] == [
+        f"PreToolUse (Bash) {GUARD} from {path}",
+        f"PreToolUse (Bash) guard from {own}",
+    ]
+    assert "permissions: judge" in lines[judged + 3]
     assert "never runs: CwdChanged never fires: every command starts in" in listed.out
     about = [e for e in (await crow("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
     found = {each["file"]: each for each in about if "handler" in each}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from crow.cli.hooks import where
+from crow.cli.hooks import handlers_of, where
 from crow.cli.options import directory
 from crow.cli.output import Output, one_line
 from crow.cli.parser import UsageError
@@ -275,9 +275,9 @@ def show_record(record: dict[str, Any], agent: Agent, out: Output) -> None:
 
 def written(record: dict[str, Any], agent: Agent) -> str:
     """The file of a hook, where the agent of today has it still."""
-    for entry in getattr(agent.extensions.get("shell_hooks"), "entries", ()):
-        if (entry.event.name, str(entry)) == (record["event"], record["hook"]):
-            return one_line(entry.source)
+    for handler in handlers_of(agent):
+        if (handler.event.name, str(handler)) == (record["event"], record["hook"]):
+            return one_line(handler.source)
     for slot in agent.hooks.slots.values():
         for hook in slot.entries:
             if (hook.owner.name, hook.name) == (record["owner"], record["hook"]):

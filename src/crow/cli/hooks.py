@@ -18,12 +18,13 @@ from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.kinds import Hook
+from crow.core.kinds import Hook, Slot
 from crow.core.points import ELSEWHERE
 
 if TYPE_CHECKING:
     from crow.settings import Settings
 
+SETTINGS_HOOKS = "shell_hooks"
 ACTIONS = ("list", "test", "explain")
 
 
@@ -76,31 +77,68 @@ def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out:
     if event and event not in known:
         raise UsageError(no_such("event", event, known))
     wanted = agent.hooks[event].point.name if event in agent.hooks.names else event
+    handlers = [each for each in handlers_of(agent) if is_wanted(agent, each, options)]
     for name, slot in agent.hooks.slots.items():
         if slot.entries and wanted in (None, name):
-            show_event(name, slot.point.kind, list(slot.entries), options, out)
+            handlers = show_event(agent, slot, handlers, options, out)
     show_waiting(agent, options, out)
-    show_entries(agent, options, out)
+    if handlers and not options.json:
+        out.raw(out.styled("hooks of settings files that do not run", "bold"))
+    for handler in handlers:
+        show_handler(handler, options, out)
     for text in settings.withheld:
         if not options.json:
             out.line(f"{text}: left out, the project is not trusted (crow trust)", "yellow")
     return 0
 
 
+def handlers_of(agent: Agent) -> list[Any]:
+    """The handlers of settings files, in their order."""
+    return list(getattr(agent.extensions.get(SETTINGS_HOOKS), "entries", ()))
+
+
 def show_event(
-    event: str, kind: str, hooks: list[Hook], options: argparse.Namespace, out: Output
-) -> None:
-    """The hooks of one event."""
+    agent: Agent,
+    slot: Slot[Any, Any],
+    handlers: list[Any],
+    options: argparse.Namespace,
+    out: Output,
+) -> list[Any]:
+    """The hooks of one event, each with the handlers that it runs; the handlers that are left."""
+    event = slot.point.name
     if not options.json:
-        out.raw(f"{out.styled(event, 'bold')} {out.styled(f'({kind})', 'dim')}")
-    for number, hook in enumerate(hooks, 1):
-        about = described(event, number, hook)
-        if options.json:
-            out.verbatim(json.dumps(about))
-            continue
-        notes = "".join(f"  {note}" for note in notes_of(hook))
-        place = out.styled(one_line(f"{about['file']}  from {hook.owner.source}{notes}"), "dim")
-        out.raw(f"  {number:>2}  {one_line(f'{hook.owner.name}: {hook.name}')}  {place}")
+        out.raw(f"{out.styled(event, 'bold')} {out.styled(f'({slot.point.kind})', 'dim')}")
+    for number, hook in enumerate(slot.entries, 1):
+        show_hook(event, number, hook, options, out)
+        if hook.owner.name == SETTINGS_HOOKS:
+            names = {other.name for other in slot.entries if other.owner is hook.owner} - {
+                hook.name
+            }
+            run = [each for each in handlers if runs_in(agent, each, slot, names)]
+            handlers = [each for each in handlers if each not in run]
+            for handler in run:
+                show_handler(handler, options, out, indent=8)
+    return handlers
+
+
+def show_hook(
+    event: str, number: int, hook: Hook, options: argparse.Namespace, out: Output
+) -> None:
+    """A line for a hook."""
+    about = described(event, number, hook)
+    if options.json:
+        out.verbatim(json.dumps(about))
+        return
+    notes = "".join(f"  {note}" for note in notes_of(hook))
+    place = out.styled(one_line(f"{about['file']}  from {hook.owner.source}{notes}"), "dim")
+    out.raw(f"  {number:>2}  {one_line(f'{hook.owner.name}: {hook.name}')}  {place}")
+
+
+def runs_in(agent: Agent, handler: Any, slot: Slot[Any, Any], others: set[str]) -> bool:
+    """True where a handler's event happens at a point, and no other hook there is named like it."""
+    event = handler.event.name
+    happens = not handler.inactive and event in agent.hooks.names and agent.hooks[event] is slot
+    return happens and event not in others
 
 
 def notes_of(hook: Hook) -> list[str]:
@@ -149,27 +187,21 @@ def show_waiting(agent: Agent, options: argparse.Namespace, out: Output) -> None
             out.line(f"{event}: {owner} waits; the extension {extension} is not in use", "yellow")
 
 
-def show_entries(agent: Agent, options: argparse.Namespace, out: Output) -> None:
-    """The handlers of settings files, and why one never runs."""
-    hooks = agent.extensions.get("shell_hooks")
-    shown = [entry for entry in getattr(hooks, "entries", ()) if is_wanted(agent, entry, options)]
-    if shown and not options.json:
-        out.raw(out.styled("hooks of settings files", "bold"))
-    for entry in shown:
-        about = entry_described(entry)
-        if options.json:
-            out.verbatim(json.dumps(about))
-            continue
-        limits = f" ({one_line(entry.matcher)})" if entry.matcher else ""
-        place = out.styled(one_line(f"from {entry.source}"), "dim")
-        out.raw(f"  {entry.event.name}{limits}  {one_line(str(entry))}  {place}")
-        if entry.inactive:
-            out.line(f"      never runs: {entry.inactive}", "yellow")
+def show_handler(handler: Any, options: argparse.Namespace, out: Output, indent: int = 2) -> None:
+    """A line for a handler of a settings file, and why it never runs."""
+    if options.json:
+        out.verbatim(json.dumps(handler_described(handler)))
+        return
+    limits = f" ({one_line(handler.matcher)})" if handler.matcher else ""
+    place = out.styled(one_line(f"from {handler.source}"), "dim")
+    out.raw(f"{'':{indent}}{handler.event.name}{limits}  {one_line(str(handler))}  {place}")
+    if handler.inactive:
+        out.line(f"{'':{indent}}    never runs: {handler.inactive}", "yellow")
 
 
-def is_wanted(agent: Agent, entry: Any, options: argparse.Namespace) -> bool:
-    """True where no event was named, or the one that an entry is for."""
-    name = entry.event.name
+def is_wanted(agent: Agent, handler: Any, options: argparse.Namespace) -> bool:
+    """True where no event was named, or the one that a handler is for."""
+    name = handler.event.name
     if options.event in (None, name):
         return True
     known = agent.hooks.names
@@ -177,16 +209,16 @@ def is_wanted(agent: Agent, entry: Any, options: argparse.Namespace) -> bool:
     return both and agent.hooks[name] is agent.hooks[options.event]
 
 
-def entry_described(entry: Any) -> dict[str, Any]:
+def handler_described(handler: Any) -> dict[str, Any]:
     """A handler of a settings file as a JSON object."""
     return {
-        "event": entry.event.name,
-        "matcher": entry.matcher,
-        "type": entry.kind,
-        "handler": str(entry),
-        "file": entry.source,
-        "if": entry.condition or None,
-        "timeout": entry.timeout,
-        "on_failure": "block" if entry.blocks else "continue",
-        "inactive": entry.inactive or None,
+        "event": handler.event.name,
+        "matcher": handler.matcher,
+        "type": handler.kind,
+        "handler": str(handler),
+        "file": handler.source,
+        "if": handler.condition or None,
+        "timeout": handler.timeout,
+        "on_failure": "block" if handler.blocks else "continue",
+        "inactive": handler.inactive or None,
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Crow, calls
 
 from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
@@ -156,6 +158,59 @@ async def test_ctrl_c_ends_the_run_with_a_whole_history_and_status_130(
     assert spoken == ["Think", "Let me", "And?"]
 
 
+DEAF = """
+import signal, threading
+
+def on_session_start():
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+"""
+
+
+def sleeps(thread: int) -> bool:
+    """True while a thread waits for something."""
+    return Path(f"/proc/{thread}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says in /proc who sleeps")
+async def test_a_signal_is_heard_that_the_system_gives_to_another_thread(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path, number: signal.Signals
+) -> None:
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text(DEAF, "utf-8")
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG])
+    process = await crow.start("run", "--extension", str(deaf), "Think")
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"Let me")
+    while not sleeps(process.pid):  # noqa: ASYNC110 - no event tells of it
+        await asyncio.sleep(0.01)
+    process.send_signal(number)
+    _, err = await process.communicate()
+    assert process.returncode == 128 + number
+    assert b"crow: interrupted; crow run --resume" in err
+
+
+async def test_ctrl_c_ends_a_run_whose_session_is_being_opened(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text(
+        "import asyncio\n"
+        "async def on_session_start(ctx):\n"
+        "    print('opening', flush=True)\n"
+        "    await asyncio.sleep(1000)\n",
+        "utf-8",
+    )
+    process = await crow.start("run", "--extension", str(slow), "Think")
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"opening")
+    process.send_signal(signal.SIGINT)
+    await process.communicate()
+    assert process.returncode == 130
+    assert endpoint.requests == []
+
+
 async def test_a_second_ctrl_c_ends_what_does_not_want_to_end(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:
@@ -164,7 +219,7 @@ async def test_a_second_ctrl_c_ends_what_does_not_want_to_end(
         "import time\n"
         "def on_session_end(ctx):\n"
         "    print('ending', flush=True)\n"
-        "    time.sleep(60)\n",
+        "    time.sleep(1000)\n",
         "utf-8",
     )
     endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG])
@@ -174,8 +229,7 @@ async def test_a_second_ctrl_c_ends_what_does_not_want_to_end(
     process.send_signal(signal.SIGINT)
     await process.stdout.readuntil(b"ending")
     process.send_signal(signal.SIGINT)
-    async with asyncio.timeout(5):
-        await process.wait()
+    await process.communicate()
     assert process.returncode == 130
 
 

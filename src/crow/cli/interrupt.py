@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,25 +14,30 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CAN_WAKE = sys.platform != "win32"
 
 
 class Interrupts:
     """``with Interrupts(agent, out) as interrupts``: signals cancel what runs in its sessions.
 
+    While ``opening``, until `opened` is called, they cancel the task that opens the session.
     ``status`` is the exit status that the signal stands for, None where none came.
     """
 
-    def __init__(self, agent: Agent, out: Output) -> None:
+    def __init__(self, agent: Agent, out: Output, *, opening: bool = False) -> None:
         self.agent = agent
         self.out = out
         self.status: int | None = None
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.current_task()
+        self._opening = asyncio.current_task() if opening else None
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
         for each in SIGNALS:
-            self._before[each] = signal.signal(each, self._came)
+            self._before[each] = signal.getsignal(each)
+            if CAN_WAKE:
+                self._loop.add_signal_handler(each, _wake)
+            signal.signal(each, self._came)
         return self
 
     def __exit__(
@@ -41,7 +47,13 @@ class Interrupts:
         traceback: TracebackType | None,
     ) -> None:
         for each, handler in self._before.items():
+            if CAN_WAKE:
+                self._loop.remove_signal_handler(each)
             signal.signal(each, handler)
+
+    def opened(self) -> None:
+        """The session is open: from now on signals cancel its runs."""
+        self._opening = None
 
     def _came(self, number: int, _: FrameType | None) -> None:
         """Runs between two steps of whatever the process does, even where its loop is stuck."""
@@ -52,8 +64,15 @@ class Interrupts:
 
     def _cancel(self) -> None:
         self.out.at_start = not self.out.is_terminal  # which has written ^C
-        running = [session for session in self.agent.sessions.values() if session.busy]
-        for session in running:
+        if self._opening is not None:
+            self._opening.cancel()
+        for session in self.agent.sessions.values():
             self.agent.cancel(session)
-        if not running and self._task is not None and not self.agent.sessions:
-            self._task.cancel()
+
+
+def _wake() -> None:
+    """Nothing is to be done: the signal has woken the loop.
+
+    Without this, one that comes just before the loop falls asleep, or that the system gives to
+    another thread, would be heard only when something else wakes the loop.
+    """

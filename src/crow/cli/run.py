@@ -108,32 +108,31 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             await session_of(agent, options, settings, view)
         return DONE
     agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
-    with Interrupts(agent, out) as interrupts:
-        reply = await talk(agent, options, settings, prompt, view)
+    with Interrupts(agent, out, opening=True) as interrupts:
+        async with agent:
+            session = await session_of(agent, options, settings, view)
+            interrupts.opened()
+            reply = await talk(agent, session, prompt, view)
     if out.err.isatty() and isinstance(view, View) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
     return conclude(reply, view, out, interrupts.status)
 
 
-async def talk(
-    agent: Agent, options: argparse.Namespace, settings: Settings, prompt: str, view: View | Lines
-) -> Reply:
-    """Open the session, answer the prompt, close everything."""
-    async with agent:
-        session = await session_of(agent, options, settings, view)
-        if isinstance(view, View):
-            view.cwd = session.cwd
-        view.out.when_gone = lambda: agent.cancel(session)
-        if isinstance(view, Lines):
-            view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
-        reply = None
-        if (first := session.cache.pop(FIRST_PROMPT, None)) is not None:  # a hook's wish
-            reply = await agent.prompt(session, first, shown=False)
-            await idle(session)
-        if reply is None or reply.stop_reason != "cancelled":
-            reply = await agent.prompt(session, prompt)
-            await idle(session)
-        view.conclude(reply)
+async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) -> Reply:
+    """Answer the prompt, and what its hooks make of it."""
+    if isinstance(view, View):
+        view.cwd = session.cwd
+    view.out.when_gone = lambda: agent.cancel(session)
+    if isinstance(view, Lines):
+        view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
+    reply = None
+    if (first := session.cache.pop(FIRST_PROMPT, None)) is not None:  # a hook's wish
+        reply = await agent.prompt(session, first, shown=False)
+        await idle(session)
+    if reply is None or reply.stop_reason != "cancelled":
+        reply = await agent.prompt(session, prompt)
+        await idle(session)
+    view.conclude(reply)
     return reply
 
 

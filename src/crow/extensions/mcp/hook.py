@@ -42,7 +42,8 @@ class McpHook:
     as a list: in its attribute ``mcp_servers``, or in the session's option of that name.
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
-    ``connect_timeout``. A call may be silent for ``call_timeout``. All in seconds.
+    ``connect_timeout``. A call may be silent for ``call_timeout``. A process gets half of
+    ``close_timeout`` to end with its input, and the other half after SIGTERM. All in seconds.
     """
 
     name = "mcp"
@@ -54,11 +55,13 @@ class McpHook:
         project: str | Path | None = None,
         connect_timeout: float = 30.0,
         call_timeout: float = 300.0,
+        close_timeout: float = 1.0,
         wait: float = 3.0,
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(project).expanduser()
-        self.limits = Limits(connect_timeout, call_timeout, min(wait, LONGEST_WAIT))
+        waited = min(wait, LONGEST_WAIT)
+        self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
         self._definitions: Definitions | None = None
         self._owners: dict[Agent, Owner | None] = {}
         self._prompts: dict[Agent, Prompts] = {}

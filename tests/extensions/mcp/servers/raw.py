@@ -202,6 +202,7 @@ def main() -> None:
         sys.exit(SPEC["exit"])
     for line in sys.stdin:
         answer(json.loads(line))
+    trace("heard the end")
     while SPEC.get("stubborn"):
         time.sleep(1)
 

@@ -25,17 +25,21 @@ class Fountain:
         self.pieces = pieces
         self.size = size
         self.said = 0
+        self.ended = asyncio.Event()
 
     async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
-        for number in range(self.pieces):
-            self.said += 1
-            yield TextDelta(f"{number:0{self.size}}", request.message_id)
-            await asyncio.sleep(0)
-        yield Completion("done")
+        try:
+            for number in range(self.pieces):
+                self.said += 1
+                yield TextDelta(f"{number:0{self.size}}", request.message_id)
+                await asyncio.sleep(0)
+            yield Completion("done")
+        finally:
+            self.ended.set()
 
 
 async def settled(model: Fountain) -> int:
-    """How much was said when it says nothing more."""
+    """How much was said when it says nothing more; on a slow machine, somewhat less than that."""
     said = -1
     while said != model.said:
         said = model.said
@@ -66,11 +70,12 @@ async def test_a_client_that_does_not_read_can_still_cancel(tmp_path: Path) -> N
         session = await editor.new_session(tmp_path)
         editor.wire.pause()
         turn = asyncio.create_task(editor.prompt(session, "Talk"))
-        said = await settled(model)
+        await settled(model)
         await editor.cancel(session)
+        await model.ended.wait()
+        assert model.said < model.pieces
         editor.wire.resume()
         assert (await turn).stop_reason == "cancelled"
-    assert model.said <= said + 1
 
 
 async def test_a_huge_piece_comes_in_lines_that_any_client_can_read(tmp_path: Path) -> None:

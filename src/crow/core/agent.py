@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -18,13 +17,13 @@ from crow.core.context import (
     RunContext,
     SessionContext,
 )
-from crow.core.errors import CrowError, ExtensionError, HookError, ModelError, SessionError
+from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged
-from crow.core.hooks import MARK, Hooks, Owner, name_of, unknown_event
+from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
-from crow.core.lifespan import Lifespan
 from crow.core.messages import Content, ToolSpec, user
 from crow.core.ports import LLM, Client, Nobody, Tool
+from crow.core.roster import Roster
 from crow.core.run import agreed, answer, follow_up
 from crow.core.session import Session, Store
 
@@ -76,7 +75,6 @@ class Agent:
         self._model = model
         self.parent = parent
         self.hooks = Hooks(parent.hooks if parent else None)
-        self.extensions: dict[str, Any] = {}
         self.found: list[Found] = []
         self.tools: Catalog[Tool] = Catalog("tool")
         self.commands: Catalog[Command] = Catalog("command")
@@ -84,10 +82,7 @@ class Agent:
         self.sections: Catalog[PromptSection] = Catalog("prompt section")
         self.store: Store | None = None
         self.stop_cap = 8
-        self._owners: list[Owner] = []
-        self._lifespans: dict[str, Lifespan] = {}
-        self._removed: list[Lifespan] = []
-        self._starting = asyncio.Lock()
+        self._roster = Roster(self)
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
@@ -108,6 +103,11 @@ class Agent:
     @llm.setter
     def llm(self, llm: LLM | ChatClient | str | None) -> None:
         self._llm = llm
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The extensions in use, by name."""
+        return self._roster.extensions
 
     @property
     def sessions(self) -> Mapping[str, Session]:
@@ -176,92 +176,14 @@ class Agent:
         """
         if inspect.isclass(thing):
             thing = make(thing, name or name_of(thing), options)
-        owner = Owner(self._free_name(name or name_of(thing)), thing, trusted, source)
-        outer, self.hooks.owner = self.hooks.owner, owner
-        try:
-            self._hang(thing, owner)
-        except CrowError:
-            self._discard(owner)
-            raise
-        except (Exception, SystemExit) as error:
-            self._discard(owner)
-            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
-        finally:
-            self.hooks.owner = outer
-        return thing
-
-    def _hang(self, thing: Any, owner: Owner) -> None:
-        self._owners.append(owner)
-        if inspect.isfunction(thing) and thing.__name__ != "init_agent":
-            self._hang_function(thing, owner)
-        else:
-            initialise = thing if inspect.isfunction(thing) else getattr(thing, "init_agent", None)
-            if getattr(thing, "__dict__", {}).get("agent", self) is None:
-                setattr(thing, "agent", self)  # noqa: B010 - made without the agent it wants to keep
-            if initialise is not None:
-                initialise(self)
-            self.hooks.add(thing, owner)
-            self._refuse_nothing(thing, owner, initialise)
-        known_as = [key for key, other in self.extensions.items() if other is thing]
-        if known_as:
-            owner.name = known_as[0]
-        else:
-            self.extensions[owner.name] = thing
-        lifespan = getattr(thing, "lifespan", None)
-        if lifespan is not None:
-            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self)
-
-    def _refuse_nothing(self, thing: Any, owner: Owner, initialise: Any) -> None:
-        """Raise for what hangs nothing on the agent: surely a mistake."""
-        if initialise is None and not self.hooks.has(owner) and not hasattr(thing, "lifespan"):
-            raise ExtensionError(
-                f"{thing!r} hangs nothing on the agent: it has no init_agent, no lifespan, and no "
-                "method that is named like an event"
-            )
-
-    def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
-        for mark in getattr(function, MARK, ()):
-            self.hooks.register(mark.event, function, owner=owner, **mark.options)
-        if not hasattr(function, MARK):
-            if function.__name__ not in self.hooks.names:
-                hint = unknown_event(function.__name__, self.hooks.names)
-                raise HookError(f"{hint} (name the function like an event, or mark it @hook(...))")
-            self.hooks.register(function.__name__, function, owner=owner)
-
-    def _free_name(self, name: str) -> str:
-        taken = {owner.name for owner in self._owners}
-        number = 2
-        free = name
-        while free in taken:
-            free, number = f"{name}_{number}", number + 1
-        return free
+        return self._roster.use(thing, name or name_of(thing), trusted, source)
 
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
 
         What its ``lifespan`` holds is released by `close`, or now by ``await agent.stop(name)``.
         """
-        if name not in self.extensions:
-            near = get_close_matches(name, self.extensions, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ExtensionError(f"there is no extension {name!r}{hint}")
-        thing = self.extensions.pop(name)
-        for owner in [o for o in self._owners if o.thing is thing] or [Owner(name, thing)]:
-            self._discard(owner)
-
-    def _discard(self, owner: Owner) -> None:
-        self.hooks.remove(owner)
-        for catalog in self.catalogs:
-            catalog.remove(owner)
-        if owner in self._owners:
-            self._owners.remove(owner)
-        for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
-            del self.extensions[key]
-        if self.store is owner.thing:
-            self.store = None
-        lifespan = self._lifespans.pop(owner.name, None)
-        if lifespan is not None and lifespan.entered:
-            self._removed.append(lifespan)
+        self._roster.remove(name)
 
     def discover(
         self,
@@ -297,20 +219,11 @@ class Agent:
 
     async def start(self) -> None:
         """Enter the lifespans of the extensions; done by the first prompt if not before."""
-        if not self._lifespans:
-            return
-        async with self._starting:
-            for lifespan in list(self._lifespans.values()):
-                if not lifespan.entered:
-                    await lifespan.enter()
+        await self._roster.enter()
 
     async def stop(self, name: str) -> None:
         """Leave the lifespan of one extension, also of one that was removed."""
-        held = self._lifespans.pop(name, None)
-        left = [one for one in (held, *self._removed) if one is not None and one.name == name]
-        self._removed[:] = [one for one in self._removed if one.name != name]
-        for lifespan in left:
-            await lifespan.leave()
+        await self._roster.leave(name)
 
     async def new_session(
         self,
@@ -386,10 +299,7 @@ class Agent:
         """Close all sessions and leave the lifespans, last entered first."""
         for session in list(self._sessions.values()):
             await self.close_session(session, "exit")
-        for lifespan in reversed([*self._removed, *self._lifespans.values()]):
-            await lifespan.leave()
-        self._removed.clear()
-        self._lifespans.clear()
+        await self._roster.leave_all()
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -15,7 +15,8 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 from tests.extensions.shell_hooks.test_traps import is_gone, until
 
-from crow.extensions import SubagentsHook
+from crow.extensions import ShellHooks, SubagentsHook
+from crow.extensions.shell_hooks import File
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -344,6 +345,22 @@ async def test_a_server_is_asked_with_the_input_and_only_the_allowed_variables(
     assert "[]" in head
     assert "secret" not in head
     assert json.loads(body)["tool_name"] == "Write"
+
+
+async def test_headers_have_only_variables_that_both_lists_allow(
+    stage: Stage, server: Any, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("ONE", "TWO", "THREE"):
+        monkeypatch.setenv(name, f"value-{name}")
+    handler = {"type": "http", "url": server.url, "headers": {"X-All": "[$ONE][$TWO][$THREE]"}}
+    handler["allowedEnvVars"] = ["ONE", "TWO"]
+    files = [File("f", {"PreToolUse": [{"hooks": [handler]}]})]
+    hooks = ShellHooks(files, directory=stage.state, variables=["TWO", "THREE"])
+    await stage.run(WRITE, "Ok.", hooks=[hooks])
+    [asked] = server.asked
+    assert "value-TWO" in asked
+    assert "value-ONE" not in asked
+    assert "value-THREE" not in asked
 
 
 @pytest.mark.parametrize(

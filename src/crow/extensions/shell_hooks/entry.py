@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from crow.extensions.shell_hooks.event import EVENTS, OPEN, POLICY, SHORT, Event
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher
+
+if TYPE_CHECKING:
+    from crow.plugins import Plugin
 
 Kind = Literal["command", "http", "mcp_tool", "prompt", "agent"]
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -22,6 +25,8 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 SECONDS = {"prompt": 30.0, "agent": 60.0}
 TEXTS = ("if", "shell", "model", "statusMessage")
 SESSION_END = 60.0
+USER_CONFIG = "${user_config."
+"""How a plugin's option is named in a command and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +34,14 @@ class File:
     """The ``hooks`` table of one file.
 
     ``own`` marks the files of Crow's own. ``once`` says that the ``once`` of its handlers counts.
+    ``plugin`` is the one that brought it.
     """
 
     path: str
     table: Mapping[str, Any]
     own: bool = False
     once: bool = False
+    plugin: Plugin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Entry:
     blocks: bool = False
     own: bool = False
     once: bool = False
+    plugin: Plugin | None = None
     inactive: str = ""
 
     @property
@@ -69,9 +77,10 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """The same for handlers that do the same."""
+        """The same for handlers that do the same; those of two plugins never do."""
         names = ("if", "shell", "args", *NEEDED[self.kind])
-        return json.dumps([self.kind, *(self.spec.get(name) for name in names)], default=str)
+        root = self.plugin and str(self.plugin.root)
+        return json.dumps([self.kind, root, *(self.spec.get(name) for name in names)], default=str)
 
     def __str__(self) -> str:
         text = " ".join(str(self.spec[NEEDED[self.kind][-1]]).split())
@@ -146,6 +155,8 @@ def _option_fault(spec: Mapping[str, Any]) -> str:
     args: Any = spec.get("args", [])
     if not isinstance(args, list) or not all(isinstance(a, str) for a in cast("list[Any]", args)):
         return "'args' must be a list of texts"
+    if "args" not in spec and USER_CONFIG in str(spec.get("command")):
+        return f"{USER_CONFIG}...}} is only put in where 'args' are given: no shell reads it then"
     return ""
 
 
@@ -170,6 +181,7 @@ def _entry(file: File, event: Event, spec: dict[str, Any], text: str, test: Test
         blocks,
         file.own,
         file.once and spec.get("once") is True,
+        file.plugin,
         _inactive(event, kind, spec),
     )
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crow.extensions.shell_hooks.entry import Entry
+
+if TYPE_CHECKING:
+    from crow.plugins import Plugin
 
 SECRETS = ("CROW_API_KEY",)
 SCRUB = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"
@@ -22,7 +27,8 @@ CREDENTIAL = re.compile(
 DEPTH = "CROW_HOOK_DEPTH"
 DEEPEST = 3
 HARMLESS = re.compile(r"[\w./@%+=:,~-]*")
-PROJECT = "${CLAUDE_PROJECT_DIR}"
+PLACES = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
+PLACEHOLDER = re.compile(rf"\$\{{(?:({'|'.join(PLACES)})|user_config\.(\w+))\}}")
 
 
 def environment(
@@ -48,6 +54,23 @@ def environment(
     return env
 
 
+def of_plugin(plugin: Plugin) -> dict[str, str]:
+    """What a plugin's programs find beside; its folder for data is made. Raises ``OSError``."""
+    plugin.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    options = {
+        f"CLAUDE_PLUGIN_OPTION_{key.upper()}": written(value)
+        for key, value in plugin.options.items()
+        if key.isidentifier()
+    }
+    folders = {"CLAUDE_PLUGIN_ROOT": str(plugin.root), "CLAUDE_PLUGIN_DATA": str(plugin.data)}
+    return folders | options
+
+
+def written(value: object) -> str:
+    """A plugin's option as text."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _is_handed_on(variable: tuple[str, str]) -> bool:
     name = variable[0]
     if name in SECRETS or name.startswith("OTEL_"):
@@ -69,15 +92,36 @@ def directory(*wanted: str) -> str:
     return tempfile.gettempdir()
 
 
-def command_line(entry: Entry, project: str, env: Mapping[str, str]) -> list[str]:
-    """The program and its arguments: spawned as they stand, or for the shell."""
+def command_line(entry: Entry, env: Mapping[str, str]) -> list[str]:
+    """The program and its arguments: spawned as they stand, or for the shell.
+
+    Raises ``ValueError`` for an option that its plugin does not have.
+    """
     command: str = entry.spec["command"]
     args: list[str] | None = entry.spec.get("args")
+    places = {name: env[name] for name in PLACES if name in env}
     if args is not None:
-        return [part.replace(PROJECT, project) for part in (command, *args)]
-    if HARMLESS.fullmatch(project):  # else the shell puts it in, which quotes it where it must
-        command = command.replace(PROJECT, project)
+        return [_filled(part, places, entry.plugin) for part in (command, *args)]
+    for name, path in places.items():
+        if HARMLESS.fullmatch(path):  # else the shell puts it in, which quotes it where it must
+            command = command.replace(f"${{{name}}}", path)
     if entry.spec.get("shell") == "powershell":
         return ["pwsh", "-NoProfile", "-NonInteractive", "-Command", command]
     prefix = env.get("CLAUDE_CODE_SHELL_PREFIX")
     return ["sh", "-c", f"{prefix} {shlex.quote(command)}" if prefix else command]
+
+
+def _filled(part: str, places: Mapping[str, str], plugin: Plugin | None) -> str:
+    """A part of a command line that no shell reads, with what its placeholders stand for."""
+
+    def value(found: re.Match[str]) -> str:
+        name, option = found[1], found[2]
+        if name:
+            return places.get(name, found[0])
+        if plugin is None:
+            return found[0]
+        if option not in plugin.options:
+            raise ValueError(f"the plugin {plugin.name} has no option {option!r}")
+        return written(plugin.options[option])
+
+    return PLACEHOLDER.sub(value, part)

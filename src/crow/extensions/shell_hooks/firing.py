@@ -14,7 +14,12 @@ from crow.core.errors import ModelError
 from crow.core.messages import context_block
 from crow.core.trace import Record
 from crow.extensions.shell_hooks.entry import Entry
-from crow.extensions.shell_hooks.environment import command_line, directory, environment
+from crow.extensions.shell_hooks.environment import (
+    command_line,
+    directory,
+    environment,
+    of_plugin,
+)
 from crow.extensions.shell_hooks.http import HTTPFailedError
 from crow.extensions.shell_hooks.memory import NAME, Memory, effort_of, root_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
@@ -79,7 +84,7 @@ class Firing:
                 return await self._asked(entry)
         except TimeoutError:
             return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
-        except (HTTPFailedError, ModelError) as error:
+        except (HTTPFailedError, ModelError, OSError) as error:
             return failed(entry, str(error))
 
     async def _asked(self, entry: Entry) -> Outcome:
@@ -91,7 +96,7 @@ class Firing:
         if entry.kind == "prompt":
             return await ask_model(entry, self.ctx, body.decode().strip())
         if entry.kind == "http":
-            printed: Printed | str = await self.memory.web.ask(entry.spec, body, self.env())
+            printed: Printed | str = await self.memory.web.ask(entry.spec, body, self.env(entry))
         else:
             printed = await call_tool(entry, self.ctx, self.whole)
         if isinstance(printed, str):
@@ -123,10 +128,10 @@ class Firing:
         return self.conclude(entry, printed)
 
     async def _start(self, entry: Entry, body: bytes) -> Program:
-        env = self.env()
+        env = self.env(entry)
         cwd = directory(self.ctx.cwd, root_of(self.ctx.session).cwd, self.project)
         program = Program(self.memory.warden)
-        await program.start(command_line(entry, self.project, env), body, cwd, env)
+        await program.start(command_line(entry, env), body, cwd, env)
         return program
 
     async def _collect(self, program: Program) -> Printed:
@@ -194,10 +199,11 @@ class Firing:
         """What a handler is given."""
         return encoded(own_payload(self.ctx, self.whole) if entry.own else self.whole)
 
-    def env(self) -> dict[str, str]:
-        """The environment of its programs."""
+    def env(self, entry: Entry) -> dict[str, str]:
+        """The environment of a handler. Raises ``OSError``."""
         session = root_of(self.ctx.session)
-        return environment(self.project, session.id, self.env_file, effort_of(session))
+        env = environment(self.project, session.id, self.env_file, effort_of(session))
+        return env if entry.plugin is None else env | of_plugin(entry.plugin)
 
     def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
         if self.watch is not None:

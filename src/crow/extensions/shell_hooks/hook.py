@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from crow.core.context import Context
 from crow.core.hooks import Owner
 from crow.core.session import Session
 from crow.extensions.shell_hooks import calls, sessions, surroundings, turns
+from crow.extensions.shell_hooks.bounds import Bounds
 from crow.extensions.shell_hooks.entry import Entry, File, entries_of
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.firing import Watch, place
@@ -63,7 +64,9 @@ class ShellHooks:
     ``files`` are their ``hooks`` tables, the strongest last; give none that the user does not
     trust. ``project`` is what ``CLAUDE_PROJECT_DIR`` says. ``applies(rule, tool, args, cwd)`` says
     whether a permission rule (the ``if`` of a hook) speaks of a call; without it they all do.
-    Transcripts are written under ``directory``. What is wrong with the files is in ``warnings``.
+    Transcripts are written under ``directory``. ``urls`` are patterns for those that may be asked,
+    ``variables`` the names of those that headers may have; None is all. What is wrong with the
+    files is in ``warnings``.
     """
 
     name = NAME
@@ -75,14 +78,20 @@ class ShellHooks:
         project: str = "",
         applies: Applies | None = None,
         directory: str | Path | None = None,
+        urls: Sequence[str] | None = None,
+        variables: Sequence[str] | None = None,
     ) -> None:
         self.warnings: list[str] = []
-        self.entries = tuple(entries_of(files, self.warnings))
+        self.bounds = Bounds(urls, variables)
+        self.entries = tuple(self._read(files, self.warnings))
         self.project = project
         self.applies = applies
         self.directory = Path(directory or state_file().parent / "transcripts")
         self._chosen: dict[tuple[str, str], tuple[Entry, ...]] = {}
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
+
+    def _read(self, files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
+        return map(self.bounds.within, entries_of(files, problems))
 
     def init_agent(self, agent: Agent) -> None:
         """Hang on every point that some entry is for."""
@@ -117,9 +126,8 @@ class ShellHooks:
         problems: list[str] = []
         if file.path not in memory.files:
             memory.files.add(file.path)
-            fresh = list(
-                entries_of([file if session.parent is None else of_sub_agent(file)], problems)
-            )
+            mine = file if session.parent is None else of_sub_agent(file)
+            fresh = list(self._read([mine], problems))
             memory.entries += fresh
             self._hang(agent, fresh)
         return problems

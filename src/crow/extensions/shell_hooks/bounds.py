@@ -1,0 +1,38 @@
+"""What an administrator or a user lets HTTP hooks do: which servers, which variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from crow.extensions.shell_hooks.entry import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """``urls`` are patterns in which ``*`` stands for anything; ``variables`` those of headers.
+
+    None is no bound; an empty list lets nothing through.
+    """
+
+    urls: Sequence[str] | None = None
+    variables: Sequence[str] | None = None
+
+    def within(self, entry: Entry) -> Entry:
+        """The entry as far as it may go: inactive, or with fewer variables."""
+        if entry.kind != "http":
+            return entry
+        if self.urls is not None and not any(_fits(entry.spec["url"], url) for url in self.urls):
+            inactive = entry.inactive or "no pattern of allowedHttpHookUrls fits its url"
+            return replace(entry, inactive=inactive)
+        if self.variables is None:
+            return entry
+        wanted = cast("list[object]", entry.spec.get("allowedEnvVars") or [])
+        allowed = [name for name in wanted if name in self.variables]
+        return replace(entry, spec={**entry.spec, "allowedEnvVars": allowed})
+
+
+def _fits(url: str, pattern: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), url) is not None

@@ -14,7 +14,7 @@ from crow.core.catalog import Command, Mode, PromptSection
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.session import Session
-from crow.core.verdicts import Answer, Ask, Deny
+from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.testing import ScriptedModel, call
 
 
@@ -440,6 +440,47 @@ async def test_permission_hooks_answer_for_the_user_but_not_against_a_rule(echo,
     agent.hooks.register("PermissionRequest", lambda call: "never")
     reply = await agent.run("go", client=watcher)
     assert reply.session.messages[2]["content"] == "never"
+
+
+@pytest.mark.parametrize(
+    ("judged", "said", "asked"),
+    [
+        (None, "echo b", 0),
+        (Allow(), "echo b", 0),
+        (Deny("not b"), "not b", 0),
+        (Ask("b?", default=True), "echo b", 0),
+        (Ask("b?", rule="b"), "the user rejected this call", 1),
+    ],
+)
+async def test_arguments_that_a_permission_hook_changes_are_judged_again(
+    echo, watcher, judged, said, asked
+):
+    def judge(args):
+        return Ask("a?", default=True) if args["text"] == "a" else judged
+
+    def change(ctx):
+        ctx.args = {"text": "b"}
+        return Allow()
+
+    watcher.answer = "reject_once"
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", judge, judge=True)
+    agent.hooks.register("PermissionRequest", change)
+    reply = await agent.run("go", client=watcher)
+    assert reply.session.messages[2]["content"] == said
+    assert [request.args for request in watcher.asked] == [{"text": "b"}] * asked
+
+
+async def test_arguments_that_a_permission_hook_spoils_are_refused(echo, watcher):
+    def spoil(ctx):
+        ctx.args = {"text": 1}
+
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask())
+    agent.hooks.register("PermissionRequest", spoil)
+    reply = await agent.run("go", client=watcher)
+    assert "'text' must be string" in str(reply.session.messages[2]["content"])
+    assert watcher.asked == []
 
 
 # children

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import copy
 from inspect import isawaitable
 
 from crow.core.context import ToolContext, waiting
 from crow.core.ports import PermissionRequest
 from crow.core.trace import USER, Record
-from crow.core.verdicts import Allow, Ask, Deny, Ruling
+from crow.core.verdicts import Allow, Ask, Deny, Ruling, strictness
 
 NOBODY = "this needs the user's permission, and nobody can be asked"
 REJECTED = "the user rejected this call"
 
 
 async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
-    """The ruling once ``on_permission`` hooks or the user have decided; never an `Ask`."""
-    call.options = ask.options
-    call.reason = ask.reason
+    """The ruling once ``on_permission`` hooks or the user have decided; never an `Ask`.
+
+    Arguments that these hooks have changed are judged again, before anybody's answer counts.
+    """
+    before = copy.deepcopy(call.args)
+    call.question, call.options, call.reason = ask, ask.options, ask.reason
     decided = await call.agent.hooks.on_permission.fire(call)
     if decided.refused:
         return decided
+    if call.args != before:
+        again = await call.agent.hooks.before_tool.judge(call, ToolContext.check)
+        if strictness(again.verdict) >= strictness(ask):
+            ruling = Ruling(again.verdict, ruling.answer)
+        if call.result is not None or not isinstance(ruling.verdict, Ask):
+            return ruling
+        ask = ruling.verdict
     if isinstance(decided.verdict, Allow) and ask.rule is None:
         return Ruling(decided.verdict, ruling.answer)
     if not ask.options:

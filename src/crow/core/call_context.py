@@ -12,7 +12,7 @@ from crow.core.errors import CrowError, told
 from crow.core.events import ToolEnded, ToolProgress
 from crow.core.ports import Option, Tool
 from crow.core.reach import Context
-from crow.core.verdicts import Ruling, Stop
+from crow.core.verdicts import Ask, Ruling, Stop
 
 if TYPE_CHECKING:
     from crow.core.context import RunContext
@@ -26,8 +26,9 @@ class ToolContext(Context):
 
     ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
     ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
-    no such tool, or arguments that are no JSON or do not fit the schema. While the tool runs this
-    is its `Bench`.
+    no such tool, or arguments that are no JSON or do not fit the schema. ``question`` is
+    what the user is about to be asked, at ``on_permission``. While the tool runs this is its
+    `Bench`.
     """
 
     __slots__ = (
@@ -37,6 +38,7 @@ class ToolContext(Context):
         "faulty",
         "options",
         "outcome",
+        "question",
         "reason",
         "result",
         "settled",
@@ -55,6 +57,7 @@ class ToolContext(Context):
         self.duration = 0.0
         self.options: Sequence[Option] = ()
         self.reason = ""
+        self.question: Ask | None = None
         self.settled = False
         self.faulty = False
 

@@ -154,14 +154,19 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         ``check`` is called between the last rewrite and the judges; where it answers False there
         is nothing left to decide.
         """
-        entries = self.running
         ruling = NO_RULING
-        for hook in entries:
+        for hook in self.running:
             if not hook.judge and hook.concerns(ctx):
                 ruling = await self._consult(hook, ctx, ruling)
+        return await self.judge(ctx, check, ruling)
+
+    async def judge(
+        self, ctx: C, check: Callable[[C], bool] | None = None, ruling: Ruling = NO_RULING
+    ) -> Ruling:
+        """Call the judges alone; also where what they have judged was changed since."""
         if check is not None and not check(ctx):
             return NO_RULING
-        for hook in entries:
+        for hook in self.running:
             if hook.judge and hook.concerns(ctx):
                 ruling = await self._consult(hook, ctx, ruling)
         return ruling

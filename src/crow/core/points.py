@@ -140,6 +140,7 @@ POINTS = (
         "on_permission",
         "gate",
         (*TOOL, "options", "reason"),
+        changes=("args",),
         plain="deny",
         aliases=(Alias("PermissionRequest"),),
         other_names=TOOL_NAMES,

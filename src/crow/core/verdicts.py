@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+
+Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,8 @@ class Ask:
     ``default`` marks a question that is asked only because nothing said otherwise: any `Allow`
     answers it. ``answered`` is called with the id of the option that the user chose. Without any
     ``options`` only hooks are asked, and the call is denied where they do not allow it.
+    ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
+    that allows, asks or denies remembered in this session, and in later ones where it is lasting.
     """
 
     reason: str = ""
@@ -31,6 +35,8 @@ class Ask:
     default: bool = False
     options: Sequence[Option] = (ALLOW_ONCE, REJECT_ONCE)
     answered: Callable[[str], Awaitable[None] | None] | None = None
+    rules: Sequence[str] = ()
+    keep: Keep | None = None
 
 
 @dataclass(frozen=True, slots=True)

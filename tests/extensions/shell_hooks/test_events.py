@@ -136,7 +136,7 @@ async def test_a_denied_call_fires_permission_denied_with_the_reason(stage: Stag
     [
         ({"behavior": "allow"}, True, ""),
         ({"behavior": "deny", "message": "never"}, False, "never"),
-        ({"behavior": "allow", "updatedInput": {"file_path": "other"}}, False, "nobody can be"),
+        ({"behavior": "allow", "updatedInput": {"file_path": "other"}}, False, "content: missing"),
     ],
 )
 async def test_permission_request_answers_in_the_users_place(

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.permissions import Decision, Permissions
     from crow.extensions.permissions.written import Written
 
-Save = Callable[[str, Literal["allow", "deny"]], "Awaitable[None] | None"]
+Behaviour = Literal["allow", "ask", "deny"]
+Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
+BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
+KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 
 class PermissionsHook:
@@ -28,9 +31,9 @@ class PermissionsHook:
     ``allow``, ``ask`` and ``deny`` are rules as Claude Code writes them. ``mode`` is the one that
     new sessions begin in. ``additional_directories`` are worked in beside the session's own.
     ``quiet`` names tools that need no question. ``save`` is called with a rule that the user wants
-    to keep, and whether it allows or denies; without it such rules last as long as the session.
-    Rules that are malformed are named in ``warnings``; the rest applies. A tool with a true member
-    ``interactive`` is asked about each time.
+    to keep, and whether it allows, asks or denies; without it such rules last as long as the
+    session. Rules that are malformed are named in ``warnings``; the rest applies. A tool with a
+    true member ``interactive`` is asked about each time.
     """
 
     name = "permissions"
@@ -111,7 +114,7 @@ class PermissionsHook:
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""
         permissions = self.permissions
-        for behaviour in ("allow", "deny"):
+        for behaviour in BEHAVIOURS:
             for text in ctx.state.get(behaviour, ()):
                 permissions = permissions.with_rule(text, behaviour)
         return permissions.in_session(
@@ -122,33 +125,45 @@ class PermissionsHook:
         from crow.extensions.permissions.suggestion import suggest
 
         rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
+        state = ctx.state
+
+        async def answered(chosen: str) -> None:
+            if chosen in KEPT:
+                for rule in rules:
+                    await keep(rule, KEPT[chosen], True)
+
+        async def keep(rule: str, behaviour: Behaviour, lasting: bool) -> None:
+            if len(getattr(permissions.with_rule(rule, behaviour), behaviour)) > len(
+                getattr(permissions, behaviour)
+            ):
+                await self._keep(state, rule, behaviour, lasting)
+
         if not rules:
-            return Ask(decision.reason, default=True)
-        shown, state = ", ".join(rules), ctx.state
+            return Ask(decision.reason, default=True, keep=keep)
+        shown = ", ".join(rules)
         options = (
             ALLOW_ONCE,
             Option("allow_always", f"Always allow {shown}", "allow_always"),
             REJECT_ONCE,
             Option("reject_always", f"Never allow {shown}", "reject_always"),
         )
-
-        async def answered(chosen: str) -> None:
-            if chosen == "allow_always":
-                await self._keep(state, rules, "allow")
-            elif chosen == "reject_always":
-                await self._keep(state, rules, "deny")
-
-        return Ask(decision.reason, default=True, options=options, answered=answered)
+        return Ask(
+            decision.reason,
+            default=True,
+            options=options,
+            answered=answered,
+            rules=rules,
+            keep=keep,
+        )
 
     async def _keep(
-        self, state: dict[str, Any], rules: list[str], behaviour: Literal["allow", "deny"]
+        self, state: dict[str, Any], rule: str, behaviour: Behaviour, lasting: bool
     ) -> None:
-        """Remember rules in the session, and save them where that is wanted."""
+        """Remember a rule in the session, and save it where that is wanted."""
         kept = state.setdefault(behaviour, [])
-        for rule in rules:
-            if rule not in kept:
-                kept.append(rule)
-            if self.save is not None:
-                saved = self.save(rule, behaviour)
-                if isawaitable(saved):
-                    await saved
+        if rule not in kept:
+            kept.append(rule)
+        if lasting and self.save is not None:
+            saved = self.save(rule, behaviour)
+            if isawaitable(saved):
+                await saved

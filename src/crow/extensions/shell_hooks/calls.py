@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.core.calls import ToolResult
 from crow.core.context import ToolContext, TurnContext
 from crow.core.verdicts import Allow, Ask, Deny, Stop
-from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.joined import Joined, chained
+from crow.extensions.shell_hooks.permission import suggestions, update
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks.hook import ShellHooks
@@ -50,7 +51,8 @@ async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | St
 
 async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | None:
     """PermissionRequest: an answer in the user's place; deny beats allow."""
-    joined = await hooks.fire("PermissionRequest", ctx, ctx.call.name, fields_of(ctx))
+    fields = {**fields_of(ctx), "permission_suggestions": suggestions(ctx) or None}
+    joined = await hooks.fire("PermissionRequest", ctx, ctx.call.name, fields)
     if joined.stop is not None:
         return Stop(joined.stop or "a PermissionRequest hook ended the run")
     decisions: list[Mapping[str, Any]] = list(joined.answers("decision"))
@@ -58,11 +60,13 @@ async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | No
         if decision["behavior"] == "deny":
             said = str(decision.get("message") or "denied by a PermissionRequest hook")
             return Stop(said) if decision.get("interrupt") is True else Deny(said)
+    args = chained(ctx.args, [d["updatedInput"] for d in decisions if d.get("updatedInput")])
     for decision in decisions:
-        if decision.get("updatedInput") not in (None, ctx.args):
-            text = "a PermissionRequest hook rewrote the call, which Crow leaves to PreToolUse"
-            await ctx.ui.notify(f"{text}: the user is asked", severity="warning")
-            return None
+        for why in await update(ctx, decision.get("updatedPermissions")):
+            text = f"PermissionRequest hook: a part of updatedPermissions is left out: {why}"
+            await ctx.ui.notify(text, severity="warning")
+    if args is not None:
+        ctx.args = args
     return Allow("allowed by a PermissionRequest hook") if decisions else None
 
 

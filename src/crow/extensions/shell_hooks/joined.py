@@ -66,19 +66,25 @@ class Joined:
         return next(reversed(list(self.answers(name))), None)
 
     def rewritten(self, args: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The arguments with what every rewrite changed, in configured order; None without one.
+        """The arguments with what every rewrite changed, in configured order; None without one."""
+        return chained(args, list(self.answers("updatedInput")))
 
-        Every handler has seen the original: what one left alone is not taken back by it.
-        """
-        rewrites: list[Mapping[str, Any]] = list(self.answers("updatedInput"))
-        if not rewrites:
-            return None
-        result = copy.deepcopy(dict(args))
-        for rewrite in rewrites:
-            for name in [key for key in args if key not in rewrite]:
-                result.pop(name, None)
-            result |= {k: v for k, v in rewrite.items() if k not in args or args[k] != v}
-        return result
+
+def chained(
+    args: Mapping[str, Any], rewrites: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """The arguments with what every rewrite changed; None without one.
+
+    Every handler has seen the original: what one left alone is not taken back by it.
+    """
+    if not rewrites:
+        return None
+    result = copy.deepcopy(dict(args))
+    for rewrite in rewrites:
+        for name in [key for key in args if key not in rewrite]:
+            result.pop(name, None)
+        result |= {k: v for k, v in rewrite.items() if k not in args or args[k] != v}
+    return result
 
 
 NOTHING = Joined()

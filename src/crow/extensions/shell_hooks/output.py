@@ -132,4 +132,7 @@ def _request_fault(decision: object) -> str:
     if decision is None:
         return ""
     behaviour = cast("Fields", decision).get("behavior") if isinstance(decision, dict) else None
-    return "" if behaviour in ("allow", "deny") else "'decision.behavior' must be allow or deny"
+    if behaviour not in ("allow", "deny"):
+        return "'decision.behavior' must be allow or deny"
+    is_table = isinstance(cast("Fields", decision).get("updatedInput"), dict | None)
+    return "" if is_table else "'decision.updatedInput' must be an object"

@@ -10,7 +10,7 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Ask
-from crow.core.context import ToolContext
+from crow.core.context import SessionContext, ToolContext
 from crow.core.ports import Option
 from crow.testing import FakeEditor, ScriptedModel, call
 
@@ -197,3 +197,31 @@ async def test_a_question_to_a_client_that_cannot_ask_means_the_default(tmp_path
         await editor.prompt(await editor.new_session(tmp_path), "Look")
     assert heard == [True, True]
     assert len(editor.asked) == 1
+
+
+@pytest.mark.parametrize("forms", [True, False])
+async def test_a_question_is_asked_beside_the_turns_with_its_detail_and_what_answers_permit(
+    tmp_path: Path, forms: bool
+) -> None:
+    heard: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+    async def on_session_start(ctx: SessionContext) -> None:
+        async def ask() -> None:
+            await ctx.client.ready()  # type: ignore[attr-defined]
+            kinds = ("allow_always", "reject_once")
+            detail = "runs: one\nruns: two"
+            chosen = await ctx.ui.select("Trust?", ["Yes", "No"], kinds=kinds, detail=detail)
+            heard.set_result(chosen)
+
+        ctx.session.spawn(ask())
+
+    editor = FakeEditor(permissions=["allow_always"], answers=["Yes"] if forms else None)
+    async with editor.connected(Agent(llm=ScriptedModel("hello"), hooks=[on_session_start])):
+        await editor.new_session(tmp_path)
+        assert await heard == "Yes"
+    (asked,) = editor.asked
+    if forms:
+        assert asked["message"] == "Trust?\n\nruns: one\nruns: two"
+    else:
+        assert asked["toolCall"]["content"][0]["content"]["text"] == "runs: one\nruns: two"
+        assert [option["kind"] for option in asked["options"]] == ["allow_always", "reject_once"]

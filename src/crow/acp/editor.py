@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -55,6 +56,7 @@ class Editor:
         self._is_known = False
         self._is_mute = False
         self._questions = 0
+        self._lets_through = asyncio.Event()
 
     @property
     def projection(self) -> Projection:
@@ -85,6 +87,7 @@ class Editor:
         self._turns -= 1
         if self._held is None:
             self._held = []
+            self._lets_through.clear()
 
     def introduce(self) -> None:
         """The client knows of the session: let through what was held back until then."""
@@ -95,6 +98,7 @@ class Editor:
         """Let events through, first those that were held back."""
         self._is_known = True
         held, self._held = self._held or [], None
+        self._lets_through.set()
         for session_id, event in held:
             for update in self._updates(session_id, event):
                 self.post(update)
@@ -178,6 +182,11 @@ class Editor:
                 self._is_mute = True
                 await self.update(self._session.id, Notice(MUTE, "warning"))
         return None
+
+    async def ready(self) -> None:
+        """Wait until the client knows of the session, and nothing is held back."""
+        await self._peer.connected()
+        await self._lets_through.wait()
 
     async def ask(self, session_id: str, question: Question) -> Any:
         """Ask something else: with a form, else by options; the default where neither is there."""

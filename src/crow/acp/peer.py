@@ -49,11 +49,17 @@ class Peer:
     def __init__(self, outbox: Outbox) -> None:
         self._connection: Connection | None = None
         self._outbox = outbox
+        self._is_connected = asyncio.Event()
         self.abilities = Abilities()
 
     def connect(self, connection: Connection) -> None:
         """Send requests through this."""
         self._connection = connection
+        self._is_connected.set()
+
+    async def connected(self) -> None:
+        """Wait until requests can be sent."""
+        await self._is_connected.wait()
 
     async def close(self) -> None:
         """Ask nothing more, and end what still answers."""

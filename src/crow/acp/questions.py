@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import zip_longest
+from typing import Any, cast
 
 from crow.acp.cards import Card, describe, diff, planned, text
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.peer import ClientError, Peer
 from crow.acp.projection import Poll
-from crow.core.ports import Option, PermissionRequest, Question
+from crow.core.ports import Option, OptionKind, PermissionRequest, Question
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -40,7 +41,9 @@ def permission_params(session_id: str, call_id: str, request: PermissionRequest)
 def poll_params(session_id: str, question: Question, offered: list[Option], number: int) -> Poll:
     """A question as a request for permission to go on with a call that is none."""
     card = {"toolCallId": f"{session_id}.question.{number}"}
-    shown = {**card, "title": question.text, "kind": "other", "status": "pending"}
+    shown: Message = {**card, "title": question.text, "kind": "other", "status": "pending"}
+    if question.detail:
+        shown["content"] = [text(question.detail)]
     options = [option(each) for each in offered]
     return Poll(
         {"sessionId": session_id, "toolCall": shown, "options": options},
@@ -75,7 +78,7 @@ async def fill_in(peer: Peer, session_id: str, question: Question) -> Any:
     params = {
         "sessionId": session_id,
         "mode": "form",
-        "message": question.text,
+        "message": "\n\n".join(filter(None, (question.text, question.detail))),
         "requestedSchema": {
             "type": "object",
             "properties": {ANSWER: _field(question)},
@@ -118,8 +121,11 @@ def options_of(question: Question) -> list[Option]:
         case "confirm":
             return [Option("yes", "Yes", "allow_once"), Option("no", "No", "reject_once")]
         case "select":
-            choices = enumerate(question.choices)
-            return [Option(f"choice-{index}", name, "allow_once") for index, name in choices]
+            named = zip_longest(question.choices, question.kinds, fillvalue="allow_once")
+            return [
+                Option(f"choice-{index}", name, cast("OptionKind", kind))
+                for index, (name, kind) in enumerate(named)
+            ]
         case "text":
             return []
 

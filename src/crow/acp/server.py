@@ -67,7 +67,11 @@ async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
         assert request is not None
         await open_session(face, request, transport)
     library = load_library()
-    is_on = await link.ready()
+    coming = asyncio.ensure_future(link.ready())
+    # A client that says nothing can be asked something all the same, once the library is there.
+    await asyncio.wait({coming, library}, return_when=asyncio.FIRST_COMPLETED)
+    is_on = not coming.done() or coming.result()
+    coming.cancel()
     if is_on:
         await library
     link.start()

@@ -87,6 +87,8 @@ class Asker:
         """What the person answers; the question's default where the input ended."""
         async with self._turn:
             self.out.line(f"? {one_line(question.text)}", "yellow", "bold")
+            for line in clean(question.detail).splitlines():
+                self.out.line(f"    {line}", "dim")
             match question.kind:
                 case "confirm":
                     return await self._confirm(question)

@@ -41,13 +41,28 @@ class CommandContext(Context):
 
 
 class ConfigContext(Context):
-    """Model, mode or options are about to change; ``changes`` maps names to new values."""
+    """Model, mode or options are about to change; ``changes`` maps names to new values.
 
-    __slots__ = ("changes",)
+    Where a settings file was edited, ``source`` says whose it is (``user_settings``,
+    ``project_settings``, ``local_settings`` or ``policy_settings``), ``path`` which one, and
+    ``changes["settings"]`` is what it says now; the two are empty for what a person chose.
+    """
 
-    def __init__(self, agent: Agent, session: Session, changes: dict[str, Any]) -> None:
+    __slots__ = ("changes", "path", "source")
+
+    def __init__(
+        self,
+        agent: Agent,
+        session: Session,
+        changes: dict[str, Any],
+        *,
+        source: str = "",
+        path: str = "",
+    ) -> None:
         super().__init__(agent, session)
         self.changes = changes
+        self.source = source
+        self.path = path
 
 
 class NotificationContext(Context):

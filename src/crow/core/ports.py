@@ -91,13 +91,16 @@ class LLM(Protocol):
         ...
 
 
+OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One answer that the user can give when asked for permission."""
 
     id: str
     name: str
-    kind: Literal["allow_once", "allow_always", "reject_once", "reject_always"]
+    kind: OptionKind
 
 
 ALLOW_ONCE = Option("allow_once", "Allow once", "allow_once")
@@ -122,13 +125,16 @@ class Question:
     """A question of a hook's to the user.
 
     ``kind`` says what an answer is: ``confirm`` a bool, ``select`` one of ``choices``,
-    ``text`` a string.
+    ``text`` a string. ``kinds`` says what the choices mean, where they permit something.
+    ``detail`` is what the user should know before answering, in lines.
     """
 
     text: str
     kind: Literal["confirm", "select", "text"]
     choices: tuple[str, ...] = ()
     default: Any = None
+    kinds: tuple[OptionKind, ...] = ()
+    detail: str = ""
 
 
 class Files(Protocol):
@@ -179,7 +185,11 @@ class Terminals(Protocol):
 
 
 class Client(Protocol):
-    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`."""
+    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`.
+
+    ``async ready()`` is used where a client has it: it returns once the session is known there,
+    and questions can be asked.
+    """
 
     files: Files | None
     terminals: Terminals | None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, Severity, StopReason
 from crow.core.messages import Message, add_usage, context_block, text_of
-from crow.core.ports import Client, Completion, Question, Request
+from crow.core.ports import Client, Completion, OptionKind, Question, Request
 from crow.core.session import Session, TokenCount
 from crow.core.trace import Trace
 
@@ -229,10 +229,20 @@ class UI:
         return bool(await self._ask(Question(text, "confirm", default=default)))
 
     async def select(
-        self, text: str, choices: Sequence[Choice], *, default: Choice | None = None
+        self,
+        text: str,
+        choices: Sequence[Choice],
+        *,
+        default: Choice | None = None,
+        kinds: Sequence[OptionKind] = (),
+        detail: str = "",
     ) -> Choice | None:
-        """One of several; the default where nobody can answer."""
-        return await self._ask(Question(text, "select", tuple(choices), default))
+        """One of several; the default where nobody can answer.
+
+        ``kinds`` says what each choice permits, ``detail`` what to know before answering.
+        """
+        question = Question(text, "select", tuple(choices), default, tuple(kinds), detail)
+        return await self._ask(question)
 
     async def ask(self, text: str, *, default: str = "") -> str:
         """A line of text."""

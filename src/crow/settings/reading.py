@@ -32,7 +32,10 @@ from crow.settings.values import (
 )
 from crow.trust import is_trusted, project_of
 
-CLAUDES = frozenset({"permissions", "env", "hooks"})
+STRICT = "strictPluginOnlyCustomization"
+HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
+PLUGINS = ("enabledPlugins", "pluginConfigs")
+CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, *HTTP_LISTS, *PLUGINS})
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
@@ -86,7 +89,7 @@ class Reading:
         for name in LISTS:
             self._extend(f"permissions.{name}", permissions.pop(name, ()), source)
         self._extend("extensions.disable", extensions.pop("disable", ()), source)
-        self._extend("models", checked.pop("models", ()), source)
+        self._take_lists(source, checked)
         for name in SWITCHES:
             if name in checked:
                 self.switches[name] = checked.pop(name), source
@@ -99,6 +102,14 @@ class Reading:
             self.origins[path] = source
 
         merge(self.values, checked, mark)
+
+    def _take_lists(self, source: Source, table: Table) -> None:
+        """Take the lists out that all files add to."""
+        self._extend("models", table.pop("models", ()), source)
+        self._extend("plugins", self._plugins(source, table), source)
+        for name in HTTP_LISTS:
+            if name in table:  # an empty list says more than none
+                self._extend(name, table.pop(name), source)
 
     def hooks_by_force(self) -> tuple[list[tuple[Source, Table]], list[Unused]]:
         """The tables of hooks that no switch turns off, and the others."""
@@ -120,6 +131,16 @@ class Reading:
             counts = not own and (theirs or name == SWITCHES[0])
             if is_on and (counts or (own and theirs and name == SWITCHES[0])):
                 yield f"{name} in {by}"
+        if self.only_plugins and source.layer != "managed":
+            yield f"{STRICT} in {self.origins[STRICT]}"
+
+    @property
+    def only_plugins(self) -> bool:
+        """True where the administrator wants hooks from nobody but plugins."""
+        value = self.values.get(STRICT)
+        by = self.origins.get(STRICT)
+        wanted = value is True or (isinstance(value, list) and "hooks" in value)
+        return wanted and by is not None and by.layer == "managed"
 
     def _checked(self, source: Source, table: Mapping[str, Any]) -> Table:
         """What of a table fits the schema; other keys of Claude Code's are passed over."""
@@ -133,6 +154,14 @@ class Reading:
                 table = {**table, "permissions": own}
         sieve = Sieve(lambda text: self.complain(source, text), self.schema)
         return sieve.sift(table)
+
+    def _plugins(self, source: Source, table: Table) -> list[str]:
+        """The folders of plugins that a file names; a project's are in places that are watched."""
+        named: list[str] = table.pop("plugins", [])
+        if named and source.layer in ("project", "local"):
+            self.complain(source, "'plugins' are not a project's to name: they go to .crow/plugins")
+            return []
+        return named
 
     def _harmless(self, source: Source, table: Table) -> Table:
         """What may be taken from a project that nobody has trusted."""
@@ -155,6 +184,10 @@ class Reading:
     def listed(self, name: str) -> tuple[Entry, ...]:
         """A list that all files add to."""
         return tuple(self.lists.get(name, ()))
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """The texts of such a list; None where no file has it."""
+        return None if name not in self.lists else tuple(entry.text for entry in self.lists[name])
 
 
 def load(
@@ -232,6 +265,12 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         hooks=tuple(hooks),
         unused_hooks=tuple(unused),
         switches={name: value for name, (value, _) in reading.switches.items()},
+        only_plugins=reading.only_plugins,
+        http_urls=reading.texts(HTTP_LISTS[0]),
+        http_variables=reading.texts(HTTP_LISTS[1]),
+        plugins=reading.listed("plugins"),
+        enabled_plugins=values.get("enabledPlugins", {}),
+        plugin_configs=values.get("pluginConfigs", {}),
         project=str(project),
         trusted=trusted,
         origins=reading.origins | {name: by for name, (_, by) in reading.switches.items()},

@@ -85,6 +85,10 @@ class Settings:
 
     ``models`` are names to choose from. ``extensions`` maps names to options; ``hooks`` are the
     tables of every file as they stand there, ``unused_hooks`` those that a switch turns off.
+    ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does;
+    ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
+    folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
+    installed are used, and with what options.
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
     be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted.
@@ -108,6 +112,12 @@ class Settings:
     hooks: tuple[tuple[Source, Table], ...] = ()
     unused_hooks: tuple[Unused, ...] = ()
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    only_plugins: bool = False
+    http_urls: tuple[str, ...] | None = None
+    http_variables: tuple[str, ...] | None = None
+    plugins: tuple[Entry, ...] = ()
+    enabled_plugins: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    plugin_configs: Mapping[str, Table] = field(default_factory=Table, repr=False)
     project: str = ""
     trusted: bool = True
     origins: Mapping[str, Source] = field(default_factory=dict[str, Source])

@@ -167,6 +167,10 @@ async def test_all_can_be_turned_off(stage: Stage, home: Path):
         ({}, {}, {"allowManagedHooksOnly": True}, ["managed"]),
         ({"allowManagedHooksOnly": True}, {}, {}, ["managed", "user"]),
         ({"disableAllHooks": "yes"}, {}, {}, ["managed", "user"]),
+        ({}, {}, {"strictPluginOnlyCustomization": True}, ["managed"]),
+        ({}, {}, {"strictPluginOnlyCustomization": ["skills", "hooks"]}, ["managed"]),
+        ({}, {}, {"strictPluginOnlyCustomization": ["skills"]}, ["managed", "user"]),
+        ({"strictPluginOnlyCustomization": True}, {}, {}, ["managed", "user"]),
     ],
 )
 def test_switches_turn_off_what_their_file_may_turn_off(
@@ -180,6 +184,28 @@ def test_switches_turn_off_what_their_file_may_turn_off(
     settings = load(stage.cwd, managed=(folder,))
     assert sorted(source.layer for source, _ in settings.hooks) == expected
     assert bool(settings.problems) == (user == {"disableAllHooks": "yes"})
+
+
+def test_bounds_of_http_hooks_of_all_files_are_joined_and_an_empty_list_is_one(
+    stage: Stage, home: Path
+):
+    assert load(stage.cwd).http_urls is None
+    write(home / ".claude/settings.json", allowedHttpHookUrls=[])
+    assert load(stage.cwd).http_urls == ()
+    write(home / ".crow/settings.json", allowedHttpHookUrls=["http://a/*"])
+    write(stage.cwd / ".claude/settings.json", allowedHttpHookUrls=["*"])
+    assert load(stage.cwd).http_urls == ("http://a/*",)  # the project is not trusted
+    write(home / ".claude/settings.json", httpHookAllowedEnvVars=["TOKEN"])
+    assert load(stage.cwd).http_variables == ("TOKEN",)
+
+
+def test_a_project_names_no_folders_of_plugins(stage: Stage, home: Path):
+    write(home / ".crow/settings.json", plugins=["~/one"])
+    write(stage.cwd / ".crow/settings.json", plugins=["elsewhere"])
+    trust(stage.cwd)
+    settings = load(stage.cwd)
+    assert [entry.text for entry in settings.plugins] == ["~/one"]
+    assert "they go to .crow/plugins" in settings.problems[0]
 
 
 def test_an_untrusted_project_cannot_turn_off_the_users_hooks(stage: Stage, home: Path):

@@ -11,6 +11,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command, Mode, PromptSection
+from crow.core.context import ConfigContext
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.session import Session
@@ -426,8 +427,6 @@ async def test_the_user_decides_what_a_hook_asks(echo, watcher, answer, said):
 
 
 async def test_permission_hooks_answer_for_the_user_but_not_against_a_rule(echo, watcher):
-    from crow.core.verdicts import Allow
-
     for rule, asked in ((None, 0), ("Bash(rm *)", 1)):
         agent = bare(call("echo", text="a"), "done", tools=[echo])
         agent.hooks.register("before_tool", lambda ctx, rule=rule: Ask("sure?", rule=rule))
@@ -522,6 +521,20 @@ async def test_configuration_is_told_to_the_client(watcher):
     session = await agent.new_session(client=watcher)
     await agent.configure(session, mode="plan")
     assert ConfigChanged({"mode": "plan"}) in watcher.events
+
+
+async def test_a_change_of_a_settings_file_says_which_and_whose_it_is():
+    agent = bare()
+    heard: list[Any] = []
+    agent.hooks.register(
+        "ConfigChange", lambda changes, source, file_path: heard.append((source, file_path))
+    )
+    session = await agent.new_session()
+    edited = {"settings": {"model": "x"}}
+    ctx = ConfigContext(agent, session, edited, source="user_settings", path="/home/settings.json")
+    assert not (await agent.hooks.on_config_change.fire(ctx)).refused
+    await agent.configure(session, mode="plan")
+    assert heard == [("user_settings", "/home/settings.json"), ("", "")]
 
 
 async def test_ui_questions_fall_back_to_their_default(watcher):

@@ -204,10 +204,11 @@ POINTS = (
     Point(
         "on_config_change",
         "gate",
-        ("changes",),
+        ("changes", "source", "path"),
         changes=("changes",),
         plain="deny",
         aliases=(Alias("ConfigChange"), Alias("PreModelSwitch", lambda c: "model" in c.changes)),
+        other_names={"file_path": "path"},
     ),
     Point(
         "on_update",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import Asker
@@ -51,7 +52,7 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
         view.cwd = session.cwd
         out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, Ctrl-D all.", "dim")
         lines = reader(agent)
-        while (prompt := await read(lines)) is not None:
+        while (prompt := await read(lines, out)) is not None:
             if not prompt.strip():
                 continue
             out.line()
@@ -82,11 +83,14 @@ def reader(agent: Agent) -> PromptSession[str]:
     return PromptSession(MARK, complete_while_typing=False, **options)
 
 
-async def read(lines: PromptSession[str]) -> str | None:
-    """The next prompt; None at the end."""
+async def read(lines: PromptSession[str], out: Output) -> str | None:
+    """The next prompt; None at the end. What is said meanwhile stands above it."""
+    from prompt_toolkit.patch_stdout import patch_stdout
+
     while True:
         try:
-            return await lines.prompt_async()
+            with patch_stdout(raw=True), out.through(sys.stdout, sys.stderr):
+                return await lines.prompt_async()
         except KeyboardInterrupt:
             continue
         except EOFError:

@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import IO, Literal, TextIO
-from unicodedata import east_asian_width
+
+from crow.cli.wrap import Wrap, columns
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -32,11 +33,6 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Clean text with every run of white space as one blank."""
     return " ".join(clean(text).split())
-
-
-def columns(text: str) -> int:
-    """How many cells a terminal needs for a line."""
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def shorten(text: str, width: int) -> str:
@@ -66,6 +62,7 @@ class Output:
         self.complaint = ""
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
+        self._wrap = Wrap()
         for stream in (self.out, self.err):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[attr-defined]
@@ -87,12 +84,30 @@ class Output:
         codes = ";".join(str(CODES[style]) for style in styles)
         return f"\x1b[{codes}m{text}\x1b[0m"
 
+    @contextlib.contextmanager
+    def through(self, out: TextIO, err: TextIO) -> Generator[None]:
+        """Write to other streams for a while."""
+        kept = self.out, self.err
+        self.out, self.err = out, err
+        try:
+            yield
+        finally:
+            self.out, self.err = kept
+
     def write(self, text: str, *styles: Style) -> None:
         """Write a piece of text as it comes."""
         text = clean(text)
         if text:
             self._put(self.styled(text, *styles))
             self.at_start = text.endswith("\n")
+
+    def stream(self, text: str, *styles: Style) -> None:
+        """Write a piece of text as it comes, where a person watches in lines broken at words."""
+        if not self.is_terminal:
+            self.write(text, *styles)
+        elif shown := self._wrap.feed(clean(text), self.width):
+            self._put(self.styled(shown, *styles))
+            self.at_start = shown.endswith("\n")
 
     def line(self, text: str = "", *styles: Style) -> None:
         """Write a line of its own."""
@@ -107,8 +122,14 @@ class Output:
         """Write a line for a program."""
         self._put(f"{line}\n")
 
+    def obey(self, sequence: str) -> None:
+        """Send a sequence to the terminal, where there is one."""
+        if self.is_terminal:
+            self._put(sequence)
+
     def start_line(self) -> None:
         """End the line that is being written, if any."""
+        self._wrap = Wrap()
         if not self.at_start:
             self._put("\n")
             self.at_start = True

@@ -105,6 +105,10 @@ class View:
         """Ask the person, if there is one."""
         return question.default if self.asker is None else await self.asker.question(question)
 
+    def obey(self, sequence: str) -> None:
+        """Have the terminal do what a hook wants of it; the caller knows that it is harmless."""
+        self.out.obey(sequence)
+
     def begin(self) -> None:
         """Forget the calls of the run before."""
         self.unasked.clear()
@@ -126,7 +130,7 @@ class View:
                 return
             self._gap()
         self._saying = what
-        self.out.write(text, *styles)
+        self.out.stream(text, *styles)
 
     def _gap(self) -> None:
         """A blank line between thoughts, text and tool calls, none at the top."""

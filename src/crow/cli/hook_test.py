@@ -44,19 +44,19 @@ MADE_UP: Mapping[str, Mapping[str, Any]] = {
 
 def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     """Run the hooks that match. Raises `UsageError` for an event or an input that is none."""
-    from crow.extensions.shell_hooks import EVENTS
+    from crow.extensions.shell_hooks import KNOWN
 
     event = options.event
     if event is None:
         raise UsageError("which event? crow hooks test PreToolUse --tool Bash --input '{...}'")
-    if event not in EVENTS:
-        raise UsageError(no_such("event", event, EVENTS))
+    if event not in KNOWN:
+        raise UsageError(no_such("event", event, KNOWN))
     hooks = cast("ShellHooks | None", agent.extensions.get("shell_hooks"))
     if hooks is None:
         out.error("no settings file has hooks that may run here (crow hooks list)")
         return 1
-    if EVENTS[event].absent:
-        out.error(f"{event} never fires: {EVENTS[event].absent}")
+    if KNOWN[event].absent:
+        out.error(f"{event} never fires: {KNOWN[event].absent}")
         return 1
     return asyncio.run(_try(agent, hooks, options, out))
 
@@ -78,9 +78,9 @@ def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
 
 
 async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.shell_hooks import EVENTS
+    from crow.extensions.shell_hooks import KNOWN
 
-    event = EVENTS[options.event]
+    event = KNOWN[options.event]
     fields = fields_of(options, event.has_tool)
     about = event.about(fields)
     session = Session(cwd=str(directory(options)))

@@ -187,6 +187,8 @@ class Terminals(Protocol):
 class Client(Protocol):
     """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`.
 
+    A terminal has one more member: ``obey(sequence)``, which sends it a control sequence.
+
     ``async ready()`` is used where a client has it: it returns once the session is known there,
     and questions can be asked.
     """

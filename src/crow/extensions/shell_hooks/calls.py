@@ -89,6 +89,8 @@ async def after(hooks: ShellHooks, ctx: ToolContext) -> None:
         case "denied":
             fields["reason"] = ctx.output
             joined = await hooks.fire("PermissionDenied", ctx, ctx.call.name, fields)
+            if joined.last("retry"):
+                await ctx.inject_context(f"{ctx.call.name}: a hook says that it may be tried again")
         case _:
             return
     event = {"error": "PostToolUseFailure", "denied": "PermissionDenied"}.get(ctx.outcome)

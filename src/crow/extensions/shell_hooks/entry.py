@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from crow.extensions.shell_hooks.event import EVENTS, OPEN, POLICY, SHORT, Event
+from crow.extensions.shell_hooks.event import EVENTS, KNOWN, OPEN, POLICY, SHORT, Event
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher
 
 if TYPE_CHECKING:
@@ -93,8 +93,9 @@ def entries_of(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
     """Every handler of every file; what is wrong goes into ``problems``, a line each."""
     for file in files:
         for name, groups in file.table.items():
-            if name not in EVENTS:
-                near = get_close_matches(name, EVENTS, n=1)
+            events = KNOWN if file.own else EVENTS
+            if name not in events:
+                near = get_close_matches(name, events, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 problems.append(f"{file.path}: there is no hook event {name!r}{hint}")
             elif not isinstance(groups, list):
@@ -102,7 +103,7 @@ def entries_of(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
             else:
                 for number, group in enumerate(cast("list[object]", groups), 1):
                     where = f"{file.path}: 'hooks.{name}' entry {number}"
-                    yield from _group(file, EVENTS[name], group, where, problems)
+                    yield from _group(file, events[name], group, where, problems)
 
 
 def _group(

@@ -1,4 +1,7 @@
-"""The 33 events of a settings file: what their matchers look at and what an answer can do."""
+"""The events of a settings file: what their matchers look at and what an answer can do.
+
+They are Claude Code's 33, and two of Crow's own.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +40,11 @@ class Event:
     def has_tool(self) -> bool:
         """True for events about a tool call: the only ones where ``if`` has a meaning."""
         return self.matches == "tool_name"
+
+    @property
+    def has_effort(self) -> bool:
+        """True where the input says how hard the model is made to think."""
+        return self.has_tool or self.name in ("PostToolBatch", "Stop", "SubagentStop")
 
     def about(self, fields: Mapping[str, Any]) -> str:
         """What matchers look at in an input; of a file only its name, without the folder."""
@@ -90,8 +98,16 @@ _TABLE = (
     Event("SessionEnd", "reason", "user", quiet=True, seconds=1.5),
 )
 EVENTS: Mapping[str, Event] = {event.name: event for event in _TABLE}
+_OWN = (
+    Event("BeforeModel", "model", "block", mode=True, types=ALL[:-1]),
+    Event("AfterModel", "model", "block", mode=True, types=ALL[:-1]),
+)
+OWN_EVENTS: Mapping[str, Event] = {event.name: event for event in _OWN}
+"""Crow's own, which count in Crow's own files; whoever else reads these passes over them."""
+KNOWN: Mapping[str, Event] = {**EVENTS, **OWN_EVENTS}
 POLICY = frozenset(
     {"PreToolUse", "UserPromptSubmit", "UserPromptExpansion", "TaskCreated", "PreModelSwitch"}
+    | {"BeforeModel"}
 )
 """Where a hook of Crow's own settings files that fails blocks, unless ``onFailure`` says else."""
 OPEN = frozenset({"Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"})

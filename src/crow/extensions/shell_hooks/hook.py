@@ -12,20 +12,21 @@ from crow.core.agent import Agent
 from crow.core.context import Context
 from crow.core.hooks import Owner
 from crow.core.session import Session
-from crow.extensions.shell_hooks import calls, sessions, surroundings, turns
+from crow.extensions.shell_hooks import calls, display, requests, sessions, surroundings, turns
 from crow.extensions.shell_hooks.bounds import Bounds
 from crow.extensions.shell_hooks.entry import Entry, File, entries_of
-from crow.extensions.shell_hooks.event import EVENTS
+from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.firing import Watch, place
 from crow.extensions.shell_hooks.joined import NOTHING, Joined
 from crow.extensions.shell_hooks.memory import NAME, SILENT, Memory, root_of
+from crow.extensions.shell_hooks.terminal import send
 from crow.trust import state_file
 
 Moment = Callable[..., Any]
 Applies = Callable[[str, str, Mapping[str, Any], str], bool]
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
 GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
-    ("UserPromptSubmit", tuple(EVENTS), turns.prompted),
+    ("UserPromptSubmit", tuple(KNOWN), turns.prompted),
     ("UserPromptExpansion", ("UserPromptExpansion",), turns.expanded),
     ("PreToolUse", ("PreToolUse",), calls.before),
     ("PermissionRequest", ("PermissionRequest",), calls.asked),
@@ -41,8 +42,9 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
 OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("SessionStart", ("SessionStart", "PostModelSwitch", "FileChanged"), sessions.started),
     ("SessionEnd", ("SessionEnd",), sessions.ended),
-    ("after_llm_response", tuple(EVENTS), turns.replied),
-    ("after_tool", tuple(EVENTS), calls.after),
+    ("before_llm_request", ("BeforeModel", "AfterModel"), requests.asking),
+    ("after_llm_response", tuple(KNOWN), turns.replied),
+    ("after_tool", tuple(KNOWN), calls.after),
     ("PostToolBatch", ("PostToolBatch",), calls.batch),
     ("Stop", ("Stop",), turns.finished),
     ("on_error", ("StopFailure",), turns.broken),
@@ -53,6 +55,8 @@ OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("DirectoryAdded", ("DirectoryAdded",), surroundings.directory_added),
     ("PostModelSwitch", ("PostModelSwitch",), sessions.switched),
     ("Notification", ("Notification",), sessions.noticed),
+    ("MessageDisplay", ("MessageDisplay",), display.writing),
+    ("after_loop", ("MessageDisplay",), display.left),
     ("InstructionsLoaded", ("InstructionsLoaded",), sessions.instructed),
 )
 """The same for what hangs on an agent and on each of its sub-agents by itself."""
@@ -181,6 +185,7 @@ class ShellHooks:
                 await ctx.ui.notify(outcome.notice, severity="warning")
             if outcome.message:
                 await ctx.ui.notify(f"{entry.event.name} hook: {outcome.message}")
+            send(ctx, outcome.output.get("terminalSequence"))
         return joined
 
     def _is_meant(self, entry: Entry, fields: Mapping[str, Any], cwd: str) -> bool:
@@ -198,7 +203,7 @@ class ShellHooks:
         """Hand the model what the hooks have for it, and why they block what has happened."""
         label = f"{event}:{about}" if about else event
         texts = [f"{label} hook additional context: {text}" for text in joined.contexts]
-        if EVENTS[event].blocking == "tell":
+        if KNOWN[event].blocking == "tell":
             texts += [f"{label} hook blocking error: {reason}" for reason in joined.blocks]
         by_command = event == "SessionStart" and ctx.run is not None and not ctx.run.stored
         if by_command:  # such as /clear, whose own context goes with it

@@ -11,6 +11,7 @@ from typing import Any
 
 from crow.core.context import Context
 from crow.core.session import Session
+from crow.extensions.shell_hooks.display import Display
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
@@ -45,7 +46,8 @@ class Memory:
     """One session's transcript, connections, and what its hooks were told last.
 
     ``later`` is context for the next prompt that the model answers, ``watched`` the files that
-    hooks want to hear of. ``is_set_up`` says that Setup has run for this session. ``entries`` are
+    hooks want to hear of. ``is_set_up`` says that Setup has run for this session, ``asked``
+    when the model was asked last. ``entries`` are
     those of ``files`` that were added to this session alone.
     """
 
@@ -58,6 +60,8 @@ class Memory:
     later: list[str] = field(default_factory=list[str])
     watched: set[str] = field(default_factory=set[str])
     is_set_up: bool = False
+    display: Display = field(default_factory=Display)
+    asked: float | None = None
     files: set[str] = field(default_factory=set[str])
     entries: list[Entry] = field(default_factory=list[Entry])
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])

@@ -10,7 +10,7 @@ from crow.core.context import Context
 from crow.core.ports import JOBS
 from crow.core.session import Session
 from crow.extensions.shell_hooks.event import Event
-from crow.extensions.shell_hooks.memory import Memory, root_of
+from crow.extensions.shell_hooks.memory import Memory, effort_of, root_of
 
 Payload = dict[str, Any]
 MODES = frozenset({"default", "plan", "acceptEdits", "auto", "dontAsk", "bypassPermissions"})
@@ -31,6 +31,8 @@ def payload(
         whole["prompt_id"] = prompt_id
     if event.mode:
         whole["permission_mode"] = session.mode if session.mode in MODES else "default"
+    if event.has_effort and (level := effort_of(root_of(session))):
+        whole["effort"] = {"level": level}
     if session.parent is not None:
         whole["agent_id"] = session.id
         whole["agent_type"] = session.agent_type
@@ -40,11 +42,11 @@ def payload(
 def own_payload(ctx: Context, whole: Payload) -> Payload:
     """The input with what Crow's own hooks get beside: model, tokens, cost, size of the context."""
     session = ctx.session
-    return whole | {
+    return {
         "model": model_of(ctx),
         "usage": dict(session.usage),
         "context_tokens": session.tokens()["total_tokens"],
-    }
+    } | whole
 
 
 def encoded(whole: Mapping[str, Any]) -> bytes:

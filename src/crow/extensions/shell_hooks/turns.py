@@ -10,6 +10,7 @@ from crow.core.events import TitleChanged
 from crow.core.messages import text_of
 from crow.core.reach import Context
 from crow.core.verdicts import Continue, Deny, Stop
+from crow.extensions.shell_hooks import display, requests
 from crow.extensions.shell_hooks.environment import DEEPEST, depth
 from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.payload import background_tasks, model_of
@@ -91,17 +92,14 @@ async def entitle(ctx: Context, joined: Joined) -> None:
         await ctx.emit(TitleChanged(title))
 
 
-async def replied(hooks: ShellHooks, ctx: TurnContext) -> None:
-    """MessageDisplay, once a message; and what the transcript wants to know of the reply."""
+async def replied(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
+    """MessageDisplay and AfterModel; and what the transcript wants to know of the reply."""
     session, reply = ctx.session, ctx.reply
-    message_id = session.next_message_id
     if reply.usage is not None:
         model = reply.model or model_of(ctx) or ""
-        hooks.memory(ctx).transcript.usages[message_id] = reply.usage, model
-    if reply.text:
-        fields = {"turn_id": session.id, "message_id": f"msg_{message_id}", "index": 0}
-        fields |= {"final": True, "delta": reply.text}
-        await hooks.fire("MessageDisplay", ctx, "", fields)
+        hooks.memory(ctx).transcript.usages[session.next_message_id] = reply.usage, model
+    await display.written(hooks, ctx)
+    return await requests.answered(hooks, ctx)
 
 
 async def finished(hooks: ShellHooks, ctx: RunContext) -> Continue | Stop | None:

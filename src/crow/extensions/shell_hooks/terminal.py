@@ -1,0 +1,20 @@
+"""What hooks may send to a person's terminal: titles, notifications, the bell, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from crow.core.reach import Context
+from crow.extensions.shell_hooks.memory import root_of
+
+HARMLESS = re.compile(
+    r"(?:\x07|\x1b\](?:0|1|2|9|99|777);[^\x00-\x1f\x7f-\x9f]{0,1000}(?:\x07|\x1b\\))+"
+)
+
+
+def send(ctx: Context, sequence: object) -> None:
+    """Have the terminal obey a sequence, where there is one and the sequence is harmless."""
+    obey: Any = getattr(root_of(ctx.session).client, "obey", None)
+    if obey is not None and isinstance(sequence, str) and HARMLESS.fullmatch(sequence):
+        obey(sequence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Hashable
+from typing import Protocol
 
 from crow.acp.jsonrpc import Message, encode
 
@@ -14,6 +15,18 @@ PIECE = 16 * 1024
 
 Send = Callable[[bytes, Callable[[], object]], None]
 Build = Callable[[str], Message]
+
+
+class Outgoing(Protocol):
+    """Where messages for a client go: an `Outbox`, or several behind one front."""
+
+    @property
+    def has_room(self) -> bool: ...
+    def post(self, message: Message, key: Hashable = None) -> None: ...
+    def post_text(self, build: Build, text: str, key: Hashable) -> None: ...
+    async def room(self) -> None: ...
+    async def drained(self) -> None: ...
+    def close(self) -> None: ...
 
 
 class Entry:
@@ -69,6 +82,11 @@ class Outbox:
                 self._grow(len(piece))
             else:
                 self._append(Entry(b"", build, piece, key))
+
+    @property
+    def has_room(self) -> bool:
+        """True where `room` would not wait."""
+        return self._room.is_set()
 
     async def room(self) -> None:
         """Wait while more is queued than the client could take yet."""

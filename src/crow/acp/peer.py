@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from crow.acp.abilities import Abilities
 from crow.acp.jsonrpc import METHOD_NOT_FOUND, NOT_FOUND, Message, as_object
-from crow.acp.outbox import Outbox
+from crow.acp.outbox import Outgoing
 
 if TYPE_CHECKING:
     from acp.connection import Connection
@@ -46,7 +46,7 @@ class ClientError(OSError):
 class Peer:
     """A connected client. ``abilities`` is what it announced."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outgoing) -> None:
         self._connection: Connection | None = None
         self._outbox = outbox
         self._is_connected = asyncio.Event()
@@ -97,6 +97,15 @@ class Peer:
     async def send(self, session_id: str, update: Message) -> None:
         """Queue a ``session/update`` and wait while the client cannot take more."""
         self.post(session_id, update)
+        await self.room()
+
+    @property
+    def has_room(self) -> bool:
+        """True where `room` would not wait."""
+        return self._outbox.has_room
+
+    async def room(self) -> None:
+        """Wait while the client cannot take more."""
         await self._outbox.room()
 
     def _post_text(self, session_id: str, update: Message, text: str) -> None:

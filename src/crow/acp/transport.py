@@ -1,13 +1,13 @@
-"""The library's transport: messages of a `Link` come in, messages for an `Outbox` go out."""
+"""The library's transport: messages of a client come in, messages for it go out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from crow.acp.handshake import Offer
 from crow.acp.jsonrpc import Message
-from crow.acp.link import Link
-from crow.acp.outbox import Outbox
+from crow.acp.outbox import Outgoing
 
 
 class Result(dict[str, Any]):
@@ -18,10 +18,25 @@ class Result(dict[str, Any]):
         self.sent = sent
 
 
+class Greeted(Protocol):
+    """A connection whose client said hello: what is on offer there, and the hello's parameters."""
+
+    @property
+    def offer(self) -> Offer: ...
+    @property
+    def hello(self) -> Message: ...
+
+
+class Incoming(Protocol):
+    """Where a client's messages come from: a `crow.acp.link.Link`, for instance."""
+
+    async def receive(self) -> Message | None: ...
+
+
 class LinkTransport:
     """What `acp.connection.Connection` sends through and receives from."""
 
-    def __init__(self, link: Link, outbox: Outbox) -> None:
+    def __init__(self, link: Incoming, outbox: Outgoing) -> None:
         self._link = link
         self._outbox = outbox
 

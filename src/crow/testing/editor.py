@@ -33,9 +33,9 @@ class FakeEditor:
     given. ``notices`` and ``meta`` go into the capabilities. Requests of the methods in
     ``silent`` are never answered, those in ``refused`` (method to reason) with an error.
 
-    After ``async with editor.connected(agent)`` or ``editor.spawned(command, ...)`` the agent is
-    initialized. Whatever the agent sends is held against the protocol's schema; leaving the
-    block raises AssertionError if it did not fit.
+    After ``async with editor.connected(agent)``, ``editor.spawned(command, ...)`` or
+    ``editor.dialed(url)`` the agent is initialized. Whatever the agent sends is held against the
+    protocol's schema; leaving the block raises AssertionError if it did not fit.
     """
 
     def __init__(
@@ -113,6 +113,18 @@ class FakeEditor:
             if process.returncode is None:
                 process.kill()
             await process.wait()
+
+    @asynccontextmanager
+    async def dialed(self, url: str, *, initialize: bool = True) -> AsyncGenerator[None]:
+        """Be a client of an agent's server: over HTTP, or over WebSocket at a ``ws://`` URL."""
+        from crow.testing.remote import dial
+
+        lines: Any = await dial(url)
+        try:
+            async with self._talking(Wire(lines, lines), initialize=initialize):
+                yield
+        finally:
+            await lines.closed()
 
     @asynccontextmanager
     async def _talking(self, wire: Wire, *, initialize: bool) -> AsyncGenerator[None]:

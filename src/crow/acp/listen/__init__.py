@@ -1,0 +1,71 @@
+"""The editor's face over a network: many clients of one process, sessions that outlive them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crow.acp.handshake import Offer
+    from crow.acp.listen.address import Address
+    from crow.core.agent import Agent
+
+__all__ = ["serve_listening"]
+
+
+def serve_listening(
+    build: Callable[[], Agent],
+    offer: Offer,
+    address: Address,
+    token: str,
+    *,
+    patience: float,
+    idle: float,
+    ready: Callable[[Address], object],
+) -> None:
+    """Serve the agent that ``build`` makes to clients over HTTP and WebSocket; for commands.
+
+    Returns after SIGTERM or SIGINT, within a second; where something still runs, the process ends
+    here. ``ready`` is told the real address when clients can connect. A question waits
+    ``patience`` seconds for a client that is gone, and a session that nobody uses is closed after
+    ``idle`` seconds. Raises `AddressError`, and what ``build`` raises.
+    """
+    import asyncio
+
+    from crow.acp.listen.guard import Guard
+
+    listening, real = address.bind()
+    guard = Guard(token, address.host)
+    load_library(offer)
+
+    async def main() -> None:
+        import os
+
+        from crow.acp.listen.server import serve
+
+        with listening:
+            is_done = await serve(
+                build(),
+                listening,
+                guard,
+                offer,
+                patience=patience,
+                idle=idle,
+                ready=lambda: ready(real),
+            )
+        if not is_done:
+            os._exit(0)
+
+    asyncio.run(main())
+
+
+def load_library(offer: Offer) -> None:
+    """Import what takes long now, and not while the first client waits."""
+    from importlib import import_module
+
+    from crow.acp.handshake import DRAFT_VERSION
+
+    import_module("crow.acp.routes")
+    if offer.latest >= DRAFT_VERSION:
+        import_module("crow.acp.v2.routes")

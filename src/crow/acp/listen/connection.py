@@ -1,0 +1,99 @@
+"""One client of the server: what it says comes in, what is for it goes out, a face answers."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from typing import TYPE_CHECKING
+
+from crow.acp.face import Face
+from crow.acp.handshake import Offer, greet
+from crow.acp.jsonrpc import Message
+from crow.acp.outbox import Outgoing
+from crow.acp.peer import Peer
+from crow.acp.server import converse
+from crow.acp.transport import LinkTransport
+
+if TYPE_CHECKING:
+    from crow.acp.listen.seats import Seats
+    from crow.core.agent import Agent
+
+BACKLOG = 256
+INITIALIZE = "initialize"
+
+
+class Connection:
+    """A client, however it is connected. ``id`` is what it calls the connection in its headers.
+
+    Whoever reads from the network calls `take` with each message, and `hang_up` at the end.
+    """
+
+    def __init__(self, agent: Agent, seats: Seats, offer: Offer, outgoing: Outgoing) -> None:
+        self.id = secrets.token_hex(16)
+        self.offer = offer
+        self.hello: Message = {}
+        self.outgoing = outgoing
+        self._agent = agent
+        self._peer = Peer(outgoing)
+        self._face = Face(agent, self, self._peer, seats)
+        self._inbox: deque[Message] = deque()
+        self._space = asyncio.Semaphore(BACKLOG)
+        self._news = asyncio.Event()
+        self._is_over = False
+
+    @property
+    def requests(self) -> set[asyncio.Task[object]]:
+        """The requests that are being answered."""
+        return set(self._face.requests)
+
+    async def take(self, message: Message) -> Message | None:
+        """A message of the client's; an answer to it that is there at once, as to ``initialize``.
+
+        Waits while too many are there that nobody has looked at.
+        """
+        if is_greeting(message):
+            reply = greet(message, self.offer, self.hello)
+            if "result" in reply:
+                self.hello = message["params"]
+            return reply
+        await self._space.acquire()
+        self._inbox.append(message)
+        self._news.set()
+        return None
+
+    def hang_up(self) -> None:
+        """The client is gone."""
+        self._is_over = True
+        self._news.set()
+
+    async def ready(self) -> bool:
+        """Wait for a message; False at the end."""
+        while not self._inbox and not self._is_over:
+            self._news.clear()
+            await self._news.wait()
+        return bool(self._inbox)
+
+    async def receive(self) -> Message | None:
+        """The next message; None at the end."""
+        if not await self.ready():
+            return None
+        self._space.release()
+        return self._inbox.popleft()
+
+    async def serve(self) -> None:
+        """Answer the client until it is gone; what it has begun goes on without it."""
+        try:
+            if await self.ready():
+                await converse(self._face, self._peer, LinkTransport(self, self.outgoing))
+        finally:
+            self._face.leave()
+            self.outgoing.close()
+        while self._face.requests:
+            await asyncio.wait(self.requests)
+        await self._peer.close()
+
+
+def is_greeting(message: Message) -> bool:
+    """True for a request to initialize."""
+    return message.get("method") == INITIALIZE and "id" in message

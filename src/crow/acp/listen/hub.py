@@ -1,0 +1,95 @@
+"""The clients of one server: many connections to one agent, and the sessions they share in turn."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from crow.acp.listen.connection import Connection
+from crow.acp.listen.delivery import Delivery
+from crow.acp.listen.seats import Seats
+from crow.acp.server import within
+
+if TYPE_CHECKING:
+    from crow.acp.handshake import Offer
+    from crow.acp.outbox import Outgoing
+    from crow.core.agent import Agent
+
+MOST = 64
+GRACE = 30.0
+TICK = 1.0
+ENDING = 0.6
+FLUSHING = 0.1
+
+
+class Hub:
+    """Serves an agent to at most ``MOST`` clients at a time.
+
+    A client over HTTP that reads no stream and sends nothing for ``GRACE`` seconds is gone.
+    """
+
+    def __init__(self, agent: Agent, seats: Seats, offer: Offer) -> None:
+        self._agent = agent
+        self._seats = seats
+        self._offer = offer
+        self._connections: dict[str, Connection] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def connect(self, outgoing: Outgoing) -> Connection | None:
+        """A new client; None where there are too many."""
+        if len(self._connections) >= MOST:
+            return None
+        connection = Connection(self._agent, self._seats, self._offer, outgoing)
+        self._connections[connection.id] = connection
+        task = asyncio.create_task(connection.serve(), name="crow-acp-connection")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return connection
+
+    def find(self, connection_id: str) -> Connection | None:
+        """A client's connection."""
+        return self._connections.get(connection_id)
+
+    def disconnect(self, connection: Connection) -> None:
+        """A client is gone."""
+        self._connections.pop(connection.id, None)
+        connection.hang_up()
+
+    @asynccontextmanager
+    async def tidying(self) -> AsyncGenerator[None]:
+        """Let go of clients and sessions that nobody uses, from time to time."""
+        task = asyncio.create_task(self._tidy(), name="crow-acp-tidying")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _tidy(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            now = asyncio.get_running_loop().time()
+            for connection in list(self._connections.values()):
+                way = connection.outgoing
+                if isinstance(way, Delivery) and not way.is_watched and now - way.seen > GRACE:
+                    self.disconnect(connection)
+            await self._seats.tidy()
+
+    async def close(self) -> None:
+        """Cancel what runs, answer what was asked, close the agent; within a second."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + ENDING
+        connections = list(self._connections.values())
+        for session in list(self._agent.sessions.values()):
+            self._agent.cancel(session)
+        if requests := {task for connection in connections for task in connection.requests}:
+            await asyncio.wait(requests, timeout=ENDING - FLUSHING)
+        await asyncio.sleep(0)
+        await within(max(end - loop.time(), FLUSHING), self._agent.close())
+        drained = asyncio.gather(*(each.outgoing.drained() for each in connections))
+        await asyncio.wait({drained}, timeout=FLUSHING)
+        for connection in connections:
+            self.disconnect(connection)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=FLUSHING)

@@ -1,0 +1,283 @@
+"""The client's end of one session: editors take it and leave it, and the session goes on.
+
+What happens is written down for whoever comes back, and a question waits for somebody to answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from crow.acp.listen.journal import Journal
+from crow.core.events import (
+    Event,
+    Notice,
+    RunEnded,
+    TitleChanged,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    UsageReported,
+    UserMessage,
+)
+
+if TYPE_CHECKING:
+    from crow.acp.editor import Editor
+    from crow.acp.jsonrpc import Message
+    from crow.core.context import RunContext
+    from crow.core.messages import Content
+    from crow.core.ports import Files, PermissionRequest, Question, Terminals
+    from crow.core.session import Session
+
+LOST = "Some of what happened is not shown here; it is when the session is loaded again later."
+STILL_TRUE = (TitleChanged, UsageReported)
+"""What a conversation that is told again ends with, whatever of it is told later."""
+CallKey = tuple[str, str]
+
+
+class Arrival:
+    """An editor on its way to a session's seat; it is there when its client knows of the session.
+
+    It will be told what happened from the position ``since`` of the journal on.
+    """
+
+    def __init__(self, seat: Seat, editor: Editor, since: int) -> None:
+        self.seat = seat
+        self.editor = editor
+        self.since = since
+        self._is_reached = False
+
+    def covers(self, event: Event) -> bool:
+        """True for all that the store tells from the run on that the journal will tell of."""
+        if isinstance(event, UserMessage):
+            began = self.seat.prompts.get(event.message_id, -1)
+            self._is_reached = self._is_reached or began >= self.since
+        return self._is_reached and not isinstance(event, STILL_TRUE)
+
+    def complete(self) -> None:
+        """The client knows of the session now."""
+        self.seat.take(self)
+
+
+class Seat:
+    """A session's client, whoever that is at the moment; a `crow.core.ports.Client`.
+
+    One editor at a time sits here: the last that came. While there is none, a question waits
+    ``patience`` seconds for one; after that, questions are answered as if nobody could ask.
+    ``prompts`` are the positions of the journal at which the last runs began, by message id.
+    """
+
+    def __init__(self, session: Session, patience: float) -> None:
+        self.session = session
+        self.editor: Editor | None = None
+        self.files: Files | None = None
+        self.terminals: Terminals | None = None
+        self.arrivals: list[Arrival] = []
+        self.prompts: dict[str, int] = {}
+        self.empty_since = asyncio.get_running_loop().time()
+        self._patience = patience
+        self._journal = Journal()
+        self._missed_from = 0
+        self._run: RunContext | None = None
+        self._joined: RunContext | None = None
+        self._began = (0, 0, 0)
+        self._said = ("", 0)
+        self._open: set[CallKey] = set()
+        self._foreign: set[CallKey] = set()
+        self._change = asyncio.Event()
+        self._has_given_up = False
+
+    # who sits here
+
+    @property
+    def told(self) -> int | None:
+        """How many messages of the history stood there when the present run began."""
+        _position, segment, count = self._began
+        is_so = self._run is not None and segment == self.session.segment
+        return count if is_so else None
+
+    def expect(self, editor: Editor, *, again: bool) -> Arrival:
+        """An editor is about to come, and will be told the run ``again``, or what was missed."""
+        now = self._journal.position()
+        begun = now if self._run is None else self._began[0]
+        missed = self._missed_from if self.editor is None else now
+        arrival = Arrival(self, editor, begun if again else missed)
+        self.arrivals.append(arrival)
+        return arrival
+
+    def take(self, arrival: Arrival) -> None:
+        """An editor is there; whoever sat here before is told nothing more."""
+        if arrival not in self.arrivals:
+            return
+        self.arrivals.remove(arrival)
+        editor = self.editor = arrival.editor
+        self.files, self.terminals = editor.files, editor.terminals
+        self._foreign |= self._open
+        self._joined = self._run
+        self._has_given_up = False
+        self._catch_up(editor, arrival.since)
+        self._forget()
+        self._tell_of_change()
+
+    def leave(self, editor: Editor) -> None:
+        """An editor is gone; nothing happens where another one has its place."""
+        self.arrivals = [arrival for arrival in self.arrivals if arrival.editor is not editor]
+        if self.editor is editor:
+            self.editor = self.files = self.terminals = None
+            self._missed_from = self._journal.position()
+            self.empty_since = asyncio.get_running_loop().time()
+            self._tell_of_change()
+        self._forget()
+
+    def _catch_up(self, editor: Editor, since: int) -> None:
+        """Tell what was missed; calls of this run that were told before are only made known."""
+        if self._run is not None:
+            for session_id, event in self._journal.between(self._began[0], since):
+                editor.learn(session_id, event)
+            editor.tell(editor.projection.running())
+        if since < self._journal.first:
+            editor.show(Notice(LOST, "warning"))
+        for session_id, event in self._journal.between(since):
+            if (shown := without_terminal(event)) is not None:
+                editor.pass_on(session_id, shown)
+
+    def _tell_of_change(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
+
+    # what happens
+
+    def prompted(self, run: RunContext, message_id: str, content: Content) -> None:
+        """A person's message has become part of the history, at its end."""
+        said, position = self._said
+        if said != message_id:
+            position = self._journal.position()
+            self._journal.add(self.session.id, UserMessage(content, message_id))
+        if run is self._run:
+            return
+        self._run = run
+        self._began = (position, self.session.segment, len(self.session.messages) - 1)
+        self.prompts[message_id] = position
+        if said != message_id and self.editor is not None and not self.editor.is_prompting:
+            self.editor.pass_on(self.session.id, UserMessage(content, message_id))
+
+    def show(self, event: Event) -> None:
+        """Show an event without waiting."""
+        self._note(self.session.id, event)
+        if self.editor is not None:
+            self.editor.show(event)
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Show an event, and wait while the editor that is there cannot take more."""
+        self._note(session_id, event)
+        editor = self.editor
+        shown = self._own(session_id, event)
+        if editor is None or shown is None:
+            return
+        editor.pass_on(session_id, shown)
+        while self.editor is editor and not editor.has_room:
+            await self._unless_it_changes(editor.room())
+
+    def _note(self, session_id: str, event: Event) -> None:
+        """Write an event down, and what follows from it."""
+        match event:
+            case UserMessage():
+                self._said = (event.message_id, self._journal.position())
+            case ToolPending():
+                self._open.add((session_id, event.call.id))
+            case ToolEnded():
+                self._open.discard((session_id, event.call.id))
+            case RunEnded() if session_id == self.session.id:
+                self._end_run()
+            case _:
+                pass
+        self._journal.add(session_id, event)
+
+    def _end_run(self) -> None:
+        run, self._run = self._run, None
+        if self.editor is not None and run is not None and run is self._joined:
+            self.editor.tell(self.editor.projection.idle(None) or [over()])
+        self._joined = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of what nobody will be told again."""
+        needed = [arrival.since for arrival in self.arrivals]
+        needed += [self._began[0]] if self._run is not None else []
+        needed += [self._missed_from] if self.editor is None else []
+        before = min(needed, default=self._journal.position())
+        self._journal.forget(before)
+        self.prompts = {key: began for key, began in self.prompts.items() if began >= before}
+
+    def _own(self, session_id: str, event: Event) -> Event | None:
+        """An event without a terminal of an editor that is gone; None where nothing is left."""
+        match event:
+            case ToolProgress() if (session_id, event.call_id) in self._foreign:
+                return without_terminal(event)
+            case ToolEnded() if (session_id, event.call.id) in self._foreign:
+                self._foreign.discard((session_id, event.call.id))
+                return without_terminal(event)
+            case _:
+                return event
+
+    # what the user is asked
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Ask whether a call may run, whoever is there or comes; None where nobody does."""
+        return await self._asked(lambda editor: editor.permission(session_id, request), None)
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """Ask something else; the default where nobody comes."""
+        return await self._asked(lambda editor: editor.ask(session_id, question), question.default)
+
+    async def _asked(self, put: Callable[[Editor], Awaitable[Any]], otherwise: Any) -> Any:
+        """Put a question to one editor after another, until one of them stays to answer it."""
+        while (editor := await self._somebody()) is not None:
+            asking = asyncio.ensure_future(put(editor))
+            try:
+                await self._unless_it_changes(asyncio.wait({asking}))
+                if asking.done() and self.editor is editor:
+                    return asking.result()
+            finally:
+                asking.cancel()
+                await asyncio.wait({asking})
+        return otherwise
+
+    async def _somebody(self) -> Editor | None:
+        """The editor that is there, or comes in time."""
+        if self.editor is None and not self._has_given_up:
+            try:
+                async with asyncio.timeout(self._patience):
+                    while self.editor is None:
+                        await self._change.wait()
+            except TimeoutError:
+                self._has_given_up = True
+        return self.editor
+
+    async def _unless_it_changes(self, work: Awaitable[Any]) -> None:
+        """Wait for something, but not beyond the moment when an editor comes or leaves."""
+        waiting = [asyncio.ensure_future(work), asyncio.ensure_future(self._change.wait())]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.wait(waiting)
+
+
+def without_terminal(event: Event) -> Event | None:
+    """An event for an editor that does not know its terminal; None where nothing is left."""
+    match event:
+        case ToolProgress() if event.terminal is not None:
+            return None
+        case ToolEnded() if event.result.terminal is not None:
+            return replace(event, result=replace(event.result, terminal=None))
+        case _:
+            return event
+
+
+def over() -> Message:
+    """The update that tells who joined a run in its middle that it is over."""
+    return {"sessionUpdate": "session_info_update", "_meta": {"crow": {"running": False}}}

@@ -1,0 +1,84 @@
+"""The seats of all open sessions, which outlive the connections of those who sit on them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from crow.acp.listen.seat import Seat
+from crow.core.messages import is_prompt
+
+if TYPE_CHECKING:
+    from crow.acp.editor import Editor
+    from crow.core.agent import Agent
+    from crow.core.context import Context
+    from crow.core.messages import Message
+    from crow.core.session import Session
+
+LEFT = "idle"
+
+
+class Seats:
+    """Where the editors of many connections meet the sessions of one agent; an extension of it.
+
+    ``patience`` is how many seconds a question waits for an editor to come back, ``idle`` how
+    many seconds a session that nobody uses stays open.
+    """
+
+    def __init__(self, agent: Agent, *, patience: float, idle: float) -> None:
+        self._agent = agent
+        self._patience = patience
+        self._idle = idle
+        self._seats: dict[str, Seat] = {}
+        agent.use(self, name="seats")
+
+    def on_message(self, ctx: Context, message: Message) -> None:
+        """Tell a seat of the prompt that begins a run, or steers it."""
+        seat, run = self._seats.get(ctx.session.id), ctx.run
+        if seat is not None and run is not None and is_prompt(message):
+            session = seat.session
+            message_id = f"{session.id}.{session.segment}.{len(session.messages) - 1}"
+            seat.prompted(run, message_id, message.get("content") or "")
+
+    def of(self, session: Session) -> Seat:
+        """The seat of an open session."""
+        seat = self._seats.get(session.id)
+        if seat is None or seat.session is not session:
+            seat = self._seats[session.id] = Seat(session, self._patience)
+            session.client = seat
+        return seat
+
+    def welcome(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+        """Let an editor have a session as soon as its client knows of it; the last one wins."""
+        if editor.arrival is None:
+            editor.arrival = self.of(session).expect(editor, again=again)
+
+    def is_held(self, session_id: str, editor: Editor) -> bool:
+        """True where an editor has a session, or is about to."""
+        seat = self._seats.get(session_id)
+        return seat is not None and (seat.editor is editor or editor.arrival is not None)
+
+    def is_held_by_other(self, session_id: str, editor: Editor | None) -> bool:
+        """True where another editor has a session."""
+        seat = self._seats.get(session_id)
+        return seat is not None and seat.editor is not None and seat.editor is not editor
+
+    def leave(self, session_id: str, editor: Editor) -> None:
+        """An editor's connection has ended."""
+        editor.arrival = None
+        seat = self._seats.get(session_id)
+        if seat is not None:
+            seat.leave(editor)
+
+    async def tidy(self) -> None:
+        """Close the sessions that nobody has used for too long; they are stored."""
+        now = asyncio.get_running_loop().time()
+        for session_id, seat in list(self._seats.items()):
+            if self._agent.sessions.get(session_id) is not seat.session:
+                del self._seats[session_id]
+            elif self._is_left(seat) and now - seat.empty_since >= self._idle:
+                await self._agent.close_session(seat.session, LEFT)
+                self._seats.pop(session_id, None)
+
+    def _is_left(self, seat: Seat) -> bool:
+        return seat.editor is None and not seat.arrivals and not seat.session.busy

@@ -1,0 +1,102 @@
+"""A server from its first to its last moment: uvicorn, signals, an orderly way out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from uvicorn import Config, Server
+
+from crow.acp.framing import LIMIT
+from crow.acp.listen.app import application
+from crow.acp.listen.hub import Hub
+from crow.acp.listen.seats import Seats
+from crow.acp.server import within
+
+if TYPE_CHECKING:
+    import socket
+
+    from crow.acp.handshake import Offer
+    from crow.acp.listen.guard import Guard
+    from crow.core.agent import Agent
+
+PING = 20.0
+MOST_SOCKETS = 1024
+CLOSING = 0.2
+
+
+async def serve(
+    agent: Agent,
+    listening: socket.socket,
+    guard: Guard,
+    offer: Offer,
+    *,
+    patience: float,
+    idle: float,
+    ready: Callable[[], object],
+) -> bool:
+    """Serve an agent on a socket until SIGTERM or SIGINT, then end within a second.
+
+    ``ready`` is called when clients can connect. False where something still runs.
+    """
+    before = asyncio.all_tasks()
+    stop = asyncio.Event()
+    hub = Hub(agent, Seats(agent, patience=patience, idle=idle), offer)
+    server = Server(configuration(hub, guard))
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    listen_to_signals(stop)
+    await server.startup(sockets=[listening])
+    ticking = asyncio.create_task(server.main_loop())
+    ready()
+    try:
+        async with hub.tidying():
+            await stop.wait()
+    finally:
+        for accepting in server.servers:
+            accepting.close()
+        await hub.close()
+        server.should_exit = server.force_exit = True
+        await within(CLOSING, server.shutdown())
+        ticking.cancel()
+        await asyncio.wait({ticking})
+    return asyncio.all_tasks() <= before
+
+
+def configuration(hub: Hub, guard: Guard) -> Config:
+    """How uvicorn is to work: it says nothing, and notices who is gone."""
+    return Config(
+        application(hub, guard),
+        http="h11",
+        ws="websockets-sansio",
+        loop="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_SOCKETS,
+        ws_max_size=LIMIT,
+        ws_ping_interval=PING,
+        ws_ping_timeout=PING,
+        ws_per_message_deflate=False,
+    )
+
+
+def listen_to_signals(stop: asyncio.Event) -> None:
+    """Stop on the first signal; the second ends the process at once."""
+    if sys.platform == "win32":
+        return
+
+    def heard() -> None:
+        if stop.is_set():
+            os._exit(130)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, heard)

@@ -7,10 +7,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from crow.app.composer import ON_REQUEST, UNTRUSTED
+from crow.app.plugins import plugins_of
 from crow.core.agent import Agent
 from crow.settings import Settings
 
-LEFT_OUT = (".mcp.json", ".crow/agents", ".claude/agents")
+LEFT_OUT = (".mcp.json", ".crow/agents", ".claude/agents", ".crow/plugins")
 """What is said to be left out of a project that nobody has trusted; commands say it themselves."""
 
 
@@ -25,6 +26,7 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
         if there:
             names = ", ".join(there)
             yield f"the project is not trusted, so these are left out: {names} (crow trust)"
+    yield from plugins_of(settings)[1]
     for name in ("permissions", "shell_hooks"):
         used = agent.extensions.get(name) if agent else None
         yield from getattr(used, "warnings", ())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crow.app.front_matter import FrontMatter, Hired
+from crow.app.plugins import OFF, ONLY, may_hook, plugins_of, servers_of
 from crow.app.rules import can_keep_rules, keep_rule, rules_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
@@ -16,6 +18,7 @@ from crow.discovery import find, in_a_line, load_file, things
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
+    from crow.extensions.shell_hooks import File
     from crow.extensions.subagents import Definition
 
 BUILTIN = {
@@ -51,6 +54,8 @@ class Composer:
         self.settings = settings
         self.disabled = {entry.text for entry in settings.disabled}
         self.trusted = {entry.text for entry in settings.permissions.trusted}
+        self.plugins = plugins_of(settings)[0]
+        self.front_matter = FrontMatter(agent, self.plugins, self.for_hooks())
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -78,8 +83,11 @@ class Composer:
         """Options that come from elsewhere in the settings."""
         if name == "subagents":
             return self.for_subagents()
+        if name == "skills":
+            return self.for_skills()
         if name == "mcp":  # a project that is not trusted starts no servers
-            servers = {**self.settings.mcp_servers, **self.options(name).get("servers", {})}
+            named: dict[str, Any] = self.options(name).get("servers", {})
+            servers = {**servers_of(self.plugins), **self.settings.mcp_servers, **named}
             return {"project": self.settings.project if self.settings.trusted else None} | (
                 {"servers": servers} if servers else {}
             )
@@ -98,7 +106,36 @@ class Composer:
         projects = [Path(self.settings.project)] if self.settings.trusted else []
         roots = dict.fromkeys([*projects, Path.home()])
         folders = [root / name for root in roots for name in (".crow/agents", ".claude/agents")]
-        return {"folders": folders, "hooks": prompted} | self.options("subagents")
+        folders += [folder for plugin in self.plugins for folder in plugin.parts["agents"]]
+        return {"folders": folders, "hooks": self.prompted} | self.options("subagents")
+
+    def for_skills(self) -> dict[str, Any]:
+        """The folders of skills beside those that everybody has."""
+        own: list[Any] = self.options("skills").get("paths", [])
+        folders = [folder for plugin in self.plugins for folder in plugin.parts["skills"]]
+        return {"paths": [*own, *folders]} if folders else {}
+
+    def for_hooks(self) -> dict[str, Any]:
+        """What bounds hooks, wherever they come from."""
+        bounds = {"urls": self.settings.http_urls, "variables": self.settings.http_variables}
+        return {"project": self.settings.project, "applies": applies} | bounds
+
+    def prompted(self, definition: Definition) -> Iterable[Any]:
+        """The extensions that are a sub-agent's own: its prompt, and the hooks that it brings."""
+        from crow.extensions import SystemPromptHook
+
+        own: list[Any] = [SystemPromptHook(definition.prompt)]
+        if definition.hooks and self.brings_hooks:
+            own.append(Hired(self.front_matter, definition))
+        return own
+
+    @property
+    def brings_hooks(self) -> bool:
+        """True where skills and sub-agents may bring hooks; administrators can be against it."""
+        switches, origins = self.settings.switches, self.settings.origins
+        only = switches.get(ONLY, False) and origins[ONLY].layer == "managed"
+        off = switches.get(OFF, False) or only or self.settings.only_plugins
+        return not off and "shell_hooks" not in self.disabled
 
     def use_installed(self) -> None:
         """Use the installed packages' entry points."""
@@ -127,23 +164,31 @@ class Composer:
         return self.attempt(module, path.stem, str(path), trusted, options)
 
     def use_settings_hooks(self) -> None:
-        """Use the hooks that stand in settings files, if there are any."""
+        """Use the hooks of settings files and plugins, and those that skills will bring."""
         name = "shell_hooks"
-        if not self.settings.hooks:
+        if self.brings_hooks and "on_skill" in self.agent.hooks.names:
+            self.agent.hooks.register("on_skill", self.front_matter.skill_used)
+        if not self.settings.hooks and not any(plugin.hooks for plugin in self.plugins):
             return
         from crow.extensions import ShellHooks
-        from crow.extensions.permissions.condition import applies
-        from crow.extensions.shell_hooks import File
 
-        files = [
-            File(str(source), table, own=is_crows(source)) for source, table in self.settings.hooks
-        ]
         off = name in self.disabled
         error = None
         if not off:
-            given = {"files": files, "project": self.settings.project, "applies": applies}
+            given = {"files": self.hook_files(), **self.for_hooks()}
             error = self.attempt(ShellHooks, name, "crow", True, self.options(name) | given)
         self.keep(name, "crow", error, off)
+
+    def hook_files(self) -> list[File]:
+        """The tables of hooks: those of settings files, then those of plugins."""
+        from crow.extensions.shell_hooks import File
+
+        written = self.settings.hooks
+        files = [File(str(source), table, own=is_crows(source)) for source, table in written]
+        for plugin in self.plugins:
+            if may_hook(self.settings, plugin):
+                files += [File(str(path), table, plugin=plugin) for path, table in plugin.hooks]
+        return files
 
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
@@ -175,8 +220,8 @@ def is_crows(source: Source) -> bool:
     return source.dialect == "crow" and source.layer != "command line"
 
 
-def prompted(definition: Definition) -> Iterable[Any]:
-    """The extensions that are a sub-agent's own: its prompt, put together as everybody's is."""
-    from crow.extensions import SystemPromptHook
+def applies(rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
+    """Whether the permission rule of a hook's ``if`` speaks of a call."""
+    from crow.extensions.permissions.condition import applies as judged
 
-    return (SystemPromptHook(definition.prompt),)
+    return judged(rule, tool, args, cwd)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +23,8 @@ class Definition:
 
     ``description`` tells the model when to call it. ``tools`` are the ones it may have, None for
     all; ``without`` are taken from these (``*`` stands for anything: ``mcp__git__*``). ``model``
-    is empty where it has that of its caller.
+    is empty where it has that of its caller. ``hooks`` are those of its front matter, as they stand
+    there: this extension runs none of them.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Definition:
     without: frozenset[str] = frozenset()
     model: str = ""
     source: str = "crow"
+    hooks: object = field(default=None, hash=False)
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
@@ -107,6 +109,7 @@ def read(path: Path) -> Definition:
         _names(front, "disallowedTools") or frozenset(),
         _text(front, "model"),
         str(path),
+        front.get("hooks"),
     )
 
 

@@ -1,0 +1,68 @@
+"""The plugins in use: of settings, of Claude Code's installation, and of ``.crow/plugins``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from crow.app.rules import place_of
+from crow.discovery import in_a_line
+from crow.plugins import Plugin, PluginError, installed, is_plugin, read
+from crow.settings import Settings
+from crow.trust import state_file
+
+FOLDER = Path(".crow", "plugins")
+OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"
+
+
+def plugins_of(settings: Settings) -> tuple[list[Plugin], list[str]]:
+    """The plugins that are used, and what is wrong with others, a line each.
+
+    Those of a project that is not trusted are none of them.
+    """
+    plugins: dict[Path, Plugin] = {}
+    problems: list[str] = []
+    for id_, root, data in _places(settings):
+        try:
+            plugin = read(root, id_=id_, configured=settings.plugin_configs, data=data)
+        except (PluginError, OSError) as error:
+            problems.append(f"the plugin {id_ or root} is left out: {in_a_line(error)}")
+            continue
+        if settings.enabled_plugins.get(plugin.id) is not False:
+            plugins.setdefault(root.resolve(), plugin)
+    return list(plugins.values()), problems
+
+
+def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
+    """Ids, where they are known, with the folders and where data is kept."""
+    home, data = Path.home(), state_file().parent / "plugins"
+    if any(settings.enabled_plugins.values()):
+        kept = home / ".claude" / "plugins" / "data"
+        for id_, root in installed(home, settings.enabled_plugins, settings.project):
+            yield id_, root, kept
+    for entry in settings.plugins:
+        yield "", Path(place_of(entry)), data
+    projects = [Path(settings.project)] if settings.project and settings.trusted else []
+    for base in dict.fromkeys([home, *projects]):
+        for root in sorted(base.joinpath(FOLDER).glob("*")):
+            if is_plugin(root):
+                yield "", root, data
+
+
+def may_hook(settings: Settings, plugin: Plugin) -> bool:
+    """True where no switch turns a plugin's hooks off; the administrator's plugins are theirs."""
+    enabled = settings.origins.get(f"enabledPlugins.{plugin.id}")
+    theirs = enabled is not None and enabled.layer == "managed"
+    if settings.switches.get(OFF):
+        return theirs and settings.origins[OFF].layer != "managed"
+    only = settings.switches.get(ONLY, False) and settings.origins[ONLY].layer == "managed"
+    return theirs or not only
+
+
+def servers_of(plugins: list[Plugin]) -> dict[str, object]:
+    """The MCP servers of plugins, each named with its plugin."""
+    return {
+        f"plugin:{plugin.name}:{name}": server
+        for plugin in plugins
+        for name, server in plugin.servers.items()
+    }

@@ -15,7 +15,7 @@ from crow.core.context import ConfigContext
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.session import Session
-from crow.core.verdicts import Allow, Answer, Ask, Deny
+from crow.core.verdicts import Allow, Answer, Ask, Deny, Stop
 from crow.testing import ScriptedModel, call
 
 
@@ -468,6 +468,14 @@ async def test_arguments_that_a_permission_hook_changes_are_judged_again(
     reply = await agent.run("go", client=watcher)
     assert reply.session.messages[2]["content"] == said
     assert [request.args for request in watcher.asked] == [{"text": "b"}] * asked
+
+
+async def test_a_question_can_say_what_holds_where_nobody_answers_it(echo):
+    agent = bare(call("echo", text="a"), "never", tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: Ask("sure?", unanswered=Stop("later")))
+    reply = await agent.run("go")
+    assert (reply.stop_reason, "later" in reply.detail) == ("hook_stopped", True)
+    assert reply.session.messages[2]["content"] == "later"
 
 
 async def test_arguments_that_a_permission_hook_spoils_are_refused(echo, watcher):

@@ -66,6 +66,7 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
                 conclude(reply, view, out)
             out.line()
             view.begin()
+        await agent.close_session(session, "prompt_input_exit")
     out.note(f"crow --resume {session.id[:8]} goes on")
     return 0
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 from inspect import isawaitable
+from typing import TypeAlias
 
 from crow.core.context import ToolContext, waiting
 from crow.core.ports import PermissionRequest
 from crow.core.trace import USER, Record
-from crow.core.verdicts import Allow, Ask, Deny, Ruling, strictness
+from crow.core.verdicts import Allow, Ask, Deny, Ruling, Stop, strictness
 
 NOBODY = "this needs the user's permission, and nobody can be asked"
 REJECTED = "the user rejected this call"
+Said: TypeAlias = Allow | Deny | Stop
 
 
 async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
@@ -39,7 +41,7 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
     return Ruling(await _answer(call, ask), ruling.answer)
 
 
-async def _answer(call: ToolContext, ask: Ask) -> Allow | Deny:
+async def _answer(call: ToolContext, ask: Ask) -> Said:
     request = PermissionRequest(
         call.call, call.args, call.title, call.kind, ask.reason, ask.options, call.locations
     )
@@ -47,7 +49,8 @@ async def _answer(call: ToolContext, ask: Ask) -> Allow | Deny:
         chosen = await call.client.permission(call.session.id, request)
     option = next((option for option in ask.options if option.id == chosen), None)
     if option is None:
-        return _said(call, "nobody", Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY))
+        denied = Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY)
+        return _said(call, "nobody", ask.unanswered or denied)
     if ask.answered is not None:
         heard = ask.answered(option.id)
         if isawaitable(heard):
@@ -55,7 +58,7 @@ async def _answer(call: ToolContext, ask: Ask) -> Allow | Deny:
     return _said(call, option.id, Allow() if option.kind.startswith("allow") else Deny(REJECTED))
 
 
-def _said(call: ToolContext, chosen: str, verdict: Allow | Deny) -> Allow | Deny:
+def _said(call: ToolContext, chosen: str, verdict: Said) -> Said:
     """Put the user's answer into the trace, behind the hooks that could have given it."""
     call.session.trace.add(Record("on_permission", USER, chosen, verdict, call_id=call.call.id))
     return verdict

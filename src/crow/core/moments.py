@@ -16,7 +16,7 @@ class SessionContext(Context):
     """A session begins or ends.
 
     ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
-    ends: ``closed``, ``replaced`` or ``exit``.
+    ends: ``closed``, ``replaced``, ``prompt_input_exit`` (a person went) or ``exit``.
     """
 
     __slots__ = ("reason", "source")

@@ -28,6 +28,7 @@ class Ask:
     ``options`` only hooks are asked, and the call is denied where they do not allow it.
     ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
     that allows, asks or denies remembered in this session, and in later ones where it is lasting.
+    ``unanswered`` stands where nobody can be asked; without it that is a denial.
     """
 
     reason: str = ""
@@ -37,6 +38,7 @@ class Ask:
     answered: Callable[[str], Awaitable[None] | None] | None = None
     rules: Sequence[str] = ()
     keep: Keep | None = None
+    unanswered: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)

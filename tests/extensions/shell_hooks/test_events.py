@@ -82,7 +82,7 @@ async def test_a_run_with_a_tool_call_fires_its_events_in_this_order_with_these_
     )
     assert start == {"source": "startup", "model": "scripted"}
     prompt_id = prompt.pop("prompt_id")
-    assert prompt == {"permission_mode": "default", "prompt": "Please"}
+    assert prompt == {"permission_mode": "default", "prompt": "Please", "source": "user"}
     for event in (before, after, batch, shown, stop):
         assert event.pop("prompt_id") == prompt_id
     args = {"file_path": str(stage.cwd / "made.txt"), "content": "x"}

@@ -108,6 +108,7 @@ async def test_on_failure_never_keeps_a_finished_run_going(stage: Stage):
 async def test_the_strictest_of_several_verdicts_stands(
     stage: Stage, several: list[Any], runs: bool, asked: int
 ):
+    stage.person.answer = "reject_once"
     for permission in several:
         stage.on("PreToolUse", says=verdict(permission))
     await stage.run(WRITE, "Ok.", hooks=[PermissionsHook()])
@@ -223,3 +224,23 @@ async def test_crows_own_hooks_see_more_and_may_rewrite_the_prompt(stage: Stage)
     assert reply.session.messages[0]["content"] == "Rewritten"
     assert given(seen)[0]["model"] == "scripted"
     assert given(seen)[0].keys() - given(plain)[0].keys() == {"model", "usage", "context_tokens"}
+
+
+async def test_a_single_call_that_is_put_off_ends_the_run_where_nobody_can_be_asked(stage: Stage):
+    stage.on("PreToolUse", says=verdict("defer", "somebody has to look"))
+    reply = await stage.run(WRITE)
+    assert reply.stop_reason == "hook_stopped"
+    assert "tool_deferred: Write: somebody has to look" in reply.detail
+    assert not (stage.cwd / "made.txt").exists()
+    assert reply.session.unanswered() == []
+
+
+async def test_one_of_several_calls_that_is_put_off_is_denied_and_somebody_may_allow_it(
+    stage: Stage,
+):
+    stage.on("PreToolUse", says=verdict("defer", "sure?"), matcher="Write")
+    await stage.run([WRITE, call("Bash", command="true")], "Ok.")
+    assert "nobody can be asked: sure?" in stage.told()
+    stage.person.answer = "allow_once"
+    await stage.run(WRITE, "Ok.")
+    assert (stage.cwd / "made.txt").exists()

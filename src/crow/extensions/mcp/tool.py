@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST = 2048
 TITLE = 80
+SOURCES = {"client": "dynamic", "settings": "user", "project": "project"}
 
 
 class McpTool:
@@ -43,6 +44,11 @@ class McpTool:
             told.model_dump(mode="json", include={"description", "input_schema", "annotations"})
         )
         self._validator: Validator | None = None
+
+    @property
+    def mcp_server(self) -> dict[str, str]:
+        """Where it comes from, as hooks are told: the server's name, and who configured that."""
+        return {"name": self.server.name, "source": SOURCES[self.server.description.source]}
 
     @property
     def has_changed(self) -> bool:

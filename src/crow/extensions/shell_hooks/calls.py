@@ -22,7 +22,8 @@ def fields_of(ctx: ToolContext) -> dict[str, Any]:
     name = ctx.call.name
     fields: dict[str, Any] = {"tool_name": name, "tool_input": ctx.args}
     if name.startswith("mcp__"):
-        fields["mcp_server"] = {"name": name[5:].partition("__")[0], "source": "dynamic"}
+        unknown = {"name": name[5:].partition("__")[0], "source": "dynamic"}
+        fields["mcp_server"] = getattr(ctx.tool, "mcp_server", unknown)
     return fields
 
 
@@ -44,9 +45,17 @@ async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | St
         case "ask" | "defer" if ctx.session.mode == "dontAsk":
             return Deny(joined.reason or "a hook wants the user asked, and the mode is dontAsk")
         case "ask" | "defer":
-            return Ask(joined.reason or "a hook wants you asked")
+            reason = joined.reason or "a hook wants you asked"
+            return Ask(reason, unanswered=deferred(ctx, joined))
         case _:
             return None
+
+
+def deferred(ctx: ToolContext, joined: Joined) -> Stop | None:
+    """The end of the run, where a hook puts a single call off and nobody is there to be asked."""
+    if joined.permission != "defer" or len(ctx.run.open) > 1:
+        return None
+    return Stop(": ".join(filter(None, (f"tool_deferred: {ctx.call.name}", joined.reason))))
 
 
 async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | None:

@@ -13,6 +13,8 @@ from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.memory import Memory, effort_of, root_of
 
 Payload = dict[str, Any]
+NULLS = frozenset({"custom_instructions", "requested_model"})
+"""Fields that are there where nothing is known, too."""
 MODES = frozenset({"default", "plan", "acceptEdits", "auto", "dontAsk", "bypassPermissions"})
 
 
@@ -36,7 +38,8 @@ def payload(
     if session.parent is not None:
         whole["agent_id"] = session.id
         whole["agent_type"] = session.agent_type
-    return whole | {name: value for name, value in fields.items() if value is not None}
+    said = {name: value for name, value in fields.items() if value is not None or name in NULLS}
+    return whole | said
 
 
 def own_payload(ctx: Context, whole: Payload) -> Payload:
@@ -69,7 +72,13 @@ def background_tasks(session: Session) -> list[dict[str, Any]]:
     """What tools left running."""
     jobs: Mapping[str, Any] = session.cache.get(JOBS) or {}
     return [
-        {"id": name, "type": "shell", "status": "running", "description": job.title}
+        {
+            "id": name,
+            "type": "shell",
+            "status": "running",
+            "description": job.title,
+            "command": job.title,
+        }
         for name, job in jobs.items()
         if not job.reported
     ]

@@ -12,6 +12,7 @@ from crow.core.context import (
     UpdateContext,
 )
 from crow.core.events import ConfigChanged
+from crow.core.messages import text_of
 from crow.core.ports import ENV_FILE, FIRST_PROMPT
 from crow.core.reach import Context
 from crow.core.verdicts import Answer, Ask, Deny, Stop
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from crow.extensions.shell_hooks.hook import ShellHooks
 
 SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork"}
+REASONS = {"replaced": "resume", "prompt_input_exit": "prompt_input_exit", "logout": "logout"}
 
 
 async def started(hooks: ShellHooks, ctx: SessionContext) -> None:
@@ -45,6 +47,7 @@ async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
     }
     if source in ("resume", "fork") and any(m["role"] == "assistant" for m in session.messages):
         fields["context_tokens"] = session.tokens()["total_tokens"]
+        fields["seconds_since_last_response"] = hooks.memory(ctx).transcript.seconds_since_last()
     path = surroundings.env_file(hooks, ctx, "SessionStart", source)
     joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=path)
     surroundings.source(ctx, path)
@@ -69,17 +72,24 @@ async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
 
 async def ended(hooks: ShellHooks, ctx: SessionContext) -> None:
     """SessionEnd."""
-    reason = "resume" if ctx.reason == "replaced" else "other"
+    reason = REASONS.get(ctx.reason, "other")
     await hooks.fire("SessionEnd", ctx, reason, {"reason": reason})
 
 
 async def compacting(hooks: ShellHooks, ctx: CompactContext) -> Deny | None:
     """PreCompact."""
     trigger = "manual" if ctx.trigger == "manual" else "auto"
-    instructions = None if trigger == "manual" else ""
-    fields = {"trigger": trigger, "custom_instructions": instructions}
+    fields = {"trigger": trigger, "custom_instructions": instructions(ctx)}
     joined = await hooks.fire("PreCompact", ctx, trigger, fields)
     return None if joined.blocked is None else Deny(joined.blocked)
+
+
+def instructions(ctx: CompactContext) -> str | None:
+    """What the user typed behind the command that compacts; empty where nobody typed one."""
+    if ctx.trigger != "manual":
+        return ""
+    typed = text_of(ctx.run.prompt) if ctx.run is not None else ""
+    return typed.partition(" ")[2].strip() or None
 
 
 async def compacted(hooks: ShellHooks, ctx: CompactContext) -> None:
@@ -122,11 +132,12 @@ async def switched(hooks: ShellHooks, ctx: UpdateContext) -> None:
 
 def switch_fields(hooks: ShellHooks, ctx: Context, wanted: Any) -> dict[str, Any]:
     """What both events of a model switch are given."""
+    typed = any(text_of(run.prompt).startswith("/") for run in ctx.session.runs)
     return {
         "from_model": hooks.memory(ctx).model,
         "to_model": wanted,
         "requested_model": wanted,
-        "source": "picker",
+        "source": "command" if typed else "picker",
         "context_tokens": ctx.session.tokens()["total_tokens"],
     }
 

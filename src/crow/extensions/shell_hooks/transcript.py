@@ -11,14 +11,17 @@ import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crow.core.messages import CONTEXT_OPEN, Message, Usage, text_of
 from crow.core.session import Session
 
 
 class Transcript:
-    """One session's file. ``usages`` and ``failed`` are what the history does not say."""
+    """One session's file. ``usages`` and ``failed`` are what the history does not say.
+
+    ``answered`` is when the model last answered, as an earlier process wrote it; else empty.
+    """
 
     def __init__(self, path: Path, session: Session) -> None:
         self.path = path
@@ -28,7 +31,7 @@ class Transcript:
         self._segment, self._count = session.segment, 0
         self._kept: list[Message] = []
         self._last: str | None = None
-        self._there = _ids(path)
+        self._there, self.answered = _found(path)
 
     def sync(self) -> None:
         """Write what is new in the history; what cannot be written is left out."""
@@ -46,6 +49,14 @@ class Transcript:
         self._kept += fresh
         if lines or not self._there:
             self._append(lines)
+
+    def seconds_since_last(self) -> int | None:
+        """How long ago an earlier process wrote the model's last answer; None if unknown."""
+        try:
+            then = datetime.fromisoformat(self.answered)
+        except ValueError:
+            return None
+        return max(0, round((datetime.now(UTC) - then).total_seconds()))
 
     def _append(self, lines: list[str]) -> None:
         try:
@@ -158,15 +169,17 @@ def _root(session: Session) -> Session:
     return session
 
 
-def _ids(path: Path) -> set[str]:
-    """Ids of the lines that an earlier process wrote."""
+def _found(path: Path) -> tuple[set[str], str]:
+    """Ids of the lines that an earlier process wrote, and when the model last answered."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
-        return set()
-    found = {""}
+        return set(), ""
+    found, answered = {""}, ""
     for line in lines:
-        written = _arguments(line)
-        if isinstance(written, dict):
-            found.add(str(written.get("uuid")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    return found
+        written = cast("dict[str, Any]", _arguments(line))
+        if isinstance(written, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - any file
+            found.add(str(written.get("uuid")))
+            if written.get("type") == "assistant":
+                answered = str(written.get("timestamp", ""))
+    return found, answered

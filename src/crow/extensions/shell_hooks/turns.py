@@ -38,7 +38,11 @@ async def prompted(hooks: ShellHooks, ctx: RunContext) -> Deny | Stop | None:
         return Deny(f"hooks have started Crow {DEEPEST} times inside each other")
     if ctx.session.parent is not None:
         return None
-    fields = {"prompt": text_of(ctx.prompt), "session_title": ctx.session.title or None}
+    fields = {
+        "prompt": text_of(ctx.prompt),
+        "session_title": ctx.session.title or None,
+        "source": "user" if ctx.shown else None,
+    }
     joined = await hooks.fire("UserPromptSubmit", ctx, "", fields)
     verdict = refused(joined, "UserPromptSubmit")
     if verdict is None:
@@ -65,7 +69,7 @@ async def expanded(hooks: ShellHooks, ctx: CommandContext) -> Deny | Stop | None
     """UserPromptExpansion."""
     assert ctx.run is not None
     fields = {
-        "expansion_type": "slash_command",
+        "expansion_type": "mcp_prompt" if ctx.command.startswith("mcp__") else "slash_command",
         "command_name": ctx.command,
         "command_args": ctx.args,
         "prompt": text_of(ctx.run.prompt),

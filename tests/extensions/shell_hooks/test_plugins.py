@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, verdict
 
-from crow import tool
+from crow import Agent, tool
+from crow.app import build, complaints
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks import File
 from crow.plugins import read
-from crow.testing import call
+from crow.settings import load
+from crow.testing import ScriptedModel, call
+from crow.testing.model import Line
+from crow.trust import trust
 
 WRITE = call("Write", file_path="made.txt", content="x")
 
@@ -138,3 +142,157 @@ def test_only_the_urls_of_the_list_are_asked(patterns: list[str] | None, allowed
     assert not program.inactive
     assert (not http.inactive) == allowed
     assert allowed or "allowedHttpHookUrls" in http.inactive
+
+
+# where plugins come from
+
+
+def built(stage: Stage, *lines: Line, managed: tuple[Path, ...] = ()) -> Agent:
+    made = build(load(stage.cwd, managed=managed), cwd=stage.cwd)
+    made.llm = stage.model = ScriptedModel(*lines)
+    return made
+
+
+async def ran(stage: Stage, **options: Any) -> list[str]:
+    """What is in the file that programs of plugins write to, after a run."""
+    async with built(stage, "Ok.", **options) as made:
+        await made.run("Go", cwd=stage.cwd, client=stage.person)
+    path = stage.cwd / "ran"
+    return sorted(path.read_text().split()) if path.exists() else []
+
+
+def noting(word: str) -> dict[str, Any]:
+    return command(f"echo {word} >> $CLAUDE_PROJECT_DIR/ran")
+
+
+def settings(path: Path, **table: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(table))
+
+
+@pytest.fixture
+def shop(home: Path, stage: Stage) -> Path:
+    """Plugins as Claude Code installs them: two for the user, one for another project."""
+    places: dict[str, Any] = {}
+    for name, project in (("one", None), ("two", None), ("theirs", "/elsewhere")):
+        root = plugin(home / f".claude/plugins/cache/shop/{name}/1", noting(name), event="Stop")
+        place = {"scope": "user", "installPath": str(root), "version": "1"}
+        places[f"{name}@shop"] = [{**place, "projectPath": project} if project else place]
+    other = plugin(home / ".claude/plugins/cache/shop/one/2", noting("mine"), event="Stop")
+    places["one@shop"].append(
+        {"scope": "project", "projectPath": str(stage.cwd), "installPath": str(other)}
+    )
+    file = home / ".claude/plugins/installed_plugins.json"
+    file.write_text(json.dumps({"version": 2, "plugins": places}))
+    return home
+
+
+async def test_plugins_that_claude_code_has_installed_run_where_they_are_enabled(
+    stage: Stage, shop: Path
+):
+    assert await ran(stage) == []
+    enabled = {"one@shop": True, "two@shop": False, "theirs@shop": True, "none@shop": True}
+    settings(shop / ".claude/settings.json", enabledPlugins=enabled)
+    assert await ran(stage) == ["mine"]  # installed for this project, which counts before
+
+
+async def test_a_project_turns_on_installed_plugins_once_it_is_trusted(stage: Stage, shop: Path):
+    settings(stage.cwd / ".claude/settings.json", enabledPlugins={"two@shop": True})
+    assert await ran(stage) == []
+    trust(stage.cwd)
+    assert await ran(stage) == ["two"]
+
+
+async def test_folders_of_plugins_are_used_and_a_projects_only_where_it_is_trusted(
+    stage: Stage, home: Path, tmp_path: Path
+):
+    plugin(home / ".crow/plugins/user", noting("user"), event="Stop")
+    plugin(stage.cwd / ".crow/plugins/project", noting("project"), event="Stop")
+    plugin(tmp_path / "named", noting("named"), event="Stop")
+    plugin(home / ".crow/plugins/off", noting("off"), event="Stop")
+    (home / ".crow/plugins/notes").mkdir()
+    table = {"plugins": [str(tmp_path / "named")], "enabledPlugins": {"off@inline": False}}
+    settings(home / ".crow/settings.json", **table)
+    assert await ran(stage) == ["named", "user"]
+    told = "\n".join(complaints(load(stage.cwd)))
+    assert ".crow/plugins" in told
+    (stage.cwd / "ran").unlink()
+    trust(stage.cwd)
+    assert await ran(stage) == ["named", "project", "user"]
+    (stage.cwd / "ran").unlink()
+    with (stage.cwd / ".crow/plugins/project/hooks/hooks.json").open("a") as file:
+        file.write(" ")
+    assert await ran(stage) == ["named", "user"]
+
+
+async def test_the_administrators_switches_leave_the_plugins_that_they_enabled(
+    stage: Stage, shop: Path, tmp_path: Path
+):
+    folder = tmp_path / "claude-code"
+    settings(shop / ".claude/settings.json", enabledPlugins={"one@shop": True})
+    table = {"allowManagedHooksOnly": True, "enabledPlugins": {"two@shop": True}}
+    settings(folder / "managed-settings.json", **table)
+    assert await ran(stage, managed=(folder,)) == ["two"]
+    settings(shop / ".claude/settings.json", disableAllHooks=True)
+    (stage.cwd / "ran").unlink()
+    assert await ran(stage, managed=(folder,)) == ["two"]
+
+
+async def test_where_only_plugins_may_customise_their_hooks_are_all_that_run(
+    stage: Stage, shop: Path, tmp_path: Path
+):
+    hooks = {"Stop": [{"hooks": [noting("user")]}]}
+    settings(shop / ".claude/settings.json", hooks=hooks, enabledPlugins={"two@shop": True})
+    assert await ran(stage) == ["two", "user"]
+    folder = tmp_path / "claude-code"
+    settings(folder / "managed-settings.json", strictPluginOnlyCustomization=True)
+    (stage.cwd / "ran").unlink()
+    assert await ran(stage, managed=(folder,)) == ["two"]
+
+
+async def test_what_is_wrong_with_a_plugin_is_told_in_a_line_and_stops_nobody(
+    stage: Stage, home: Path
+):
+    plugin(home / ".crow/plugins/good", noting("good"), event="Stop")
+    bad = plugin(home / ".crow/plugins/bad", noting("bad"), event="Stop")
+    (bad / ".claude-plugin/plugin.json").write_text("{")
+    plugin(home / ".crow/plugins/out", hooks="../good/hooks/hooks.json")
+    settings(home / ".crow/settings.json", plugins=["~/nowhere"])
+    assert await ran(stage) == ["good"]
+    lines = "\n".join(complaints(load(stage.cwd)))
+    assert "plugin.json cannot be read" in lines
+    assert "'../good/hooks/hooks.json', which is outside of it" in lines
+    assert "there is no such folder" in lines
+
+
+async def test_the_manifest_names_files_of_hooks_or_has_them_itself(stage: Stage, home: Path):
+    named: list[Any] = ["./more.json", {"Stop": [{"hooks": [noting("inline")]}]}]
+    root = plugin(home / ".crow/plugins/p", noting("usual"), event="Stop", hooks=named)
+    table = {"hooks": {"Stop": [{"hooks": [noting("more")]}]}}
+    (root / "more.json").write_text(json.dumps(table))
+    assert await ran(stage) == ["inline", "more", "usual"]
+
+
+async def test_a_plugin_brings_skills_sub_agents_and_servers_but_no_hooks_of_its_sub_agents(
+    stage: Stage, home: Path
+):
+    root = plugin(
+        home / ".crow/plugins/p", mcpServers={"x": {"command": "${CLAUDE_PLUGIN_ROOT}/serve"}}
+    )
+    for path, own in (
+        ("skills/careful/SKILL.md", command("echo $CLAUDE_PLUGIN_ROOT >> $CLAUDE_PROJECT_DIR/ran")),
+        ("agents/careful.md", noting("agent")),
+    ):
+        (root / path).parent.mkdir(parents=True)
+        head = {"name": "careful", "description": "x", "hooks": {"PreToolUse": [{"hooks": [own]}]}}
+        (root / path).write_text(f"---\n{json.dumps(head)}\n---\nBe careful.")
+    task = call("Agent", description="A task", prompt="Do it", subagent_type="careful")
+    read = call("Read", file_path="none.txt")
+    use = call("Skill", skill="careful")
+    async with built(stage, task, read, "Done.", use, read, "Ok.") as made:
+        assert made.extensions["mcp"].servers == {"plugin:p:x": {"command": f"{root}/serve"}}
+        made.remove("mcp")
+        await made.run("Go", cwd=stage.cwd, client=stage.person)
+    stage.model.verify()
+    assert (stage.cwd / "ran").read_text() == f"{root}\n"
+    assert "the agents of a plugin bring no hooks" in stage.person.notices

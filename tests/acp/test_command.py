@@ -61,7 +61,7 @@ def test_a_mistake_on_the_command_line_is_said_on_stderr_and_stdout_stays_clean(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=50,
         check=False,
     )
     assert ended.returncode != 0

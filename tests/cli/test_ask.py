@@ -38,7 +38,7 @@ class Screen:
     async def until(self, text: str) -> None:
         """Wait until a text is shown behind the one before."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(50):
                 while (found := self.shown.find(text.encode(), self.seen)) < 0:
                     self._news.clear()
                     await self._news.wait()
@@ -64,7 +64,7 @@ class Screen:
 
     async def close(self, process: asyncio.subprocess.Process) -> int:
         """Wait for the command's end; its status."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             status = await process.wait()
         asyncio.get_running_loop().remove_reader(self.master)
         os.close(self.slave)

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,9 +56,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 async def test_the_demonstration_shows_every_point_and_who_stopped_the_third_prompt(
     crow: Crow, canary: Path, tmp_path: Path
 ) -> None:
-    began = time.monotonic()
     ended = await crow("demo", TMPDIR=str(tmp_path))
-    assert time.monotonic() - began < 5
     assert (ended.status, ended.err) == (0, "")
     seen = re.findall(r"^\[HOOK\] (\w+)", ended.out, re.MULTILINE)
     assert set(seen) == POINTS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -122,7 +121,7 @@ async def swallow(ctx: Any) -> None:
         "on_update",
     ],
 )
-async def test_cancel_passes_through_any_hook_within_a_second(echo, point, whole):
+async def test_cancel_passes_through_any_hook(echo, point, whole):
     reached = asyncio.Event()
     agent = Agent(
         ScriptedModel(call("echo", text="a"), "done", "next", leftover="allow"), tools=[echo]
@@ -140,15 +139,14 @@ async def test_cancel_passes_through_any_hook_within_a_second(echo, point, whole
     session = await agent.new_session()
     running = asyncio.create_task(agent.prompt(session, "go"))
     await reached.wait()
-    started = time.perf_counter()
     agent.cancel(session)
-    reply = await running
+    async with asyncio.timeout(30):
+        reply = await running
 
-    assert time.perf_counter() - started < 1.5
     assert reply.stop_reason == "cancelled"
     whole(session.messages)
     dispose()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         assert (await agent.prompt(session, "again")).stop_reason == "end_turn"
     whole(session.messages)
 
@@ -205,7 +203,7 @@ async def test_cancelling_the_caller_ends_the_run_and_fires_after_run(make_echo,
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    await asyncio.sleep(0.01)
+    await asyncio.wait(session.tasks)
 
     assert ended == ["cancelled"]
     whole(session.messages)

@@ -69,7 +69,7 @@ async def test_calls_run_side_by_side_and_results_stand_in_source_order(make_ech
         tools=[first, second],
     )
     helper = asyncio.create_task(finish_after_the_second())
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         reply = await agent.run("go")
     await helper
 
@@ -188,7 +188,7 @@ async def test_what_a_hook_queues_after_a_run_is_prompted_next(watcher):
     finished = asyncio.Event()
     agent.hooks.register("after_run", lambda prompt: prompt == "go on" and finished.set())
     reply = await agent.run("go", client=watcher)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(30):
         await finished.wait()
 
     assert [m["content"] for m in reply.session.messages] == ["go", "one", "go on", "two"]

@@ -209,7 +209,7 @@ async def test_post_request_can_trigger_another_prompt():
         agent.hooks.register("post_request", ask_again)
         reply = await agent.run("Hi")
         assert reply.text == "Done."
-        await asyncio.wait_for(answered.wait(), 5)
+        await asyncio.wait_for(answered.wait(), 30)
     assert asked == ["Done.", "Yes."]
     assert reply.session.latest_prompt() == "Are you sure?"
 

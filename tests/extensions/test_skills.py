@@ -487,17 +487,6 @@ async def test_a_session_that_goes_on_has_the_same_prefix_and_knows_what_it_used
     assert str(session.messages).count("How to do pdf.") == 1
 
 
-async def test_looking_for_skills_where_there_are_none_costs_next_to_nothing(
-    agent_of: AgentOf, project: Path
-):
-    agent = agent_of(*["."] * 50, hooks=[SkillsHook()])
-    session = await open_in(agent, project)
-    for _ in range(50):
-        await agent.run("Hi", session=session)
-    spent = [r.seconds for r in session.trace if r.owner == "skills" and r.event == "before_run"]
-    assert sorted(spent)[len(spent) // 2] < 0.002
-
-
 def test_without_skills_no_library_for_yaml_is_imported(project: Path):
     program = (
         "import asyncio, sys; from crow import Agent; from crow.extensions import SkillsHook;"

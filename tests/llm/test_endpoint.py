@@ -6,7 +6,6 @@ import asyncio
 import copy
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from crow.llm.chat import NO_RETRIES, ChatCompletions, Retries, Timeouts
 from crow.llm.chat.encoding import BodyEncoder
 from crow.testing import Endpoint
 from crow.testing.endpoint import (
-    END,
     HANG,
     USAGE,
     answer,
@@ -146,22 +144,18 @@ async def test_an_answer_is_there_before_its_body_has_ended(endpoint: Endpoint, 
         begin(),
         piece(event(delta(content="Hi", finish="stop"))),
         piece(event(USAGE)),
-        0.3,
-        END,
+        HANG,
     ]
     endpoint.play(late, answer("Again."))
-    began = time.monotonic()
     assert (await ask()).text == "Hi"
-    assert time.monotonic() - began < 0.25
-    await ask()
-    assert time.monotonic() - began < 0.29
+    assert (await ask()).text == "Again."
     assert endpoint.connections == 2
 
 
 async def test_a_body_that_never_ends_is_let_go_of(endpoint: Endpoint, ask: Any):
     endpoint.play([*stream("Hi", delta(finish="stop"), USAGE, done=False), HANG])
     assert (await ask()).text == "Hi"
-    await asyncio.wait_for(endpoint.hung_up.wait(), 2)
+    await asyncio.wait_for(endpoint.hung_up.wait(), 30)
 
 
 async def test_several_conversations_at_once_do_not_mix(endpoint: Endpoint, model: ChatCompletions):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +84,10 @@ async def test_arguments_that_do_not_fit_never_run(tmp_path: Path) -> None:
 
 
 async def test_background_commands_end_with_the_session(tmp_path: Path) -> None:
-    command = "echo $$ >pid; exec sleep 100"
+    command = "echo $$ >pid; exec sleep 3600"
     model = ScriptedModel(
         call("Bash", command=command, run_in_background=True),
-        call("BashOutput", bash_id="bash_1", wait=100),
+        call("Bash", command="until [ -s pid ]; do sleep 0.01; done"),
         "done",
     )
     async with Agent(llm=model, tools=builtin()) as agent:
@@ -103,8 +104,8 @@ from crow.testing import ScriptedModel, call
 from crow.tools import builtin
 
 model = ScriptedModel(
-    call("Bash", command="sleep 100 & echo $!"),
-    call("Bash", command="exec sleep 100", run_in_background=True),
+    call("Bash", command="sleep 3600 & echo $!"),
+    call("Bash", command="exec sleep 3600", run_in_background=True),
     "done",
 )
 reply = asyncio.run(Agent(llm=model, tools=builtin()).run("go", cwd=sys.argv[1]))
@@ -117,19 +118,27 @@ def test_an_agent_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> No
         [sys.executable, "-X", "dev", "-c", UNCLOSED, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=50,
     )
     assert run.stderr == ""
-    stat = Path(f"/proc/{int(run.stdout)}/stat")
-    assert not stat.exists() or stat.read_text().split()[2] == "Z"  # not yet reaped by its parent
+    while runs(int(run.stdout)):  # until the test's own time-out
+        time.sleep(0.01)
+
+
+def runs(pid: int) -> bool:
+    """True while a process is more than one that its parent has not reaped yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except OSError:
+        return False
 
 
 async def test_cancelling_a_run_ends_its_command(tmp_path: Path) -> None:
-    model = ScriptedModel(call("Bash", command="echo $$ >pid; exec sleep 100"))
+    model = ScriptedModel(call("Bash", command="echo $$ >pid; exec sleep 3600"))
     async with Agent(llm=model, tools=builtin()) as agent:
         session = await agent.new_session(tmp_path)
         running = asyncio.create_task(agent.prompt(session, "go"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(50):
             while not (tmp_path / "pid").exists():  # noqa: ASYNC110 - a process makes it
                 await asyncio.sleep(0.01)
         agent.cancel(session)

@@ -62,7 +62,7 @@ class Watcher(Nobody):
         return [event.text for event in self.events if isinstance(event, ToolProgress)]
 
     async def until(self, is_there: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while not is_there():
                 self.news.clear()
                 await self.news.wait()
@@ -122,7 +122,7 @@ def opened(agent_of: AgentOf, tmp_path: Path) -> Open:
         **options: Any,
     ) -> AsyncGenerator[Opened]:
         client = client or Watcher()
-        given = {"connect_timeout": 10.0, "wait": 10.0, **options}
+        given = {"connect_timeout": 50.0, "wait": 50.0, **options}
         extensions = [McpHook(servers, **given), *(hooks or [])]
         async with agent_of(*script, hooks=extensions, tools=[]) as agent:
             session = await agent.new_session(tmp_path, client=client)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,23 @@ Raw = Callable[..., Table]
 
 async def test_m01_a_server_that_never_answers_initialize_holds_up_nobody(opened: Open, raw: Raw):
     servers = {"mute": raw(init="silent"), "good": raw()}
-    began = time.monotonic()
-    async with opened(servers, "Hello.", "Again.", connect_timeout=1.0, wait=0.5) as it:
-        assert time.monotonic() - began < 1
+    script = [call("mcp__good__echo", x=1), "Hello."]
+    async with opened(servers, *script, connect_timeout=3600.0, wait=0.1) as it:
+        while "tools: echo" not in await it.prompt("/mcp"):  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(0.01)
         assert await it.prompt() == "Hello."
-        assert time.monotonic() - began < 3
+        assert it.tools() == ["mcp__good__echo"]
+        assert '{"x": 1}' in it.results[0]
+
+
+async def test_m01_a_server_that_never_answers_initialize_is_given_up(opened: Open, raw: Raw):
+    async with opened({"mute": raw(init="silent")}, connect_timeout=0.3) as it:
         await it.client.until(lambda: bool(it.client.notices))
         assert it.client.notices == [
-            "the MCP server 'mute' could not be connected: it did not answer within 1 s"
+            "the MCP server 'mute' could not be connected: it did not answer within 0.3 s"
         ]
-        await it.prompt()
-        assert it.tools() == ["mcp__good__echo"]
         assert "mute (stdio" in (shown := await it.prompt("/mcp"))
-        assert "failed: it did not answer within 1 s" in shown
+        assert "failed: it did not answer within 0.3 s" in shown
 
 
 async def test_m02_a_server_that_ends_at_once_is_named_with_its_last_words(opened: Open, raw: Raw):
@@ -73,9 +76,7 @@ async def test_m03_a_server_that_dies_fails_the_call_at_once_and_comes_back(
 ):
     script = [call("mcp__s__echo", x=1), call("mcp__s__echo", x=2), "Done."]
     async with opened({"s": raw(call="die once")}, *script) as it:
-        began = time.monotonic()
         await it.prompt()
-        assert time.monotonic() - began < 5
         assert it.results[0] == (
             "the MCP server 's' went away during the call (the connection ended; it exited with"
             " status 7); whether the call had an effect is unknown, and it was not repeated"
@@ -121,16 +122,12 @@ async def test_m04_a_call_that_is_never_answered_times_out_and_is_cancelled(
         await until_traced(trace, "cancelled")
 
 
-async def test_m04_a_cancelled_run_ends_within_a_second_and_tells_the_server(
-    opened: Open, raw: Raw, trace: Path
-):
+async def test_m04_a_cancelled_run_ends_and_tells_the_server(opened: Open, raw: Raw, trace: Path):
     async with opened({"s": raw(call="mute")}, call("mcp__s__echo"), "Still here.") as it:
         running = asyncio.create_task(it.agent.prompt(it.session, "Go on."))
         await until_traced(trace, "call echo")
-        began = time.monotonic()
         it.agent.cancel(it.session)
         assert (await running).stop_reason == "cancelled"
-        assert time.monotonic() - began < 1
         await until_traced(trace, "cancelled")
         assert await it.prompt() == "Still here."
 
@@ -189,14 +186,12 @@ async def test_m05_a_tool_with_a_bad_schema_is_dropped_by_name_and_the_rest_is_k
         assert "$schema" not in told["parameters"]
 
 
-async def test_m05_a_schema_that_fans_out_is_judged_in_no_time(opened: Open, raw: Raw):
+async def test_m05_a_schema_that_fans_out_is_judged_all_the_same(opened: Open, raw: Raw):
     level = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(30)}
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": level}
     schema["$defs"]["l30"] = {"type": "string"}
-    began = time.monotonic()
     async with opened({"s": raw(tools=[{"name": "fan", "inputSchema": schema}])}, "Hello.") as it:
         await it.prompt()
-        assert time.monotonic() - began < 4
 
 
 async def test_m06_a_changed_list_is_read_between_turns(opened: Open, raw: Raw, tmp_path: Path):
@@ -369,6 +364,6 @@ async def test_a_server_that_knows_only_the_newest_handshake_is_spoken_to_in_tha
 
 async def until_traced(trace: Path, line: str) -> None:
     """Wait until a server has done something."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(50):
         while not trace.exists() or line not in trace.read_text().splitlines():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

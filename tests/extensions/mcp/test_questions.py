@@ -154,11 +154,11 @@ async def test_a_hook_changes_or_refuses_what_the_user_answered(asked: Asked):
 
 async def test_a_call_does_not_time_out_while_the_user_thinks(opened: Open, raw: Raw):
     thinking: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    asyncio.get_running_loop().call_later(0.5, thinking.set_result, "Decline")
+    asyncio.get_running_loop().call_later(1.2, thinking.set_result, "Decline")
     server = raw(call="ask", ask=FORM)
     script = [call("mcp__s__echo"), "Done."]
     client = Watcher(thinking)
-    async with opened({"s": server}, *script, client=client, call_timeout=0.2) as it:
+    async with opened({"s": server}, *script, client=client, call_timeout=1.0) as it:
         await it.prompt()
         assert '{"action": "decline"}' in it.results[0]
 

@@ -323,7 +323,7 @@ async def test_the_writer_tidies_up_when_nothing_happens(db: Path) -> None:
     async with Agent(ScriptedModel("a needle"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         await agent.run("hello")
         look = apsw.Connection(str(db), flags=apsw.SQLITE_OPEN_READONLY)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(50):
             while not look.execute("SELECT 1 FROM words WHERE words MATCH 'needle'").get:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         look.close()

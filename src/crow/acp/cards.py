@@ -34,12 +34,28 @@ class Card:
     streamed: bool = False
 
 
+class CallIds:
+    """Ids for a client, each of them new: models repeat theirs.
+
+    ``used`` are those of earlier calls. A client would take the new call for the old one.
+    """
+
+    def __init__(self, used: Iterable[str] = (), prefix: str = "") -> None:
+        self.prefix = prefix
+        self._used = Counter(used)
+
+    def new(self, call_id: str) -> str:
+        """The id under which the client gets to know a call."""
+        self._used[call_id] += 1
+        count = self._used[call_id]
+        return self.prefix + (call_id if count == 1 else f"{call_id}.{count}")
+
+
 class Cards:
     """The calls of one session that are open.
 
     ``own_terminals``: the client shows commands that it does not run itself as terminals.
-    ``live``: they happen now, and what they are about to change can be read. ``used`` are ids of
-    earlier calls: models repeat them, and a client would take the new call for the old one.
+    ``live``: they happen now, and what they are about to change can be read.
     """
 
     def __init__(
@@ -52,24 +68,18 @@ class Cards:
     ) -> None:
         self._own_terminals = own_terminals
         self._live = live
-        self._prefix = prefix
-        self._used = Counter(used)
+        self._ids = CallIds(used, prefix)
         self._open: dict[str, Card] = {}
 
     def shown_id(self, call_id: str) -> str:
         """The id under which the client knows an open call."""
         card = self._open.get(call_id)
-        return card.call_id if card else self._prefix + call_id
-
-    def _new_id(self, call_id: str) -> str:
-        self._used[call_id] += 1
-        count = self._used[call_id]
-        return self._prefix + (call_id if count == 1 else f"{call_id}.{count}")
+        return card.call_id if card else self._ids.prefix + call_id
 
     def pending(self, event: ToolPending, cwd: str) -> Message:
         """A new card."""
         call = event.call
-        shown = self._new_id(call.id)
+        shown = self._ids.new(call.id)
         card = Card(shown, call.name, event.title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
@@ -118,7 +128,7 @@ class Cards:
         card = self._open.pop(call.id, None)
         before: list[Message] = []
         if card is None:
-            card = Card(self._new_id(call.id), call.name, call.name, "other", call.args)
+            card = Card(self._ids.new(call.id), call.name, call.name, "other", call.args)
             before = [{"sessionUpdate": "tool_call", "status": "pending", **describe(card)}]
         return [*before, self._settled(card, event.outcome, event.result)]
 
@@ -137,8 +147,7 @@ class Cards:
 
     def _exit(self, card: Card, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with its output if none was shown."""
-        found = re.match(r"Exit code (\d+)", result.text)
-        code = int(found[1]) if found else None if result.error else 0
+        code = exit_code(result)
         meta: Message = {
             "terminal_exit": {"terminal_id": card.call_id, "exit_code": code, "signal": None}
         }
@@ -191,6 +200,12 @@ def terminal(terminal_id: str) -> Message:
 def diff(change: Diff) -> Message:
     """A change on a card."""
     return {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+
+
+def exit_code(result: ToolResult) -> int | None:
+    """How a command ended; None where it did not end by itself."""
+    found = re.match(r"Exit code (\d+)", result.text)
+    return int(found[1]) if found else None if result.error else 0
 
 
 def fence(said: str) -> str:

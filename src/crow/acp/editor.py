@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.acp.files import EditorFiles
 from crow.acp.jsonrpc import Message
@@ -26,7 +26,11 @@ from crow.core.events import (
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
 
-OF_SUBAGENTS = (ToolPending, ToolStarted, ToolProgress, ToolEnded, Notice)
+if TYPE_CHECKING:
+    from crow.acp.listen.seat import Arrival
+
+OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
+OF_SUBAGENTS = (*OF_CALLS, Notice)
 MUTE = "this client cannot ask for permission: calls that need it are denied"
 
 
@@ -45,6 +49,7 @@ class Editor:
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.mcp_servers = mcp_servers
+        self.arrival: Arrival | None = None
         self._agent = agent
         self._peer = peer
         self._dialect = dialect
@@ -64,9 +69,16 @@ class Editor:
         assert self._projection is not None, "no session is attached yet"
         return self._projection
 
-    def attach(self, session: Session) -> None:
-        """Speak for this session."""
-        self._projection = self._dialect.projection(self._agent, session, self._peer.abilities)
+    def attach(self, session: Session, told: int | None = None) -> None:
+        """Speak for this session, from the first time on.
+
+        ``told`` is how many messages of its history will not be told of any more, if not all.
+        """
+        if self._projection is not None:
+            return
+        self._projection = self._dialect.projection(
+            self._agent, session, self._peer.abilities, told=told
+        )
         if self._peer.abilities.files:
             self.files = EditorFiles(self._peer, session.id)
         if self._peer.abilities.terminals:
@@ -100,13 +112,14 @@ class Editor:
         held, self._held = self._held or [], None
         self._lets_through.set()
         for session_id, event in held:
-            for update in self._updates(session_id, event):
-                self.post(update)
+            self.tell(self._updates(session_id, event))
+        arrival, self.arrival = self.arrival, None
+        if arrival is not None:
+            arrival.complete()
 
     def show(self, event: Event) -> None:
         """Queue an event without waiting, held back or not."""
-        for update in self._updates(self._session.id, event):
-            self.post(update)
+        self.tell(self._updates(self._session.id, event))
 
     def keep(self, event: Event) -> None:
         """Show an event as soon as the client knows of the session."""
@@ -117,6 +130,11 @@ class Editor:
         """Queue an update without waiting."""
         self._peer.post(self._session.id, update)
 
+    def tell(self, updates: list[Message]) -> None:
+        """Queue updates without waiting, whatever is held back."""
+        for update in updates:
+            self.post(update)
+
     async def send(self, update: Message) -> None:
         """Queue an update, and wait while the client cannot take more."""
         await self._peer.send(self._session.id, update)
@@ -126,16 +144,41 @@ class Editor:
         session = self._session
         told = self._dialect.projection(self._agent, session, self._peer.abilities, live=False)
         async for event in replay(self._agent, session):
+            if self.arrival is not None and self.arrival.covers(event):
+                continue
             for update in told.updates(event):
                 await self.send(update)
 
     async def update(self, session_id: str, event: Event) -> None:
-        """Show an event."""
+        """Show an event, and wait while the client cannot take more."""
+        self.pass_on(session_id, event)
+        await self.room()
+
+    def pass_on(self, session_id: str, event: Event) -> None:
+        """Queue an event, or hold it back until its time has come."""
         if self._held is not None:
             self._held.append((session_id, event))
-            return
-        for update in self._updates(session_id, event):
-            await self.send(update)
+        else:
+            self.tell(self._updates(session_id, event))
+
+    def learn(self, session_id: str, event: Event) -> None:
+        """Know of an event that the client was told of before; only calls have to be known."""
+        if isinstance(event, OF_CALLS):
+            self._updates(session_id, event)
+
+    @property
+    def is_prompting(self) -> bool:
+        """True while a prompt of the client's is being answered."""
+        return self._turns > 0
+
+    @property
+    def has_room(self) -> bool:
+        """True where `room` would not wait."""
+        return self._peer.has_room
+
+    async def room(self) -> None:
+        """Wait while the client cannot take more."""
+        await self._peer.room()
 
     def _updates(self, session_id: str, event: Event) -> list[Message]:
         """An event as updates; of a sub-agent's only what it does, not what it says."""
@@ -226,18 +269,14 @@ class Editor:
         if session_id != self._session.id:
             yield
             return
-        self._tell(self.projection.blocked())
+        self.tell(self.projection.blocked())
         try:
             yield
         except OSError:
-            self._tell(self.projection.running())
+            self.tell(self.projection.running())
             raise
         else:
-            self._tell(self.projection.running())
-
-    def _tell(self, updates: list[Message]) -> None:
-        for update in updates:
-            self.post(update)
+            self.tell(self.projection.running())
 
     def _cancel(self) -> None:
         self._agent.cancel(self._session)

@@ -7,39 +7,42 @@ import copy
 from collections.abc import Awaitable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crow.acp import options
 from crow.acp.content import from_blocks
+from crow.acp.dialects import dialect_of
 from crow.acp.editor import Editor
 from crow.acp.handshake import AUTH_METHOD
 from crow.acp.jsonrpc import (
     AUTH_REQUIRED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     NOT_FOUND,
     Message,
     Refusal,
     as_object,
 )
-from crow.acp.link import Link
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
-from crow.acp.transport import Result
+from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
-from crow.acp.updates import V1
 from crow.core.agent import Agent
-from crow.core.context import Reply
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
 
+if TYPE_CHECKING:
+    from crow.acp.listen.seats import Seats
+
 T = TypeVar("T")
 SETTLE = 0.02
 CLOSING = 1.0
 TITLE = 200
+ELSEWHERE = "this session goes on in another client; load or resume it to have it here"
 NO_MCP = "the MCP servers of this editor are not used: the agent has no extension for them"
 
 
@@ -50,47 +53,48 @@ class Face:
     being answered, by session; ``requests`` are these and all others. Methods raise `Refusal`.
     """
 
-    def __init__(self, agent: Agent, link: Link, peer: Peer) -> None:
+    def __init__(self, agent: Agent, link: Greeted, peer: Peer, seats: Seats | None = None) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
         self.requests: set[asyncio.Task[Any]] = set()
-        self._agent = agent
+        self.agent = agent
         self._link = link
         self._peer = peer
+        self._seats = seats
         self._editors: dict[str, Editor] = {}
-        self._dialect: Dialect = V1()
+        self._dialect: Dialect | None = None
 
     # sessions
 
     async def new_session(self, params: Message) -> Message:
         """Open a session; what it has to say beside follows the answer."""
         editor = self._editor(params)
-        session = await self._agent.new_session(client=editor, **place(params))
-        return self._opened(session, editor, {"sessionId": session.id})
+        session = await self.agent.new_session(client=editor, **place(params))
+        return self.opened(session, editor, {"sessionId": session.id})
 
     async def load_session(self, params: Message) -> Message:
         """Open a stored session and show all of it."""
-        session, editor = await self._stored(params["sessionId"], params, "load")
+        session, editor = await self.stored(params["sessionId"], params, "load")
         await editor.tell_again()
-        return self._opened(session, editor, {})
+        return self.opened(session, editor, {})
 
     async def resume_session(self, params: Message) -> Message:
         """Open a stored session for a client that has it on show already."""
-        session, editor = await self._stored(params["sessionId"], params, "resume")
-        return self._opened(session, editor, {})
+        session, editor = await self.stored(params["sessionId"], params, "resume")
+        return self.opened(session, editor, {})
 
     async def fork_session(self, params: Message) -> Message:
         """Open a session that begins with another one's history."""
-        copying: Any = getattr(self._agent.store, "fork", None)
+        copying: Any = getattr(self.agent.store, "fork", None)
         if copying is not None:
             copied = await found(copying(params["sessionId"]))
-            session, editor = await self._stored(copied, params, "fork")
+            session, editor = await self.stored(copied, params, "fork")
         else:
-            origin, _editor = self._open_session(params)
+            origin, _editor = self.open_session(params)
             editor = self._editor(params)
-            session = await self._agent.new_session(
+            session = await self.agent.new_session(
                 client=editor, source="fork", **place(params), **inherited(origin)
             )
-        return self._opened(session, editor, {"sessionId": session.id})
+        return self.opened(session, editor, {"sessionId": session.id})
 
     async def list_sessions(self, params: Message) -> Message:
         """Stored sessions, a page at a time."""
@@ -112,16 +116,17 @@ class Face:
 
     async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go."""
-        session, _editor = self._open_session(params)
-        await self._close(session)
+        session, _editor = self.open_session(params)
+        await self.close(session)
         return {}
 
     async def delete_session(self, params: Message) -> Message:
         """Remove a session for good; no matter if there was one."""
         store = self._store
-        session = self._agent.sessions.get(params["sessionId"])
+        session = self.agent.sessions.get(params["sessionId"])
         if session is not None:
-            await self._close(session)
+            self._refuse_what_others_use(session)
+            await self.close(session)
         await store.delete(params["sessionId"])
         return {}
 
@@ -130,8 +135,8 @@ class Face:
         title = " ".join(params["title"].split())[:TITLE]
         if not title:
             raise invalid("the title is empty")
-        session = self._agent.sessions.get(params["sessionId"])
-        rename: Any = getattr(self._agent.store, "rename", None)
+        session = self.agent.sessions.get(params["sessionId"])
+        rename: Any = getattr(self.agent.store, "rename", None)
         if rename is not None:
             await found(rename(params["sessionId"], title))
         elif session is None:
@@ -151,16 +156,17 @@ class Face:
         Nothing is awaited before the agent knows of the prompt, so that a cancellation that comes
         right behind it finds it.
         """
-        session, editor = self._open_session(params)
-        content = self._content(params, session)
+        session, editor = self.open_session(params)
+        content = self.content(params, session)
         turn = asyncio.current_task()
         assert turn is not None
         running = self.turns.setdefault(session.id, set())
         running.add(turn)
         editor.begin_turn()
         try:
-            reply = await self._agent.prompt(session, content)
-            await self._conclude(reply, content, editor)
+            reply = await self.agent.prompt(session, content)
+            explain(reply, editor)
+            await self.entitle(session, content, editor)
         finally:
             running.discard(turn)
             editor.end_turn()
@@ -169,31 +175,29 @@ class Face:
             raise Refusal(AUTH_REQUIRED, "Authentication required", reply.detail)
         return Result(answer(reply), editor.release)
 
-    async def _conclude(self, reply: Reply, prompt: Content, editor: Editor) -> None:
-        """Tell what belongs to a turn that has ended, before it is said to have."""
-        explain(reply, editor)
-        session = reply.session
+    async def entitle(self, session: Session, prompt: Content, editor: Editor) -> None:
+        """Give a session a title that has none: the beginning of its prompt."""
         if not session.title:
             session.title = title_of(prompt)
             await editor.update(session.id, TitleChanged(session.title))
 
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
-        session = self._agent.sessions.get(params["sessionId"])
-        if session is not None:
-            self._agent.cancel(session)
+        session = self.agent.sessions.get(params["sessionId"])
+        if session is not None and self._has(session):
+            self.agent.cancel(session)
 
     async def steer(self, params: Message) -> Message:
         """Say something to a run that is on; the model reads it with its next request."""
-        session, _editor = self._open_session(params)
-        content = self._content(params, session)
+        session, _editor = self.open_session(params)
+        content = self.content(params, session)
         if session.busy:
-            self._agent.steer(session, content)
+            self.agent.steer(session, content)
             return {"outcome": "injected"}
         wish = as_object(as_object(params.get("_meta")).get("steering")).get("idleBehavior")
         if wish == "promptRequired":
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-        self._agent.queue(session, content)
+        self.agent.queue(session, content)
         return {"outcome": "startedNewTurn"}
 
     # choices
@@ -213,20 +217,20 @@ class Face:
         if params["methodId"] != AUTH_METHOD["id"]:
             raise invalid(f"there is no method {params['methodId']!r} to be used here")
         try:
-            _name = self._agent.llm.model
+            _name = self.agent.llm.model
         except ModelError as error:
             raise Refusal(AUTH_REQUIRED, "Authentication required", str(error)) from error
         return {}
 
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys; those of the environment are not ours to remove."""
-        if not self._link.offer.login:
+        if not self.stores_keys:
             raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
         from crow import credentials
 
         for provider in credentials.providers():
             credentials.forget(provider)
-        forget: Any = getattr(self._agent.llm, "forget", None)
+        forget: Any = getattr(self.agent.llm, "forget", None)
         if forget is not None:
             await forget()
         return {}
@@ -234,58 +238,70 @@ class Face:
     # helpers
 
     @property
+    def dialect(self) -> Dialect:
+        """The version that the client speaks; settled when it is first asked for."""
+        if self._dialect is None:
+            self._dialect = dialect_of(self.agent, self._link.hello, self._link.offer)
+        return self._dialect
+
+    @property
+    def stores_keys(self) -> bool:
+        """True where a command stores keys, which can be removed again."""
+        return bool(self._link.offer.login)
+
+    @property
     def _store(self) -> Store:
-        if self._agent.store is None:
+        if self.agent.store is None:
             raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no sessions")
-        return self._agent.store
+        return self.agent.store
 
     def _editor(self, params: Message) -> Editor:
-        dialect = self._dialect
+        dialect = self.dialect
         self._peer.abilities = dialect.abilities(self._link.hello)
-        return Editor(self._agent, self._peer, dialect, params.get("mcpServers", []))
+        return Editor(self.agent, self._peer, dialect, params.get("mcpServers", []))
 
-    def _content(self, params: Message, session: Session) -> Content:
+    def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
         if not params["prompt"]:
             raise invalid("the prompt is empty")
         offer = self._link.offer
         announced = frozenset(name for name in ("image", "audio") if getattr(offer, name))
-        taken = options.inputs(self._agent, session)
+        taken = options.inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)
 
-    def _open_session(self, params: Message) -> tuple[Session, Editor]:
+    def open_session(self, params: Message) -> tuple[Session, Editor]:
         """An open session; a client that names it knows of it."""
-        session = self._agent.sessions.get(params["sessionId"])
+        session = self.agent.sessions.get(params["sessionId"])
         editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
+        if not self._has(session):
+            raise not_found(ELSEWHERE)
         editor.introduce()
         return session, editor
 
-    async def _stored(
-        self, session_id: str, params: Message, source: str
-    ) -> tuple[Session, Editor]:
+    async def stored(self, session_id: str, params: Message, source: str) -> tuple[Session, Editor]:
         """A session from the store, or an open one, with the client at its other end."""
         _store = self._store
         editor = self._editor(params)
-        loading = self._agent.load_session(
-            session_id, client=editor, source=source, **place(params)
-        )
-        session = await found(loading)
-        editor.attach(session)
+        session = self.agent.sessions.get(session_id) if self._seats else None
+        if session is None:
+            load = self.agent.load_session
+            session = await found(load(session_id, client=editor, source=source, **place(params)))
+        self._attach(session, editor, again=source == "load")
         return session, editor
 
-    def _opened(self, session: Session, editor: Editor, fields: Message) -> Result:
+    def opened(self, session: Session, editor: Editor, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""
-        editor.attach(session)
+        self._attach(session, editor)
         self._editors[session.id] = editor
-        if editor.mcp_servers and "mcp" not in self._agent.extensions:
+        if editor.mcp_servers and "mcp" not in self.agent.extensions:
             editor.keep(Notice(NO_MCP, "warning"))
         loop = asyncio.get_running_loop()
 
         def follow() -> None:
             editor.introduce()
-            if self._agent.commands_of(session):
+            if self.agent.commands_of(session):
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
 
@@ -295,27 +311,52 @@ class Face:
     async def _look_for_models(self) -> None:
         """Ask once which models there are, and tell every session what can be chosen then."""
         with suppress(ModelError):
-            find: Any = getattr(self._agent.llm, "find_models", None)
+            find: Any = getattr(self.agent.llm, "find_models", None)
             if find is not None and await find():
                 for editor in self._editors.values():
                     editor.show(ConfigChanged())
 
-    async def _close(self, session: Session) -> None:
-        self._agent.cancel(session)
+    def leave(self) -> None:
+        """The client is gone: its sessions go on without it, where there are seats for others."""
+        for session_id, editor in self._editors.items():
+            if self._seats is not None:
+                self._seats.leave(session_id, editor)
+
+    def _attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+        """Let an editor speak for a session; ``again``: after it was told all of it."""
+        if self._seats is None:
+            editor.attach(session)
+        else:
+            self._seats.welcome(session, editor, again=again)
+
+    def _has(self, session: Session) -> bool:
+        """True where this client has a session, and no other one took it."""
+        if self._seats is None:
+            return True
+        editor = self._editors.get(session.id)
+        return editor is not None and self._seats.is_held(session.id, editor)
+
+    def _refuse_what_others_use(self, session: Session) -> None:
+        editor = self._editors.get(session.id)
+        if self._seats is not None and self._seats.is_held_by_other(session.id, editor):
+            raise Refusal(INVALID_REQUEST, "Invalid request", "another client uses this session")
+
+    async def close(self, session: Session) -> None:
+        self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:
             await asyncio.wait(set(turns), timeout=CLOSING)
-        await self._agent.close_session(session)
+        await self.agent.close_session(session)
         self._editors.pop(session.id, None)
 
     async def _choose(self, params: Message, name: str, value: str | bool) -> Editor:
-        session, editor = self._open_session(params)
-        offered = options.values(self._agent, session, name)
+        session, editor = self.open_session(params)
+        offered = options.values(self.agent, session, name)
         if value not in offered:
             there = ", ".join(offered) or "none"
             raise invalid(f"{name} {value!r} is not on offer; there are: {there}")
-        changes = options.changes(self._agent, session, name, value)
-        refused = await self._agent.configure(session, **changes)
+        changes = options.changes(self.agent, session, name, value)
+        refused = await self.agent.configure(session, **changes)
         if refused:
             raise Refusal(INTERNAL_ERROR, refused)
         return editor

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from crow._version import __version__
-from crow.acp.jsonrpc import INVALID_PARAMS, Message, as_object, failure, success
+from crow.acp.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Message, as_object, failure, success
 
 PROTOCOL_VERSION = 1
+DRAFT_VERSION = 2
 
 AUTH_METHOD: Message = {
     "type": "agent",
@@ -32,10 +33,11 @@ class Offer:
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
     servers that the client names are used. ``login`` is a command that asks the user for a key
-    and stores it; `logout` removes stored keys where there is one.
+    and stores it; `logout` removes stored keys where there is one. ``latest`` is the newest
+    version of the protocol that is spoken with who asks for it: 2 is a draft.
     """
 
-    __slots__ = ("audio", "image", "login", "mcp", "store")
+    __slots__ = ("audio", "image", "latest", "login", "mcp", "store")
 
     def __init__(
         self,
@@ -45,8 +47,10 @@ class Offer:
         audio: bool = False,
         mcp: bool = False,
         login: Sequence[str] = (),
+        latest: int = PROTOCOL_VERSION,
     ) -> None:
         self.store = store
+        self.latest = latest
         self.login = tuple(login)
         self.image = image
         self.audio = audio
@@ -72,7 +76,8 @@ class Offer:
     def methods(self, client: Message) -> list[Message]:
         """The ways to authenticate; one in a terminal only for clients that can open one."""
         is_legacy = as_object(client.get("_meta")).get(TERMINAL_AUTH) is True
-        is_able = as_object(client.get("auth")).get("terminal") is True or is_legacy
+        terminal = as_object(client.get("auth")).get("terminal")
+        is_able = terminal is True or isinstance(terminal, dict) or is_legacy
         if not self.login or not is_able:
             return [AUTH_METHOD]
         method = LOGIN_METHOD
@@ -83,15 +88,30 @@ class Offer:
         return [AUTH_METHOD, method]
 
 
-def greet(request: Message, offer: Offer) -> Message:
-    """The answer to an ``initialize`` request.
+def version_of(asked: object, offer: Offer) -> int:
+    """The version to speak with a client that asks for one: the draft only on both sides' wish."""
+    is_newer = type(asked) is int and asked >= DRAFT_VERSION
+    return DRAFT_VERSION if is_newer and offer.latest >= DRAFT_VERSION else PROTOCOL_VERSION
 
-    Whatever version the client asks for, it is told the only one that is spoken here.
+
+def greet(request: Message, offer: Offer, before: Message | None = None) -> Message:
+    """The answer to an ``initialize`` request; ``before`` are the parameters of an earlier one.
+
+    Whatever version the client asks for, it is told the newest that is spoken here and not newer.
+    A connection speaks one version from its first greeting on.
     """
     params: Any = request.get("params")
     version = params.get("protocolVersion") if params else None
     if isinstance(version, bool) or not isinstance(version, int | str):
         return failure(request["id"], INVALID_PARAMS, "Invalid params", "protocolVersion: missing")
+    spoken = version_of(version, offer)
+    if before and version_of(before.get("protocolVersion"), offer) != spoken:
+        details = "this connection speaks another version already"
+        return failure(request["id"], INVALID_REQUEST, "Invalid request", details)
+    if spoken == DRAFT_VERSION:
+        from crow.acp.v2.greeting import greet as greet_in_draft
+
+        return greet_in_draft(request, offer)
     client = as_object(request["params"].get("clientCapabilities"))
     result = {
         "protocolVersion": PROTOCOL_VERSION,

@@ -133,7 +133,7 @@ class Link:
             self._deliver(message)
 
     def _greet(self, request: Message) -> Message:
-        reply = greet(request, self.offer)
+        reply = greet(request, self.offer, self.hello)
         if "result" in reply:
             self.hello = request["params"]
         return reply

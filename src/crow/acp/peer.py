@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from acp.exceptions import RequestError
 
 UPDATE = "session/update"
+PROGRESS = {"sessionUpdate", "toolCallId", "content"}
 CHUNKS = ("agent_message_chunk", "agent_thought_chunk")
 REFUSED = ("denied", "not permitted", "not allowed", "forbidden", "refused", "rejected", "outside")
 
@@ -130,6 +131,6 @@ def _notification(session_id: str, update: Message) -> Message:
 
 def _progress_key(session_id: str, update: Message) -> object:
     """What makes the next update of a running call take the place of this one."""
-    if set(update) == {"sessionUpdate", "toolCallId", "content"}:
+    if update["sessionUpdate"] == "tool_call_update" and set(update) == PROGRESS:
         return session_id, update["toolCallId"]
     return None

@@ -90,6 +90,10 @@ class Dialect(Protocol):
         *,
         live: bool = True,
         prefix: str = "",
+        told: int | None = None,
     ) -> Projection:
-        """A session's; ``live``, or that of an earlier day. ``prefix`` is a sub-agent's."""
+        """A session's; ``live``, or that of an earlier day. ``prefix`` is a sub-agent's.
+
+        ``told`` is how many messages of the history are told of already, if not all of them.
+        """
         ...

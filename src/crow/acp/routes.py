@@ -14,9 +14,12 @@ from acp.exceptions import RequestError
 from pydantic import BaseModel, ValidationError
 
 from crow.acp.face import Face
+from crow.acp.handshake import DRAFT_VERSION
 from crow.acp.jsonrpc import Message, Refusal, as_object
 
 Method = Callable[[Message], Awaitable[Message | None]]
+Route = tuple[type[BaseModel], Method]
+"""What a method's parameters are, and what answers it."""
 OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
 Option = schema.SetSessionConfigOptionSelectRequest
 Switch = schema.SetSessionConfigOptionBooleanRequest
@@ -32,27 +35,12 @@ class SetTitle(BaseModel):
 class Routes:
     """The methods that there are; a `acp.connection.MethodHandler`."""
 
-    def __init__(self, face: Face) -> None:
+    def __init__(
+        self, face: Face, requests: dict[str, Route], notifications: dict[str, Route]
+    ) -> None:
         self._face = face
-        self._notifications: dict[str, tuple[type[BaseModel], Method]] = {
-            "session/cancel": (schema.CancelNotification, face.cancel),
-        }
-        self._requests: dict[str, tuple[type[BaseModel], Method]] = {
-            "authenticate": (schema.AuthenticateRequest, face.authenticate),
-            "logout": (schema.LogoutRequest, face.logout),
-            "session/new": (schema.NewSessionRequest, face.new_session),
-            "session/load": (schema.LoadSessionRequest, face.load_session),
-            "session/resume": (schema.ResumeSessionRequest, face.resume_session),
-            "session/fork": (schema.ForkSessionRequest, face.fork_session),
-            "session/list": (schema.ListSessionsRequest, face.list_sessions),
-            "session/close": (schema.CloseSessionRequest, face.close_session),
-            "session/delete": (schema.DeleteSessionRequest, face.delete_session),
-            "session/set_title": (SetTitle, face.set_title),
-            "session/prompt": (schema.PromptRequest, face.prompt),
-            "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
-            "session/set_config_option": (Option, face.set_config_option),
-            "_session/steering": (schema.PromptRequest, face.steer),
-        }
+        self._requests = requests
+        self._notifications = notifications
 
     async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
         """Answer a request, or take a notification; one that makes no sense is ignored."""
@@ -79,9 +67,7 @@ class Routes:
             except ValidationError:
                 return
 
-    async def _call(
-        self, route: tuple[type[BaseModel], Method], method: str, given: Message
-    ) -> Any:
+    async def _call(self, route: Route, method: str, given: Message) -> Any:
         model, function = route
         if model is Option and given.get("type") == "boolean":
             model = Switch
@@ -90,6 +76,53 @@ class Routes:
         return await function(
             model.model_validate(given).model_dump(by_alias=True, exclude_none=True)
         )
+
+
+class Negotiated:
+    """The methods of the version that the client speaks, which its first message settles."""
+
+    def __init__(self, face: Face) -> None:
+        self._face = face
+        self._routes: Routes | None = None
+
+    async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
+        """Answer a request, or take a notification."""
+        if self._routes is None:
+            self._routes = routes_of(self._face)
+        return await self._routes(method, params, is_notification)
+
+
+def routes_of(face: Face) -> Routes:
+    """The methods of the version that the client speaks."""
+    if face.dialect.version != DRAFT_VERSION:
+        return routes(face)
+    from crow.acp.v2.routes import routes as routes_of_draft
+
+    return routes_of_draft(face)
+
+
+def routes(face: Face) -> Routes:
+    """The methods of version 1."""
+    requests: dict[str, Route] = {
+        "authenticate": (schema.AuthenticateRequest, face.authenticate),
+        "logout": (schema.LogoutRequest, face.logout),
+        "session/new": (schema.NewSessionRequest, face.new_session),
+        "session/load": (schema.LoadSessionRequest, face.load_session),
+        "session/resume": (schema.ResumeSessionRequest, face.resume_session),
+        "session/fork": (schema.ForkSessionRequest, face.fork_session),
+        "session/list": (schema.ListSessionsRequest, face.list_sessions),
+        "session/close": (schema.CloseSessionRequest, face.close_session),
+        "session/delete": (schema.DeleteSessionRequest, face.delete_session),
+        "session/set_title": (SetTitle, face.set_title),
+        "session/prompt": (schema.PromptRequest, face.prompt),
+        "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
+        "session/set_config_option": (Option, face.set_config_option),
+        "_session/steering": (schema.PromptRequest, face.steer),
+    }
+    notifications: dict[str, Route] = {
+        "session/cancel": (schema.CancelNotification, face.cancel),
+    }
+    return Routes(face, requests, notifications)
 
 
 def brief(error: ValidationError) -> str:

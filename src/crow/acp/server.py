@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.acp.early import is_plain_new_session, open_session
 from crow.acp.face import Face
+from crow.acp.handshake import DRAFT_VERSION, version_of
 from crow.acp.link import Link
 from crow.acp.outbox import Outbox
 from crow.acp.peer import Peer
@@ -66,7 +67,7 @@ async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
         request = await link.receive()
         assert request is not None
         await open_session(face, request, transport)
-    library = load_library()
+    library = load_library(link)
     coming = asyncio.ensure_future(link.ready())
     # A client that says nothing can be asked something all the same, once the library is there.
     await asyncio.wait({coming, library}, return_when=asyncio.FIRST_COMPLETED)
@@ -78,8 +79,8 @@ async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
     return is_on
 
 
-def load_library() -> asyncio.Future[None]:
-    """Import the protocol's library in a thread.
+def load_library(link: Link) -> asyncio.Future[None]:
+    """Import the protocol's library, as far as this client's version needs it, in a thread.
 
     The interpreter waits for it when it ends: a thread that dies within an import takes the
     process along.
@@ -100,6 +101,8 @@ def load_library() -> asyncio.Future[None]:
         error: BaseException | None = None
         try:
             import_module("crow.acp.routes")
+            if version_of(link.hello.get("protocolVersion"), link.offer) == DRAFT_VERSION:
+                import_module("crow.acp.v2.routes")
         except Exception as failed:  # noqa: BLE001 - whoever waits is to have it
             error = failed
         with suppress(RuntimeError):
@@ -113,9 +116,9 @@ async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
     """Answer requests until the input ends."""
     from acp.connection import Connection
 
-    from crow.acp.routes import Routes
+    from crow.acp.routes import Negotiated
 
-    connection: Connection = Connection(Routes(face), transport, listening=False)
+    connection: Connection = Connection(Negotiated(face), transport, listening=False)
     peer.connect(connection)
     await connection.main_loop()
 

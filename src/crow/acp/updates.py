@@ -55,9 +55,10 @@ class V1:
         *,
         live: bool = True,
         prefix: str = "",
+        told: int | None = None,
     ) -> Translation:
         """A session in the words of version 1."""
-        return Translation(agent, session, abilities, live=live, prefix=prefix)
+        return Translation(agent, session, abilities, live=live, prefix=prefix, told=told)
 
 
 class Translation:
@@ -74,12 +75,13 @@ class Translation:
         *,
         live: bool = True,
         prefix: str = "",
+        told: int | None = None,
     ) -> None:
         self.agent = agent
         self.session = session
         self.abilities = abilities
         own_terminals = live and abilities.terminal_output and not abilities.terminals
-        used = called(session) if live and not prefix else ()
+        used = called(session, told) if live and not prefix else ()
         self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
         self._tells_hooks = live and not prefix
         self._compactions = 0
@@ -203,9 +205,9 @@ class Translation:
         ]
 
 
-def called(session: Session) -> Iterator[str]:
-    """The ids of the calls in a session's history."""
-    for message in session.messages:
+def called(session: Session, told: int | None = None) -> Iterator[str]:
+    """The ids of the calls in a session's history, or in so many messages of it."""
+    for message in session.messages[:told]:
         for call in message.get("tool_calls", ()):
             yield call["id"]
 

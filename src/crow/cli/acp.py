@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
@@ -15,9 +15,18 @@ if TYPE_CHECKING:
 
 def declare(parser: Parser) -> None:
     """The options of ``crow acp``."""
+    from crow.cli import listening
     from crow.cli.options import declare_agent
 
     declare_agent(parser)
+    listening.declare(parser)
+    parser.add_argument(
+        "--protocol",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="speak up to this version of the protocol; 2 is a draft",
+    )
     parser.add_argument("--login", action="store_true", help="do what crow login does, and end")
     parser.add_argument(
         "--print-config",
@@ -35,6 +44,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
         from crow.cli.login import ask_and_store
 
         return ask_and_store(None, options, out)
+    if options.listen is not None:
+        from crow.cli.listening import listen
+
+        return listen(options, lambda: build(options, out), offer_of(options), out)
     from crow.acp import serve_stdio
 
     serve_stdio(lambda: build(options, out), offer_of(options))
@@ -48,15 +61,19 @@ def offer_of(options: argparse.Namespace) -> Offer:
     from crow.acp.handshake import Offer
     from crow.cli.installation import installed_command
 
-    login = [*installed_command(), "login"]
+    known: dict[str, Any] = {
+        "store": True,
+        "mcp": True,
+        "login": [*installed_command(), "login"],
+        "latest": options.protocol,
+    }
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:
-        return Offer(store=True, mcp=True, login=login)
+        return Offer(**known)
     from crow.llm.traits import inputs_of
 
     taken = inputs_of(model)
-    image, audio = "image" in taken, "audio" in taken
-    return Offer(store=True, mcp=True, image=image, audio=audio, login=login)
+    return Offer(**known, image="image" in taken, audio="audio" in taken)
 
 
 def print_config(name: str, out: Output) -> int:

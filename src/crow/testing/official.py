@@ -1,7 +1,7 @@
 """Holds an agent's messages against the protocol's official JSON schema, where somebody has it.
 
 The variable ``CROW_ACP_SCHEMA`` names the folder: ``schema/v1`` of the npm package
-``@agentclientprotocol/sdk``.
+``@agentclientprotocol/sdk``; the draft's is beside it.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ FILES = ("schema.json", "schema.unstable.json")
 Message = dict[str, Any]
 
 
-def fault(message: Message, method: str | None) -> str | None:
+def fault(message: Message, method: str | None, version: int = 1) -> str | None:
     """What is wrong with an agent's message; ``method`` is the one that a response is for."""
-    folder = os.environ.get(VARIABLE)
-    if not folder:
+    named = os.environ.get(VARIABLE)
+    if not named:
         return None
+    folder = str(Path(named).with_name(f"v{version}"))
     if "method" in message:
         return _fault(folder, message["method"], "client", message.get("params"))
     if "error" in message:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from itertools import zip_longest
 from typing import Any, cast
 
 Message = dict[str, Any]
 
 AGENT_METHOD = ("type", "agent")
-DRAFTED = "InitializeResponse.agentCapabilities.sessionCapabilities.title"
-"""In the protocol's draft, and not yet in its library."""
 RESPONSES = {
     "initialize": "InitializeResponse",
     "authenticate": "AuthenticateResponse",
@@ -43,18 +43,58 @@ REQUESTS = {
 
 def fault(message: Message, method: str | None) -> str | None:
     """What is wrong with a message of an agent's; ``method`` is the one that a response is for."""
-    if message.get("jsonrpc") != "2.0":
-        return f"jsonrpc is not 2.0: {message}"
-    if "method" in message:
-        name = REQUESTS.get(message["method"])
-        if name is None and not message["method"].startswith("_"):
-            return f"the protocol has no method {message['method']!r}"
-        return _mismatch(name, message.get("params"))
-    if "error" in message:
-        return _error_fault(message["error"])
-    if "result" not in message:
-        return f"neither result nor error: {message}"
-    return _mismatch(RESPONSES.get(method or ""), message["result"])
+    return V1.fault(message, method)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of the protocol: the library's module, and its model for each message.
+
+    ``newer`` are fields that the library does not know yet.
+    """
+
+    module: str
+    responses: Mapping[str, str]
+    requests: Mapping[str, str]
+    newer: frozenset[str] = frozenset()
+
+    def fault(self, message: Message, method: str | None) -> str | None:
+        """What is wrong with a message; ``method`` is the one that a response is for."""
+        if message.get("jsonrpc") != "2.0":
+            return f"jsonrpc is not 2.0: {message}"
+        if "method" in message:
+            name = self.requests.get(message["method"])
+            if name is None and not message["method"].startswith("_"):
+                return f"the protocol has no method {message['method']!r}"
+            return self._mismatch(name, message.get("params"))
+        if "error" in message:
+            return _error_fault(message["error"])
+        if "result" not in message:
+            return f"neither result nor error: {message}"
+        return self._mismatch(self.responses.get(method or ""), message["result"])
+
+    def _mismatch(self, name: str | None, value: Any) -> str | None:
+        """The model's complaint, or what it did not take over from the message."""
+        from pydantic import ValidationError
+
+        if name is None:
+            return None
+        model: Any = getattr(import_module(self.module), name)
+        try:
+            read = model.model_validate(value)
+        except ValidationError as error:
+            return f"{name}: {error}"
+        kept = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        lost = [where for where in _lost(value, kept, name) if where not in self.newer]
+        return f"{'; '.join(lost)} in {value}" if lost else None
+
+
+V1 = Version(
+    "acp.schema",
+    RESPONSES,
+    REQUESTS,
+    frozenset({"InitializeResponse.agentCapabilities.sessionCapabilities.title is not known"}),
+)
 
 
 def _error_fault(error: Any) -> str | None:
@@ -65,23 +105,6 @@ def _error_fault(error: Any) -> str | None:
             return f"not an error object: {error}"
 
 
-def _mismatch(name: str | None, value: Any) -> str | None:
-    """The model's complaint, or what it did not take over from the message."""
-    from acp import schema
-    from pydantic import ValidationError
-
-    if name is None:
-        return None
-    model: Any = getattr(schema, name)
-    try:
-        read = model.model_validate(value)
-    except ValidationError as error:
-        return f"{name}: {error}"
-    kept = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    lost = list(_lost(value, kept, name))
-    return f"{'; '.join(lost)} in {value}" if lost else None
-
-
 def _lost(value: Any, kept: Any, where: str) -> Iterator[str]:
     """What of a value the models did not keep; they may add what goes without saying."""
     match value, kept:
@@ -89,7 +112,7 @@ def _lost(value: Any, kept: Any, where: str) -> Iterator[str]:
             for key in cast("Message", value):
                 if key in kept:
                     yield from _lost(value[key], kept[key], f"{where}.{key}")
-                elif (key, value[key]) != AGENT_METHOD and f"{where}.{key}" != DRAFTED:
+                elif (key, value[key]) != AGENT_METHOD:
                     yield f"{where}.{key} is not known"
         case list(), list():
             items = cast("list[Any]", value), cast("list[Any]", kept)

@@ -7,18 +7,25 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from crow.testing import official
-from crow.testing.schema import Message, fault
+from crow.testing import official, schema
+from crow.testing.schema import Message
 
 CHUNK = 64 * 1024
+
+
+def fault(message: Message, method: str | None) -> str | None:
+    """What is wrong with a message of version 1, by the library or by the official schema."""
+    return schema.fault(message, method) or official.fault(message, method)
 
 
 class Wire:
     """A transport for the protocol's library that records, and checks what it reads.
 
-    ``received`` and ``sent`` are all messages in order; ``faults`` says what was wrong with the
-    received ones. `pause` makes a client of it that does not read; requests of the methods in
-    ``silent`` are never answered.
+    ``received`` and ``sent`` are all messages in order, ``log`` both as they came (`True` with
+    those that were sent); ``faults`` says what was wrong with the
+    received ones, in the words of ``check``, which gets a message and the method that it answers.
+    `pause` makes a client of it that does not read; requests of the methods in ``silent`` are never
+    answered.
     """
 
     def __init__(
@@ -26,14 +33,17 @@ class Wire:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         source: asyncio.BaseTransport | None = None,
+        check: Callable[[Message, str | None], str | None] = fault,
     ) -> None:
         self.received: list[Message] = []
         self.sent: list[Message] = []
+        self.log: list[tuple[bool, Message]] = []
         self.faults: list[str] = []
         self.silent: frozenset[str] = frozenset()
         self._reader = reader
         self._writer = writer
         self._source = source
+        self._check = check
         self._methods: dict[Any, str] = {}
         self._chunks = [b""]
         self._raw: dict[str, asyncio.Future[Message]] = {}
@@ -44,6 +54,7 @@ class Wire:
     async def send(self, message: Message) -> None:
         """Write a message."""
         self.sent.append(message)
+        self.log.append((True, message))
         if "method" in message and "id" in message:
             self._methods[message["id"]] = message["method"]
         await self.write(json.dumps(message).encode() + b"\n")
@@ -109,9 +120,10 @@ class Wire:
             self.faults.append(f"not a JSON object: {line[:200]!r}")
             return None
         self.received.append(message)
+        self.log.append((False, message))
         is_response = "method" not in message
         method = self._methods.get(message.get("id")) if is_response else None
-        if wrong := fault(message, method) or official.fault(message, method):
+        if wrong := self._check(message, method):
             self.faults.append(wrong)
         if is_response and (waiting := self._raw.get(message.get("id", ""))):
             waiting.set_result(message)

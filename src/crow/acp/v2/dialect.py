@@ -1,0 +1,58 @@
+"""Version 2 of the protocol: what the client can do, and how a session is told of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crow.acp.abilities import Abilities
+from crow.acp.jsonrpc import Message
+from crow.acp.v2.cancelling import Cancelling
+from crow.acp.v2.cards import Calls
+from crow.acp.v2.prompts import Prompts
+from crow.acp.v2.updates import Translation
+from crow.core.agent import Agent
+from crow.core.session import Session
+
+
+class V2:
+    """Version 2; a `crow.acp.projection.Dialect`.
+
+    ``prompts`` are the ones that are being worked on, ``calls`` the tool calls that run now, which
+    ``cancelling`` ends by themselves.
+    """
+
+    version = 2
+
+    def __init__(self, agent: Agent) -> None:
+        self.prompts = Prompts()
+        self.calls = Calls()
+        self.cancelling = Cancelling.of(agent)
+
+    def abilities(self, hello: Message) -> Abilities:
+        """What the client announced; notices and the like need no announcement any more."""
+        told = {"clientInfo": hello.get("info"), "clientCapabilities": hello.get("capabilities")}
+        return replace(
+            Abilities.of(told),
+            files=False,
+            terminals=False,
+            terminal_output=False,
+            notices=True,
+            compaction=True,
+            boolean_options=True,
+        )
+
+    def projection(
+        self,
+        agent: Agent,
+        session: Session,
+        abilities: Abilities,
+        *,
+        live: bool = True,
+        prefix: str = "",
+        told: int | None = None,
+    ) -> Translation:
+        """A session in the words of version 2."""
+        del abilities
+        return Translation(
+            self.prompts, self.calls, agent, session, live=live, prefix=prefix, told=told
+        )

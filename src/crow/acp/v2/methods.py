@@ -1,0 +1,146 @@
+"""What version 2 asks of an agent in other ways than version 1; the rest is the face's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crow.acp.editor import Editor
+from crow.acp.face import Face, invalid, not_found
+from crow.acp.jsonrpc import Message
+from crow.acp.turn import explain
+from crow.acp.v2.dialect import V2
+from crow.acp.v2.prompts import Prompt
+from crow.acp.v2.updates import Translation
+from crow.core.context import Reply
+from crow.core.messages import Content
+from crow.core.session import Session
+
+
+class Methods:
+    """Serves one client of version 2, method by method. Raises `Refusal`."""
+
+    def __init__(self, face: Face) -> None:
+        dialect: Any = face.dialect
+        assert isinstance(dialect, V2)
+        self.face = face
+        self._dialect = dialect
+
+    # sessions
+
+    async def list_sessions(self, params: Message) -> Message:
+        """Stored sessions; none where none are stored."""
+        if self.face.agent.store is None:
+            return {"sessions": []}
+        return await self.face.list_sessions(params)
+
+    async def resume_session(self, params: Message) -> Message:
+        """Open a stored session, and show all of it where the client wants that."""
+        replay = params.get("replayFrom")
+        if replay is not None and replay["type"] != "start":
+            raise invalid(f"replayFrom: there is no {replay['type']!r}, only 'start'")
+        session_id = params["sessionId"]
+        if self.face.agent.store is None:
+            raise not_found(f"there is no session {session_id!r}: this agent stores none")
+        session, editor = await self.face.stored(
+            session_id, params, "resume" if replay is None else "load"
+        )
+        if replay is not None:
+            await editor.tell_again()
+        editor.post(projection(editor).state.snapshot())
+        return self.face.opened(session, editor, {})
+
+    async def close_session(self, params: Message) -> Message:
+        """Cancel what runs, and let the session go, if it is open at all."""
+        session = self.face.agent.sessions.get(params["sessionId"])
+        if session is not None:
+            await self.face.close(session)
+        return {}
+
+    async def login(self, params: Message) -> Message:
+        """See whether there are credentials now."""
+        return await self.face.authenticate(params)
+
+    async def logout(self, params: Message) -> Message:
+        """Remove the stored keys, where this agent stores any."""
+        return await self.face.logout(params) if self.face.stores_keys else {}
+
+    # prompts
+
+    async def prompt(self, params: Message) -> Message:
+        """Take a prompt; answered as soon as it stands in the conversation.
+
+        A prompt that another one is worked on before waits for its turn. Cancelling the request
+        takes it back as long as it waits.
+        """
+        session, editor = self.face.open_session(params)
+        content = self.face.content(params, session)
+        prompt = Prompt(params["prompt"])
+        editor.begin_turn()
+        editor.tell(editor.projection.running())
+        task = asyncio.create_task(self._work(session, editor, content, prompt))
+        self._dialect.prompts.expect(task, prompt)
+        for known in (self.face.turns.setdefault(session.id, set()), self.face.requests):
+            known.add(task)
+            task.add_done_callback(known.discard)
+        try:
+            message_id = await asyncio.shield(prompt.inserted)
+        except asyncio.CancelledError:
+            if not prompt.inserted.done():
+                task.cancel()
+                await asyncio.wait([task])
+            raise
+        return {"messageId": message_id}
+
+    async def _work(
+        self, session: Session, editor: Editor, content: Content, prompt: Prompt
+    ) -> None:
+        """See a prompt through to its end."""
+        reply: Reply | None = None
+        try:
+            reply = await self.face.agent.prompt(session, content, shown=False)
+            if reply.stop_reason != "error":  # its failure is told with the end of the work
+                explain(reply, editor)
+            if prompt.inserted.done():
+                await self.face.entitle(session, content, editor)
+        finally:
+            prompt.withdraw(reply)
+            editor.end_turn()
+            editor.release()
+            if not session.busy:
+                editor.tell(editor.projection.idle(reply))
+
+    # single calls
+
+    async def cancel_tool_call(self, params: Message) -> Message:
+        """End one call; it is told of as cancelled when it has ended."""
+        key = params["sessionId"], params["toolCallId"]
+        self._end(key, f"no call {params['toolCallId']!r} runs that can be cancelled")
+        self._dialect.calls.ended.add(key)
+        return {}
+
+    async def cancel_terminal(self, params: Message) -> Message:
+        """End the command of a terminal."""
+        key = params["sessionId"], params["terminalId"]
+        self._end(key, f"no terminal {params['terminalId']!r} runs that can be cancelled")
+        return {}
+
+    def _end(self, key: tuple[str, str], otherwise: str) -> None:
+        known = self._dialect.calls.running.get(key)
+        if known is None or not self._dialect.cancelling.cancel(*known):
+            raise invalid(otherwise)
+
+    # choices
+
+    async def set_config_option(self, params: Message) -> Message:
+        """Choose a value; the complete list of options, as it is then."""
+        if params["type"] not in ("id", "boolean"):
+            raise invalid(f"there are no values of the type {params['type']!r}")
+        return await self.face.set_config_option(params)
+
+
+def projection(editor: Editor) -> Translation:
+    """The editor's projection, which is one of this version."""
+    told: Any = editor.projection
+    assert isinstance(told, Translation)
+    return told

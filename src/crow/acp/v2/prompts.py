@@ -1,0 +1,57 @@
+"""Prompts on their way into the conversation: each is answered as soon as it stands there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crow.acp.jsonrpc import REQUEST_CANCELLED, Message, Refusal
+from crow.core.context import Reply, RunContext
+from crow.core.session import Session
+
+
+class Prompt:
+    """One prompt as the client sent it; ``inserted`` becomes the id of its message."""
+
+    def __init__(self, blocks: list[Message]) -> None:
+        self.blocks = blocks
+        self.inserted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def insert(self, message_id: str) -> Message | None:
+        """It stands in the conversation: the update that shows it; None where it was shown."""
+        if self.inserted.done():
+            return None
+        self.inserted.set_result(message_id)
+        return {"sessionUpdate": "user_message", "messageId": message_id, "content": self.blocks}
+
+    def withdraw(self, reply: Reply | None) -> None:
+        """It will not come into the conversation any more, if it has not; None: nobody waits."""
+        if self.inserted.done():
+            return
+        if reply is None:
+            self.inserted.cancel()
+        else:
+            refusal = Refusal(REQUEST_CANCELLED, "Request cancelled", reply.detail)
+            self.inserted.set_exception(refusal)
+
+
+class Prompts:
+    """The prompts of a connection by the task that works on each."""
+
+    def __init__(self) -> None:
+        self._by_task: dict[asyncio.Task[Any], Prompt] = {}
+
+    def expect(self, task: asyncio.Task[Any], prompt: Prompt) -> None:
+        """Know a prompt until its task is done."""
+        self._by_task[task] = prompt
+        task.add_done_callback(lambda done: self._by_task.pop(done, None))
+
+    def current(self, session: Session) -> Prompt | None:
+        """The prompt that a session works on; None where it was not the client's."""
+        run = at_work(session)
+        return None if run is None or run.supervisor is None else self._by_task.get(run.supervisor)
+
+
+def at_work(session: Session) -> RunContext | None:
+    """The run of a session that is on; the others wait for it."""
+    return next((run for run in session.runs if run.holds_lock), None)

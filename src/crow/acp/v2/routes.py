@@ -1,0 +1,65 @@
+"""From the method of a message to what answers it in version 2.
+
+Imports the protocol's library, so it is imported itself only when that is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acp.experimental.v2 import schema
+from pydantic import BaseModel
+
+from crow.acp.routes import Route, Routes, SetTitle
+from crow.acp.v2.methods import Methods
+
+if TYPE_CHECKING:
+    from crow.acp.face import Face
+
+
+class CancelToolCall(BaseModel):
+    """The parameters of ``tool_call/cancel``, which the library does not know yet."""
+
+    sessionId: str  # noqa: N815 - the protocol's
+    toolCallId: str  # noqa: N815
+
+
+class CancelTerminal(BaseModel):
+    """The parameters of ``terminal/cancel``, which the library does not know yet."""
+
+    sessionId: str  # noqa: N815 - the protocol's
+    terminalId: str  # noqa: N815
+
+
+class SetOption(BaseModel):
+    """The parameters of ``session/set_config_option``, whatever their type."""
+
+    sessionId: str  # noqa: N815 - the protocol's
+    configId: str  # noqa: N815
+    type: str
+    value: str | bool
+
+
+def routes(face: Face) -> Routes:
+    """The methods of version 2."""
+    own = Methods(face)
+    requests: dict[str, Route] = {
+        "auth/login": (schema.LoginAuthRequest, own.login),
+        "auth/logout": (schema.LogoutAuthRequest, own.logout),
+        "session/new": (schema.NewSessionRequest, face.new_session),
+        "session/resume": (schema.ResumeSessionRequest, own.resume_session),
+        "session/fork": (schema.ForkSessionRequest, face.fork_session),
+        "session/list": (schema.ListSessionsRequest, own.list_sessions),
+        "session/close": (schema.CloseSessionRequest, own.close_session),
+        "session/delete": (schema.DeleteSessionRequest, face.delete_session),
+        "session/set_title": (SetTitle, face.set_title),
+        "session/prompt": (schema.PromptRequest, own.prompt),
+        "session/set_config_option": (SetOption, own.set_config_option),
+        "tool_call/cancel": (CancelToolCall, own.cancel_tool_call),
+        "terminal/cancel": (CancelTerminal, own.cancel_terminal),
+        "_session/steering": (schema.PromptRequest, face.steer),
+    }
+    notifications: dict[str, Route] = {
+        "session/cancel": (schema.CancelSessionNotification, face.cancel),
+    }
+    return Routes(face, requests, notifications)

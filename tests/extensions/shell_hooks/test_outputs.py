@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 
-from crow.extensions import PermissionsHook
+from crow.extensions import PermissionsHook, SkillsHook, SystemPromptHook
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -244,3 +244,14 @@ async def test_one_of_several_calls_that_is_put_off_is_denied_and_somebody_may_a
     stage.person.answer = "allow_once"
     await stage.run(WRITE, "Ok.")
     assert (stage.cwd / "made.txt").exists()
+
+
+async def test_skills_that_a_session_start_hook_installs_are_there_at_once(stage: Stage):
+    folder = stage.cwd / ".claude" / "skills" / "greet"
+    install = (
+        f"mkdir -p {folder}; "
+        f"printf -- '---\\nname: greet\\ndescription: Greets people\\n---\\nSay hello.' > {folder}/SKILL.md"
+    )
+    stage.on("SessionStart", install, says=specific("SessionStart", reloadSkills=True))
+    await stage.run("Ok.", hooks=[SystemPromptHook(), SkillsHook()])
+    assert "Greets people" in json.dumps(stage.model.asked[0]["messages"])

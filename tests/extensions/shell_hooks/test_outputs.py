@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 
+from crow.core.events import Notice
 from crow.extensions import PermissionsHook, SkillsHook, SystemPromptHook
 from crow.testing import call
 
@@ -206,7 +207,8 @@ async def test_an_output_of_another_shape_is_left_out_and_said_so(stage: Stage, 
 async def test_messages_for_the_user_are_shown_and_not_told_to_the_model(stage: Stage):
     stage.on("PostToolUse", says={"systemMessage": "mind the gap", "suppressOutput": True})
     await stage.run(WRITE, "Ok.")
-    assert "mind the gap" in stage.person.notices
+    [notice] = [event for event in stage.person.events if isinstance(event, Notice)]
+    assert (notice.text, notice.severity) == ("PostToolUse hook: mind the gap", "warning")
     assert "mind the gap" not in stage.told()
 
 

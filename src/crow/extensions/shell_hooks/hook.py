@@ -184,7 +184,8 @@ class ShellHooks:
             if outcome.notice:
                 await ctx.ui.notify(outcome.notice, severity="warning")
             if outcome.message:
-                await ctx.ui.notify(f"{entry.event.name} hook: {outcome.message}")
+                text = f"{entry.event.name} hook: {outcome.message}"
+                await ctx.ui.notify(text, severity="warning")  # no editor leaves these out
             send(ctx, outcome.output.get("terminalSequence"))
         return joined
 

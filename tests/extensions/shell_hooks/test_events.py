@@ -31,7 +31,6 @@ COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
 ABSENT = {
     "TeammateIdle",
-    "ConfigChange",
     "CwdChanged",
     "WorktreeCreate",
     "WorktreeRemove",
@@ -222,9 +221,10 @@ async def test_a_pre_compact_hook_can_keep_the_history(stage: Stage):
     stage.on("PreCompact", stderr="not now", code=2)
     async with stage.agent("Ok.") as agent:
         agent.add_command(Command("shorten", "", shorten))
-        reply = await agent.run("Hi", cwd=stage.cwd)
+        reply = await agent.run("Hi", cwd=stage.cwd, client=stage.person)
         await agent.run("/shorten", session=reply.session)
         assert reply.session.segment == 0
+    assert stage.person.notices == "PreCompact hook: not now"
 
 
 async def test_a_command_can_be_refused_before_it_expands(stage: Stage):

@@ -19,6 +19,7 @@ from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.extensions.shell_hooks import surroundings
 from crow.extensions.shell_hooks.memory import root_of
 from crow.extensions.shell_hooks.payload import model_of
+from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.turns import entitle, refused
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
     if source != "compact":
         await entitle(ctx, joined)
     if first := joined.last("initialUserMessage"):
-        session.cache[FIRST_PROMPT] = first
+        session.cache[FIRST_PROMPT] = capped(first, hooks.memory(ctx).folder)
 
 
 async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
@@ -81,7 +82,11 @@ async def compacting(hooks: ShellHooks, ctx: CompactContext) -> Deny | None:
     trigger = "manual" if ctx.trigger == "manual" else "auto"
     fields = {"trigger": trigger, "custom_instructions": instructions(ctx)}
     joined = await hooks.fire("PreCompact", ctx, trigger, fields)
-    return None if joined.blocked is None else Deny(joined.blocked)
+    if joined.blocked is None:
+        return None
+    if trigger == "manual":
+        await ctx.ui.notify(f"PreCompact hook: {joined.blocked}", severity="warning")
+    return Deny(joined.blocked)
 
 
 def instructions(ctx: CompactContext) -> str | None:

@@ -12,6 +12,7 @@ from crow.core.reach import Context
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.spill import capped
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks.hook import ShellHooks
@@ -45,7 +46,8 @@ async def _directory_added(hooks: ShellHooks, ctx: Any) -> None:
     joined = await hooks.fire("DirectoryAdded", ctx, ctx.source, fields)
     for _, outcome in joined.outcomes:
         if message := outcome.output.get("systemMessage"):
-            await ctx.inject_context(f"DirectoryAdded hook: {message}")
+            text = capped(message, hooks.memory(ctx).folder)
+            await ctx.inject_context(f"DirectoryAdded hook: {text}")
 
 
 def env_file(hooks: ShellHooks, ctx: Context, event: str, about: str) -> str:

@@ -54,4 +54,6 @@ def application(hub: Hub, guard: Guard) -> ASGIApp:
         Route(PATH, exchange.answer, methods=["GET", "POST", "DELETE"]),
         WebSocketRoute(PATH, converse),
     ]
-    return Guarded(Starlette(routes=routes), guard)
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    return Guarded(app, guard)

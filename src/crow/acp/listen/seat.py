@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from crow.acp.listen.journal import Journal
@@ -37,23 +37,43 @@ STILL_TRUE = (TitleChanged, UsageReported)
 CallKey = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client is in what happens in a session.
+
+    It knows all that stands before the position ``since`` of the journal. The run that was on
+    then began at ``began``, when the history of that ``segment`` had ``count`` messages.
+    """
+
+    since: int
+    began: int
+    segment: int
+    count: int
+
+
 class Arrival:
     """An editor on its way to a session's seat; it is there when its client knows of the session.
 
     It will be told what happened from the position ``since`` of the journal on.
     """
 
-    def __init__(self, seat: Seat, editor: Editor, since: int) -> None:
+    def __init__(self, seat: Seat, editor: Editor, place: Place) -> None:
         self.seat = seat
         self.editor = editor
-        self.since = since
+        self.place = place
         self._is_reached = False
+
+    @property
+    def told(self) -> int | None:
+        """How many messages of the history no more will be told of; None for all."""
+        session, place = self.seat.session, self.place
+        return place.count if place.segment == session.segment else None
 
     def covers(self, event: Event) -> bool:
         """True for all that the store tells from the run on that the journal will tell of."""
         if isinstance(event, UserMessage):
             began = self.seat.prompts.get(event.message_id, -1)
-            self._is_reached = self._is_reached or began >= self.since
+            self._is_reached = self._is_reached or began >= self.place.since
         return self._is_reached and not isinstance(event, STILL_TRUE)
 
     def complete(self) -> None:
@@ -79,10 +99,9 @@ class Seat:
         self.empty_since = asyncio.get_running_loop().time()
         self._patience = patience
         self._journal = Journal()
-        self._missed_from = 0
         self._run: RunContext | None = None
         self._joined: RunContext | None = None
-        self._began = (0, 0, 0)
+        self._begun = self._left = self._here()
         self._said = ("", 0)
         self._open: set[CallKey] = set()
         self._foreign: set[CallKey] = set()
@@ -91,19 +110,13 @@ class Seat:
 
     # who sits here
 
-    @property
-    def told(self) -> int | None:
-        """How many messages of the history stood there when the present run began."""
-        _position, segment, count = self._began
-        is_so = self._run is not None and segment == self.session.segment
-        return count if is_so else None
-
     def expect(self, editor: Editor, *, again: bool) -> Arrival:
         """An editor is about to come, and will be told the run ``again``, or what was missed."""
-        now = self._journal.position()
-        begun = now if self._run is None else self._began[0]
-        missed = self._missed_from if self.editor is None else now
-        arrival = Arrival(self, editor, begun if again else missed)
+        if again:
+            place = self._here() if self._run is None else self._begun
+        else:
+            place = self._left if self.editor is None else self._now()
+        arrival = Arrival(self, editor, place)
         self.arrivals.append(arrival)
         return arrival
 
@@ -117,7 +130,7 @@ class Seat:
         self._foreign |= self._open
         self._joined = self._run
         self._has_given_up = False
-        self._catch_up(editor, arrival.since)
+        self._catch_up(editor, arrival.place)
         self._forget()
         self._tell_of_change()
 
@@ -126,20 +139,30 @@ class Seat:
         self.arrivals = [arrival for arrival in self.arrivals if arrival.editor is not editor]
         if self.editor is editor:
             self.editor = self.files = self.terminals = None
-            self._missed_from = self._journal.position()
+            self._left = self._now()
             self.empty_since = asyncio.get_running_loop().time()
             self._tell_of_change()
         self._forget()
 
-    def _catch_up(self, editor: Editor, since: int) -> None:
-        """Tell what was missed; calls of this run that were told before are only made known."""
+    def _here(self) -> Place:
+        """The present moment, all runs being over."""
+        position = self._journal.position()
+        return Place(position, position, self.session.segment, len(self.session.messages))
+
+    def _now(self) -> Place:
+        """The present moment, maybe in the middle of a run."""
+        here = self._here()
+        return here if self._run is None else replace(self._begun, since=here.since)
+
+    def _catch_up(self, editor: Editor, place: Place) -> None:
+        """Tell what was missed; calls that were told before are only made known."""
+        for session_id, event in self._journal.between(place.began, place.since):
+            editor.learn(session_id, event)
         if self._run is not None:
-            for session_id, event in self._journal.between(self._began[0], since):
-                editor.learn(session_id, event)
             editor.tell(editor.projection.running())
-        if since < self._journal.first:
+        if place.began < self._journal.first:
             editor.show(Notice(LOST, "warning"))
-        for session_id, event in self._journal.between(since):
+        for session_id, event in self._journal.between(place.since):
             if (shown := without_terminal(event)) is not None:
                 editor.pass_on(session_id, shown)
 
@@ -158,7 +181,8 @@ class Seat:
         if run is self._run:
             return
         self._run = run
-        self._began = (position, self.session.segment, len(self.session.messages) - 1)
+        session = self.session
+        self._begun = Place(position, position, session.segment, len(session.messages) - 1)
         self.prompts[message_id] = position
         if said != message_id and self.editor is not None and not self.editor.is_prompting:
             self.editor.pass_on(self.session.id, UserMessage(content, message_id))
@@ -204,9 +228,9 @@ class Seat:
 
     def _forget(self) -> None:
         """Let go of what nobody will be told again."""
-        needed = [arrival.since for arrival in self.arrivals]
-        needed += [self._began[0]] if self._run is not None else []
-        needed += [self._missed_from] if self.editor is None else []
+        needed = [arrival.place.began for arrival in self.arrivals]
+        needed += [self._begun.began] if self._run is not None else []
+        needed += [self._left.began] if self.editor is None else []
         before = min(needed, default=self._journal.position())
         self._journal.forget(before)
         self.prompts = {key: began for key, began in self.prompts.items() if began >= before}

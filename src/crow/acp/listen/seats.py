@@ -51,7 +51,8 @@ class Seats:
     def welcome(self, session: Session, editor: Editor, *, again: bool = False) -> None:
         """Let an editor have a session as soon as its client knows of it; the last one wins."""
         if editor.arrival is None:
-            editor.arrival = self.of(session).expect(editor, again=again)
+            arrival = editor.arrival = self.of(session).expect(editor, again=again)
+            editor.attach(session, arrival.told)
 
     def is_held(self, session_id: str, editor: Editor) -> bool:
         """True where an editor has a session, or is about to."""

@@ -1,0 +1,84 @@
+"""A server as a process of its own, and somewhere to work."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+CROW = str(Path(sys.executable).with_name("crow"))
+TOKEN = "a-token-for-tests-only"
+LINE = re.compile(r"listening on (http://\S+)")
+
+
+class Server:
+    """``crow acp --listen``; ``http`` and ``ws`` are its URLs with the token."""
+
+    def __init__(self, home: Path, *options: str, token: str | None = TOKEN) -> None:
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9"}
+        if token is not None:
+            env["CROW_ACP_TOKEN"] = token
+        if not any(option.startswith("--listen") for option in options):
+            options = ("--listen", "127.0.0.1:0", *options)
+        self.process = subprocess.Popen(
+            [CROW, "acp", "--model", "rehearsal", *options],
+            env=env,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stderr is not None
+        self.said = self.process.stderr.readline()
+        found = LINE.search(self.said)
+        assert found, self.said + self.process.stderr.read()
+        url = found[1]
+        self.bare = url.partition("?")[0]
+        self.http = url if "?" in url else f"{url}?token={token}"
+        self.ws = self.http.replace("http://", "ws://", 1)
+
+    def url(self, scheme: str) -> str:
+        """The URL for ``http`` or for ``ws``."""
+        return self.ws if scheme == "ws" else self.http
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for all tests, which may run commands unasked."""
+    served = Server(tmp_path_factory.mktemp("served"), "--allow", "Bash")
+    yield served
+    assert served.process.poll() is None, "the server did not live through the tests"
+    served.close()
+
+
+@pytest.fixture
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
+    """Starts a server with options."""
+    started: list[Server] = []
+
+    def run(*options: str, token: str | None = TOKEN) -> Server:
+        started.append(Server(tmp_path_factory.mktemp("served"), *options, token=token))
+        return started[-1]
+
+    yield run
+    for served in started:
+        served.close()
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> str:
+    """A prompt for a command that ends when there is a file ``go``, and says so in ``on``."""
+    script = tmp_path / "wait.sh"
+    script.write_text("touch on\nuntil [ -e go ]; do sleep 0.02; done\necho the end\n")
+    return "Run `sh wait.sh`"

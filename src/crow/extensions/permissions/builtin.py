@@ -43,6 +43,8 @@ def evaluates(words: Sequence[Word]) -> bool:
         return not texts or not all(text and HARMLESS.fullmatch(text) for text in texts)
     if name in {"printf", "test", "[", "[["}:
         return reads(words) is None
+    if name == "read":
+        return not _reads_a_line(words)
     return name in EVALUATING
 
 
@@ -59,7 +61,7 @@ def may_hide(words: Sequence[Word]) -> bool:
 
 STATE = frozenset(
     {"export", "local", "readonly", "read", "unset", "set", "shift", "return", "umask", "pushd"}
-    | {"popd", "dirs", "jobs", "bg", "fg", "times", "ulimit", "disown", "shopt"}
+    | {"popd", "dirs", "bg", "fg", "times", "ulimit", "disown", "shopt"}
 )
 HOOKED = frozenset(
     {"BASH_ENV", "ENV", "IFS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS"}
@@ -76,6 +78,18 @@ def is_safe(assignment: Assignment) -> bool:
     if assignment.name == "TZ":
         return SAFE_ZONE.fullmatch(text) is not None
     return SAFE_VALUE.fullmatch(text) is not None
+
+
+def _reads_a_line(words: Sequence[Word]) -> bool:
+    """``read -r line``: into a variable that no program looks at."""
+    texts = [word.text for word in words[1:]]
+    names = texts[1:] if texts[:1] == ["-r"] else []
+    return bool(names) and all(name is not None and is_loop_name(name) for name in names)
+
+
+def is_own(assignment: Assignment) -> bool:
+    """Whether it sets a variable of the script's own, which no program looks at."""
+    return is_loop_name(assignment.name) and not assignment.odd and assignment.value.known
 
 
 def is_loop_name(name: str) -> bool:

@@ -10,18 +10,20 @@ from crow.extensions.permissions import builtin, repository
 from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
+from crow.extensions.permissions.listing import INERT, fed_use
 from crow.extensions.permissions.paths import Cwds, Paths
+from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
-from crow.extensions.permissions.script import HOLE, Text, Word
-from crow.extensions.permissions.search import is_fixed
+from crow.extensions.permissions.script import HOLE, Assignment, Text, Word
 from crow.extensions.permissions.wrapper import (
     EXACT,
     INTERPRETERS,
     LOOSE,
     SEEN_THROUGH,
     SHELLS,
+    is_fixed,
     program,
     unwrap,
 )
@@ -29,18 +31,21 @@ from crow.extensions.permissions.wrapper import (
 FIND_ACTS = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 )
-INERT = frozenset({"echo", "basename", "dirname"})
 
 
 @dataclass(slots=True)
 class Cover:
-    """The allow rules. ``changed`` tells that a cd went before."""
+    """The allow rules. ``changed`` tells that a cd went before.
+
+    ``fed`` tells that the command's input are names of files which may be read.
+    """
 
     paths: Paths
     report: Report
     allow: Sequence[Rule]
     changed: bool = False
     uses_git: bool = False
+    fed: bool = False
 
     def command(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """Find what lets a command through; note it where nothing does."""
@@ -74,6 +79,8 @@ class Cover:
             if rule.command is not None and self.allows(rule, words):
                 self.report.rules.append(rule.text)
                 return True
+        if self.fed and words[0].text == "xargs" and (use := fed_use(words)) is not None:
+            return self._may_feed(words, cwds) and self.may_use(use, cwds)
         for inner in unwrap(words):
             if inner.plain:
                 more = (Word((Text(HOLE),)),) if inner.open else ()
@@ -92,14 +99,35 @@ class Cover:
         pattern = rule.command
         assert pattern is not None
         shapes = [word.shape for word in words]
-        if not pattern.matches(shapes) or HOLE in shapes[0]:
-            return False
+        return pattern.matches(shapes) and HOLE not in shapes[0] and self._reaches(pattern, words)
+
+    def spells_out(self, assignments: Sequence[Assignment], words: tuple[Word, ...]) -> Rule | None:
+        """The allow rule that names a program and each variable before it, with its value."""
+        if any(one.odd for one in assignments) or not all(word.known for word in words):
+            return None
+        if builtin.evaluates(words) or words[0].text in {None, "cd"}:
+            return None
+        given = [f"{one.name}={one.value.shape}" for one in assignments]
+        shapes = [*given, *(word.shape for word in words)]
+        count = len(given)
+        for rule in self.allow:
+            pattern = rule.command
+            if pattern is None or list(pattern.head[: count + 1]) != shapes[: count + 1]:
+                continue
+            if pattern.matches(shapes) and self._reaches(pattern, words, count):
+                return rule
+        return None
+
+    def _reaches(self, pattern: CommandPattern, words: tuple[Word, ...], skipped: int = 0) -> bool:
+        """Whether a rule that matches says enough about what the command will run."""
         name = program(words[0]) or ""
         if name in EXACT or (name == "find" and self._acts(words)):
-            return pattern.exact or is_spelled_out(pattern, words)
+            return pattern.exact or is_spelled_out(pattern.words[skipped:], words)
         if name in LOOSE or name in SEEN_THROUGH:
-            return pattern.exact or self._names_inner(pattern.head, words)
-        return bool(pattern.head) or not (name in SHELLS or INTERPRETERS.fullmatch(name))
+            return pattern.exact or self._names_inner(pattern.head[skipped:], words)
+        if pattern.head or not (name in SHELLS or INTERPRETERS.fullmatch(name)):
+            return True
+        return len(words) == len(pattern.words)  # ``* --version`` means no script before it
 
     def _acts(self, words: tuple[Word, ...]) -> bool:
         return any(
@@ -120,9 +148,27 @@ class Cover:
         if words[0].text == "command" and len(words) == 3 and words[1].text in {"-v", "-V"}:
             return words[2].text is not None
         use = reads(words)
-        if use is None:
+        return use is not None and self.may_use(use, cwds)
+
+    def _may_feed(self, words: Sequence[Word], cwds: Cwds) -> bool:
+        """Whether names of files reach a command whole, and none of them is denied."""
+        files = self.paths.files
+        whole = any(word.text in {"-0", "-0r", "-r0", "--null"} for word in words)
+        odd = whole or not any(cwd is None or files.has_odd_names(cwd) for cwd in cwds)
+        return odd and not files.has_read_limits
+
+    def may_use(self, use: Use, cwds: Cwds) -> bool:
+        """Whether all that a command reads may be read."""
+        if not all(self.paths.may_read(word, cwds) for word in use.paths):
             return False
-        return all(self.paths.may_read(word, cwds) for word in use.paths)
+        if use.follows and any(
+            self.paths.files.leads_out(where)
+            for word in use.paths
+            for where in self.paths.places(word, cwds)
+        ):
+            self.report.miss("it follows links, which may lead out of the working directories")
+            return False
+        return True
 
     def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         operands = repository.reads_only(words)
@@ -174,10 +220,10 @@ class Cover:
         return tuple(dict.fromkeys(where.path for where in places))
 
 
-def is_spelled_out(pattern: CommandPattern, words: Sequence[Word]) -> bool:
+def is_spelled_out(wanted: Sequence[str], words: Sequence[Word]) -> bool:
     """Whether a rule names a command word by word, its asterisks being quoted text."""
     texts = tuple(word.text for word in words)
-    return texts == pattern.words and not any(word.globbed for word in words)
+    return texts == tuple(wanted) and not any(word.globbed for word in words)
 
 
 def shown(words: Sequence[Word]) -> str:

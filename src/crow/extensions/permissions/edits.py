@@ -6,14 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crow.extensions.permissions.readonly import PROGRAMS, Program, option, reads
+from crow.extensions.permissions.programs import PROGRAMS, Program, Use, option
+from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.script import Word
+from crow.extensions.permissions.sed import edited
 from crow.extensions.permissions.wrapper import program
-
-SED_SUBSTITUTES = re.compile(
-    r"(?:(?:\d+|\$)(?:,(?:\d+|\$))?)?(?:s([/|#,:@])(?:(?!\1)[^\\\n]|\\[^\n])*\1"
-    r"(?:(?!\1)[^\\\n]|\\[^\n])*\1[gIip\d]*|d)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,80 +45,19 @@ READING = frozenset(
     {
         name
         for name, one in PROGRAMS.items()
-        if one.operands not in {"text", "none", "printf", "date"}
+        if one.operands not in {"text", "none", "printf", "date", "ps", "number", "any"}
     }
-    | {
-        "less",
-        "more",
-        "most",
-        "bat",
-        "batcat",
-        "awk",
-        "gawk",
-        "mawk",
-        "sed",
-        "jq",
-        "yq",
-        "xxd",
-        "zcat",
-    }
-    | {"bzcat", "xzcat", "gzip", "gunzip", "bzip2", "xz", "zip", "tar", "cp", "mv", "ln", "install"}
-    | {
-        "rsync",
-        "scp",
-        "dd",
-        "tee",
-        "source",
-        ".",
-        "split",
-        "csplit",
-        "openssl",
-        "gpg",
-        "curl",
-        "wget",
-    }
-    | {
-        "base32",
-        "iconv",
-        "pr",
-        "fmt",
-        "look",
-        "ag",
-        "ack",
-        "zgrep",
-        "vim",
-        "vi",
-        "nano",
-        "emacs",
-        "ed",
-    }
-    | {
-        "ex",
-        "view",
-        "open",
-        "xdg-open",
-        "mapfile",
-        "readarray",
-        "python",
-        "python3",
-        "node",
-        "perl",
-    }
-    | {
-        "ruby",
-        "php",
-        "patch",
-        "shuf",
-        "tsort",
-        "join",
-        "ptx",
-        "dos2unix",
-        "envsubst",
-        "m4",
-        "pandoc",
-    }
-    | {"highlight", "pygmentize", "glow", "hexyl", "sqlite3", "strace", "rev", "tac", "uuencode"}
-) - {"ls"} | {"ls"}
+    | set(
+        "less more most bat batcat awk gawk mawk sed jq yq zcat bzcat xzcat gzip gunzip "
+        "bzip2 xz zip tar bsdtar 7z 7za rar cp mv ln install rsync scp dd tee source . "
+        "split csplit openssl gpg curl wget base32 iconv pr fmt look ag ack zgrep vim vi "
+        "nano emacs ed ex view open xdg-open mapfile readarray python python3 node perl "
+        "ruby php patch shuf tsort ptx dos2unix envsubst m4 pandoc highlight pygmentize "
+        "glow hexyl sqlite3 strace uuencode".split()
+    )
+)
+ARCHIVERS = frozenset({"tar", "bsdtar", "7z", "7za", "rar"})
+COPIERS = frozenset({"cp", "rsync", "scp", "zip", "zgrep"})
 
 
 def edits(words: Sequence[Word]) -> Edits | None:
@@ -130,7 +66,8 @@ def edits(words: Sequence[Word]) -> Edits | None:
     if name not in WRITERS:
         return None
     if name == "sed":
-        return _sed(words)
+        done = edited(words)
+        return None if done is None else Edits(tuple(done[0]), (), done[1])
     operands, sure = _operands(ACCEPTED.get(name), words[1:])
     if name == "dd":
         return Edits(tuple(_values(words, "of=")), tuple(_values(words, "if=")))
@@ -185,53 +122,23 @@ def _values(words: Sequence[Word], mark: str) -> list[Word]:
     return [Word.plain(w.text[len(mark) :]) for w in words if w.text and w.text.startswith(mark)]
 
 
-def _sed(words: Sequence[Word]) -> Edits | None:
-    """``sed -i s/a/b/ file``; without ``-i`` it writes nothing that is known of."""
-    texts = [word.text for word in words[1:]]
-    if not any(t and re.match(r"-[nErsz]*i|--in-place", t) for t in texts):
-        return None
-    scripts: list[str | None] = []
-    paths: list[Word] = []
-    sure, index = True, 0
-    while index < len(texts):
-        text = texts[index]
-        if text in {"-e", "--expression"}:
-            index += 1
-            scripts.append(texts[index] if index < len(texts) else None)
-        elif text is not None and text.startswith("-"):
-            sure = sure and text in {"-i", "-E", "-r", "-n", "-Ei", "-ri", "-ni", "-i.bak"}
-        else:
-            paths.append(words[index + 1])
-        index += 1
-    if not scripts and paths:
-        scripts.append(paths.pop(0).text)
-    sure = sure and bool(paths) and all(s and SED_SUBSTITUTES.fullmatch(s) for s in scripts)
-    sure = sure and not any(path.text is None or path.globbed for path in paths)
-    return Edits(tuple(paths), (), sure)
-
-
-def may_read(words: Sequence[Word]) -> tuple[list[Word], bool] | None:
-    """The words that a file command may take for paths, and whether it reads all below them.
-
-    None for a command that is not known for reading files.
-    """
+def may_read(words: Sequence[Word]) -> Use | None:
+    """What a file command may take for paths; None for one that is not known for reading files."""
     name = program(words[0]) if words else None
     if name is None or name not in READING:
         return None
     plain = (Word.plain(name), *words[1:])
     use = reads(plain) or reads(plain, loose=True)
     if use is not None:
-        return [*use.paths, *_attached(words)], use.deep
-    deep = any(
-        w.text and re.fullmatch(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive", w.text)
-        for w in words
+        return Use((*use.paths, *_attached(words)), use.deep, use.follows)
+    deep = name in ARCHIVERS or (
+        name in COPIERS
+        and any(
+            w.text and re.fullmatch(r"-[a-zA-Z]*[rRa][a-zA-Z]*|--recursive|--archive", w.text)
+            for w in words
+        )
     )
-    return [*(word for word in words[1:]), *_attached(words)], deep and name in {
-        "cp",
-        "rsync",
-        "zip",
-        "zgrep",
-    }
+    return Use((*words[1:], *_attached(words)), deep)
 
 
 def _attached(words: Sequence[Word]) -> list[Word]:

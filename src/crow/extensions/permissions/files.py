@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,9 @@ from crow.extensions.permissions.protected import is_protected
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 
 Kind = Literal["deny", "ask", "guard", "allow", "none"]
+SEARCHERS = frozenset({"Glob", "Grep", "LS"})
 WALKED = 4000
+PLAIN_NAME = re.compile(r"[^\s'\"\\]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class Files:
             return Finding("guard", f"it cannot be told where {where.path} leads")
         if self.has_read_limits and self.disk.links(where.real) > 1:
             return Finding("guard", f"{where.path} has another name, which may be a denied one")
-        return self._permission(where, "Read", tool)
+        return self._permission(where, "Read", tool, deep=deep and tool in SEARCHERS)
 
     def write(self, where: Place, *, tool: str = "Edit") -> Finding:
         """Judge writing, creating or removing; a bare allow rule for the ``tool`` counts."""
@@ -91,14 +94,14 @@ class Files:
                 )
         return None
 
-    def _permission(self, where: Place, tool: str, used: str) -> Finding:
+    def _permission(self, where: Place, tool: str, used: str, *, deep: bool = False) -> Finding:
         mode = tool == "Read" or self.accepts
         if mode and self.is_inside(where):
             return Finding("allow", f"{where.path} is in a working directory")
         for rule in self.allow:
             if rule.bare and rule.tools is None and (rule.names(tool) or rule.names(used)):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
-            if rule.tool == tool and rule.path is not None and self._covers(rule, where):
+            if rule.tool == tool and rule.path is not None and self._covers(rule, where, deep=deep):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
         verb = "read" if tool == "Read" else "write"
         outside = "" if self.is_inside(where) else ", which is outside of the working directories"
@@ -130,11 +133,19 @@ class Files:
             case _:
                 return tuple(dict.fromkeys((self.cwd, self.base, *self.roots)))
 
-    def _covers(self, rule: Rule, where: Place) -> bool:
+    def _covers(self, rule: Rule, where: Place, *, deep: bool = False) -> bool:
+        """Whether an allow rule means a path, or (``deep``) all that is below it."""
         starts = self._starts(rule)
         starts = (*starts, *self.real(starts))
-        assert rule.path is not None
-        return all(rule.path.matches(path, starts) for path in where.names)
+        pattern = rule.path
+        assert pattern is not None
+        if all(pattern.matches(path, starts) for path in where.names):
+            return True
+        return deep and all(
+            pattern.matches(f"{path.rstrip('/')}/{below}", starts)
+            for path in where.names
+            for below in (CHILD, f"{CHILD}/{CHILD}")
+        )
 
     def match(
         self, rules: Sequence[Rule], where: Place, tools: frozenset[str], *, deep: bool
@@ -165,19 +176,45 @@ class Files:
 
     def hides_denied(self, where: Place) -> Rule | Literal["unknown"] | None:
         """A rule that denies (or asks about) something anywhere below a directory."""
+        for path in self._below(where):
+            if path is None:
+                return "unknown"
+            found = self._last((*self.deny, *self.ask), path, READERS)
+            if found is not None:
+                return found
+        return None
+
+    def leads_out(self, where: Place) -> bool:
+        """Whether a link anywhere below a directory leads to what may not be read, or may."""
+        for path in self._below(where):
+            if path is None:
+                return True
+            if self.disk.is_link(path):
+                target = Place(path, self.disk.real(path))
+                if self.has_read_limits or self.read(target).kind != "allow":
+                    return True
+        return False
+
+    def has_odd_names(self, path: str) -> bool:
+        """Whether a name below a directory could be taken for several names, or none."""
+        for found in self._below(Place(path, path)):
+            if found is None or not PLAIN_NAME.fullmatch(found.rpartition("/")[2]):
+                return True
+        return False
+
+    def _below(self, where: Place) -> Iterator[str | None]:
+        """All paths below a directory; None where there are too many."""
         left = WALKED
         waiting = [where.real or where.path]
         while waiting:
             directory = waiting.pop()
             names = self.disk.names(directory, left)
             if names is None:
-                return "unknown"
+                yield None
+                return
             left -= len(names) + 1
             for name in names:
                 path = f"{directory.rstrip('/')}/{name.rstrip('/')}"
-                found = self._last((*self.deny, *self.ask), path, READERS)
-                if found is not None:
-                    return found
+                yield path
                 if name.endswith("/") and name != ".git/":
                     waiting.append(path)
-        return None

@@ -36,3 +36,17 @@ def _step(disk: Disk, cwd: str, head: str, segment: str) -> list[str]:
         for name in names
         if expression.fullmatch(name.rstrip("/")) and (name[0] != "." or segment[0] in ".[")
     ]
+
+
+def outside_parts(root: str, pattern: str) -> list[str]:
+    """Where a search pattern leads by itself: its fixed beginning, if that leaves the root."""
+    fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+    if "{" in pattern and re.search(r"[{,](?:[/~]|[^,}]*\.\.)", pattern):
+        return ["/"]
+    if pattern.startswith(("/", "~")):
+        return [fixed or "/"]
+    if ".." in pattern.split("/"):
+        climbs = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
+        rest = pattern[len(climbs) :]
+        return [f"{root}/{climbs}"] if ".." not in rest else ["/"]
+    return [f"{root}/{fixed}"] if fixed else []

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from crow.extensions.permissions.parser import declared
 from crow.extensions.permissions.quoting import (
     ARITHMETIC,
     ansi_quoted,
@@ -34,6 +33,7 @@ from crow.extensions.permissions.script import (
     Variable,
     Word,
     attached,
+    declared,
     in_sequence,
 )
 
@@ -104,6 +104,7 @@ class _Reader:
             "IfClause": lambda tree: Group("if", tuple(self.branches(tree))),
             "WhileClause": self.loop,
             "ForClause": self.each,
+            "CaseClause": self.case,
             "TestClause": self.test,
             "TimeClause": self.timed,
             "DeclClause": self.declaration,
@@ -172,6 +173,15 @@ class _Reader:
         words = tuple(self.word(one) for one in loop.get("Items", ()))
         body = self.statements(tree, "Do")
         return Group("for", (body,), (), words, loop["Name"]["Value"])
+
+    def case(self, tree: Json) -> Node:
+        """``case word in pattern) ...;; esac``."""
+        words = [self.word(tree["Word"])]
+        parts: list[Node] = []
+        for item in tree.get("Items", ()):
+            words += [self.word(pattern) for pattern in item["Patterns"]]
+            parts.append(self.statements(item))
+        return Group("case", tuple(parts), (), tuple(words))
 
     def timed(self, tree: Json) -> Node:
         """``time``, as a word before the first command of what is timed."""

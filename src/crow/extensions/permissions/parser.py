@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crow.extensions.permissions.gaps import gap_fault, is_lost_dash
 from crow.extensions.permissions.quoting import (
     ARITHMETIC,
     ansi_quoted,
@@ -32,6 +33,8 @@ from crow.extensions.permissions.script import (
     Variable,
     Word,
     attached,
+    declared,
+    extended,
     in_sequence,
 )
 
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node as Leaf
     from tree_sitter import Parser
 
-BLANK = re.compile(rb"(?:[ \t\n]|(?<=[ \t])\\\n(?![ \t]*\n))*")
 SEPARATORS = frozenset({";", "&", "\n", "&&", "||", "|", "|&", "comment"})
 KEYWORDS = frozenset(
     {"if", "then", "elif", "else", "fi", "for", "in", "do", "done", "while", "until", "{", "}"}
@@ -51,9 +53,8 @@ WORDS = frozenset(
     | {"arithmetic_expansion", "translated_string", "extglob_pattern", "regex", "test_operator"}
     | {"variable_name"}
 )
+PLAIN_PATTERN = re.compile(r"[\w.*?:,/@^+\[\]-]+\$?")
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
-LEAVES = frozenset({"heredoc_body", "string", "raw_string"})
-PASSED_OVER = "the parser passed over a part of the command"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,39 +85,6 @@ def read(parser: Parser, text: str) -> Reading:
     return Reading(script, fault)
 
 
-def gap_fault(root: Leaf, source: bytes) -> str | None:
-    """Name text that the parser passed over although it is no blank."""
-    position = 0
-    for start, end in _leaves(root):
-        if start < position:
-            continue
-        if start > position and not is_gap(source, position, start):
-            return PASSED_OVER
-        position = end
-    return None if BLANK.fullmatch(source, position, len(source)) else PASSED_OVER
-
-
-def is_gap(source: bytes, start: int, end: int) -> bool:
-    """Whether nothing stands there, or a ``-`` before a here-document, which the reader adds."""
-    return BLANK.fullmatch(source, start, end) is not None or is_lost_dash(source, start, end)
-
-
-def is_lost_dash(source: bytes, start: int, end: int) -> bool:
-    """Whether a lone ``-`` stands between a command and a here-document."""
-    return source.startswith(b"<<", end) and source[start:end].strip(b" \t") == b"-"
-
-
-def _leaves(root: Leaf) -> Iterator[tuple[int, int]]:
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        children = node.children
-        if node.type in LEAVES or not children:
-            yield node.start_byte, node.end_byte
-        else:
-            waiting.extend(reversed(children))
-
-
 def is_statement(node: Leaf) -> bool:
     """Whether a node is more than punctuation."""
     return node.type not in SEPARATORS and node.type not in KEYWORDS
@@ -137,6 +105,7 @@ class _Reader:
             "if_statement": lambda node: Group("if", tuple(self.branches(node))),
             "while_statement": self.loop,
             "for_statement": self.each,
+            "case_statement": self.case,
             "negated_command": self.sequence,
             "test_command": lambda node: Simple(tuple(self.test_words(node))),
             "variable_assignment": lambda node: Simple((), (self.assignment(node),)),
@@ -328,6 +297,23 @@ class _Reader:
         body = self.sequence(node.children[-1])
         return Group("for", (body,), (), tuple(words[1:]), words[0].shape)
 
+    def case(self, node: Leaf) -> Node:
+        """``case word in pattern) ...;; esac``."""
+        items = [child for child in node.children if child.type == "case_item"]
+        words = [self.word(child) for child in node.children if child.type in WORDS]
+        if len(words) != 1:
+            return self.other(node)
+        parts: list[Node] = []
+        for item in items:
+            end = next((i for i, c in enumerate(item.children) if c.type == ")"), 0)
+            head = [c for c in item.children[:end] if c.type not in {"(", "|"}]
+            if not end or not all(child.type in WORDS for child in head):
+                return self.other(node)
+            words += [self.word(child) for child in head]
+            body = [c for c in item.children[end:] if c.type not in {";;", ";&", ";;&"}]
+            parts.append(in_sequence(self.statements(body)))
+        return Group("case", tuple(parts), (), tuple(words))
+
     def test_words(self, node: Leaf) -> Iterator[Word]:
         """The words and operators of a test, in order."""
         for child in node.children:
@@ -358,7 +344,8 @@ class _Reader:
             case "$" | "{" | "}" | "..":
                 yield Text(self.text(node))
             case "extglob_pattern" | "regex":
-                yield Text(self.text(node)) if self.text(node).isalnum() else Unknown("pattern")
+                plain = PLAIN_PATTERN.fullmatch(self.text(node))
+                yield from unquoted(self.text(node)) if plain else [Unknown("pattern")]
             case _:
                 yield self.expansion(node, quoted=False)
 
@@ -411,22 +398,3 @@ class _Reader:
 
 
 ODD_REDIRECT = Redirect("?", Word((Unknown("redirect"),)))
-
-
-def extended(node: Node, words: list[Word]) -> Node:
-    """A command with more words at its end."""
-    if not words:
-        return node
-    match node:
-        case Simple():
-            return Simple((*node.words, *words), node.assignments, node.redirects)
-        case Chain():
-            return Chain(node.op, node.left, extended(node.right, words))
-        case _:
-            return Other("redirect", (node, Simple(tuple(words))))
-
-
-def declared(one: Assignment) -> Word:
-    """An assignment as the word of a declaration."""
-    odd: list[Part] = [Unknown("subscript")] if one.odd else []
-    return Word.of([Text(one.name + "="), *one.value.parts, *odd])

@@ -52,9 +52,7 @@ class Paths:
 
     def may_read(self, word: Word, cwds: Cwds) -> bool:
         """Whether everything that a word may mean may be read."""
-        if word.text == "-":
-            return True
-        if word.text is not None and word.text in SINKS:
+        if word.piped or word.text == "-" or (word.text is not None and word.text in SINKS):
             return True
         places = self.places(word, cwds)
         if not places:

@@ -15,7 +15,9 @@ from crow.extensions.permissions import characters
 from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
 from crow.extensions.permissions.files import Files, Finding
+from crow.extensions.permissions.globbing import outside_parts
 from crow.extensions.permissions.mode import MODES, QUIET, Mode
+from crow.extensions.permissions.named import means, name_of
 from crow.extensions.permissions.opinion import SecondOpinion
 from crow.extensions.permissions.parser import Reading, new_parser, read
 from crow.extensions.permissions.report import Report
@@ -40,6 +42,8 @@ PLAIN = re.compile(r"[A-Za-z0-9_ ./:=@%+,-]*")
 RESERVED = frozenset(
     {"time", "coproc", "function", "select", "case", "if", "for", "while", "until"}
 )
+
+ORDER = ("deny", "ask", "guard", "none", "allow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +267,7 @@ class Permissions:
 
     def _named(self, name: str, args: Mapping[str, Any]) -> Decision:
         """Agents and skills, whose rules name one of them."""
-        value = _name_of(name, args)
+        value = name_of(name, args)
         for rules, decision in ((self.deny, "deny"), (self.ask, "ask"), (self.allow, "allow")):
             for rule in rules:
                 if rule.tool == name and rule.specifier and means(rule, value):
@@ -369,38 +373,3 @@ class Permissions:
         if PLAIN.fullmatch(text) and text.split(maxsplit=1)[0] not in RESERVED:
             return True
         return not isinstance(script, Other) and self.second(text) == script
-
-
-ORDER = ("deny", "ask", "guard", "none", "allow")
-
-
-def outside_parts(root: str, pattern: str) -> list[str]:
-    """Where a search pattern leads by itself: its fixed beginning, if that leaves the root."""
-    fixed = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
-    if "{" in pattern and re.search(r"[{,](?:[/~]|[^,}]*\.\.)", pattern):
-        return ["/"]
-    if pattern.startswith(("/", "~")):
-        return [fixed or "/"]
-    if ".." in pattern.split("/"):
-        climbs = re.split(r"[*?\[{]", pattern, maxsplit=1)[0].rpartition("/")[0]
-        rest = pattern[len(climbs) :]
-        return [f"{root}/{climbs}"] if ".." not in rest else ["/"]
-    return [f"{root}/{fixed}"] if fixed else []
-
-
-def _name_of(name: str, args: Mapping[str, Any]) -> str:
-    keys = ("subagent_type", "agent", "name") if name == "Agent" else ("skill", "command", "name")
-    value = next((args[key] for key in keys if isinstance(args.get(key), str)), "")
-    more = args.get("args") if name == "Skill" else None
-    return f"{value} {more}".strip() if isinstance(more, str) else str(value).strip()
-
-
-def means(rule: Rule, value: str) -> bool:
-    """Whether an agent's or a skill's rule means this one; a refusal means it with any input."""
-    wanted = (rule.specifier or "").strip()
-    name = value.split(" ", maxsplit=1)[0]
-    if wanted.endswith((" *", ":*")):
-        return value.startswith(wanted[:-2]) and name == wanted[:-2].split(" ")[0]
-    if rule.behaviour == "allow":
-        return value == wanted
-    return wanted in {value, name}

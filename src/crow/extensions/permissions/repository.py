@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from crow.extensions.permissions.disk import Disk
-from crow.extensions.permissions.readonly import Program, option
+from crow.extensions.permissions.programs import Program, option
 from crow.extensions.permissions.script import Word
 
 HARMLESS = re.compile(
@@ -103,7 +103,13 @@ COMMANDS = {
     ),
     "tag": _program("ln", "", "list sort format contains no-contains merged no-merged points-at"),
     "remote": _program("v", "", "verbose"),
-    "stash": _program("", "", ""),
+    "stash": _program("pu", "", DIFF + " include-untracked only-untracked"),
+    "config": _program(
+        "lz",
+        "",
+        "get get-all get-regexp list local global system worktree show-origin show-scope name-only "
+        "null bool int path includes no-includes",
+    ),
     "reflog": _program("", "n", "all oneline date"),
     "grep": _program(
         "niIwvElFPcqhHop",
@@ -118,6 +124,7 @@ COMMANDS = {
 LISTING = {"stash": {"list", "show"}, "worktree": {"list"}, "reflog": {"show", "exists"}}
 PATTERN_MARKS = frozenset({"-l", "--list", "--contains", "--merged", "--no-merged", "--points-at"})
 GLOBAL = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
+SHOWN_CONFIG = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l"})
 NO_INDEX = "--no-index"
 
 
@@ -145,7 +152,7 @@ def _operands(found: Program, words: Sequence[Word]) -> list[Word] | None:
     while index < len(words):
         word, text = words[index], words[index].text
         index += 1
-        if text is None or not word.known or (word.globbed and word.bare[:1] in "*?["):
+        if text is None or not _is_plain(word):
             return None
         if text == "--":
             ended = True
@@ -153,23 +160,44 @@ def _operands(found: Program, words: Sequence[Word]) -> list[Word] | None:
             operands.append(word)
         elif re.fullmatch(r"-\d+", text) is None:
             step = option(found, text)
-            if step is None or re.match(r"-[a-zA-Z]*O", text):
+            values = words[index : index + (step or 0)]
+            if step is None or re.match(r"-[a-zA-Z]*O", text) or not all(map(_is_value, values)):
                 return None
             index += step
     return operands
 
 
+def _is_plain(word: Word) -> bool:
+    """Whether a word is certainly one word, and no option that a file is named like."""
+    return word.known and not word.globbed and not word.splits
+
+
+def _is_value(word: Word) -> bool:
+    """Whether a word is certainly the value of the option before it."""
+    return _is_plain(word) and not word.shape.startswith("-")
+
+
 def _is_listing(name: str, words: Sequence[Word], operands: list[Word]) -> bool:
     """Whether a command that can also change something only lists."""
     if name in LISTING:
-        return (bool(operands) and operands[0].text in LISTING[name]) or (
-            name == "reflog" and not operands
-        )
+        first = words[0].text if words else None
+        return first in LISTING[name] or (name == "reflog" and not operands)
+    if name == "config":
+        return _shows_config(words, [word.text or "" for word in operands])
     if name in {"branch", "tag"}:
         return not operands or any((w.text or "").split("=")[0] in PATTERN_MARKS for w in words)
     if name == "remote":
         return not operands or (operands[0].text == "get-url" and len(operands) == 2)
     return True
+
+
+def _shows_config(words: Sequence[Word], operands: list[str]) -> bool:
+    """Whether ``git config`` shows settings; its sub-commands of newer gits among the ways."""
+    if operands[:1] in (["get"], ["list"]):
+        return True
+    if any("." not in text for text in operands):
+        return False
+    return len(operands) == 1 or not SHOWN_CONFIG.isdisjoint(word.text for word in words)
 
 
 def is_quiet(disk: Disk, cwd: str) -> bool:

@@ -99,7 +99,8 @@ class Word:
     @property
     def globbed(self) -> bool:
         """Whether the shell may replace it by names of files."""
-        return any(mark in self.bare for mark in "*?[")
+        bare = self.bare
+        return "*" in bare or "?" in bare or ("[" in bare and "]" in bare)
 
     @property
     def braced(self) -> bool:
@@ -112,6 +113,12 @@ class Word:
     def splits(self) -> bool:
         """Whether it may become several words, or none."""
         return self.braced or any(not p.quoted for p in self.parts if not isinstance(p, Text))
+
+    @property
+    def piped(self) -> bool:
+        """Whether it is the output of commands, as a file: ``<(...)``."""
+        part = self.parts[0]
+        return len(self.parts) == 1 and isinstance(part, Substitution) and part.kind == "process"
 
     @property
     def known(self) -> bool:
@@ -169,9 +176,10 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A compound command: ``subshell``, ``braces``, ``if``, ``while`` or ``for``.
+    """A compound command: ``subshell``, ``braces``, ``if``, ``while``, ``for`` or ``case``.
 
-    ``words`` are those that a ``for`` goes through, ``name`` its variable.
+    ``words`` are those that a ``for`` goes through, ``name`` its variable; of a ``case`` they are
+    what it compares, and its patterns.
     """
 
     kind: str
@@ -213,6 +221,25 @@ def attached(node: Node, redirects: list[Redirect]) -> Node:
             return Group(node.kind, node.parts, tuple(ordered), node.words, node.name)
         case Sequence() | Other():
             return Other("redirect", (node, Simple(redirects=tuple(redirects))))
+
+
+def extended(node: Node, words: list[Word]) -> Node:
+    """A command with more words at its end."""
+    if not words:
+        return node
+    match node:
+        case Simple():
+            return Simple((*node.words, *words), node.assignments, node.redirects)
+        case Chain():
+            return Chain(node.op, node.left, extended(node.right, words))
+        case _:
+            return Other("redirect", (node, Simple(tuple(words))))
+
+
+def declared(one: Assignment) -> Word:
+    """An assignment as the word of a declaration."""
+    odd: list[Part] = [Unknown("subscript")] if one.odd else []
+    return Word.of([Text(one.name + "="), *one.value.parts, *odd])
 
 
 def substitutions(words: tuple[Word, ...]) -> Iterator[Node]:

@@ -12,6 +12,7 @@ from crow.extensions.permissions.edits import edits, may_read
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.globbing import expand
 from crow.extensions.permissions.paths import Cwds, Paths
+from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.protected import is_critical
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
@@ -20,16 +21,20 @@ from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
     LOOSE,
     SHELLS,
+    is_fixed,
     program,
     shell_texts,
     unwrap,
 )
 
 DEEPEST = 6
+PLACERS = frozenset({"ln", "cp", "install", "mv", "link"})
+PATH_LIKE = re.compile(r"[\w./~-]*[./][\w./~-]*")
+SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
 GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 RUNS_TEXT = frozenset(
-    {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "man"}
+    {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
 )
 
 
@@ -84,29 +89,47 @@ class Search:
         spellings = [shapes, [program(name) or "", *shapes[1:]]]
         if spellings[1][0] == "git":
             spellings.append(without_git_options(spellings[1]))
+        lower = spellings[1][0].lower()
+        others = [[lower, *shapes[1:]]] if lower != spellings[1][0] else []
         for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):
             for rule in rules:
                 if rule.command is None:
                     continue
                 if any(rule.command.matches(one) for one in spellings):
                     self._matched(rule, "ask" if vague else kind)
-                elif self._may_match(rule, spellings, words, vague=vague):
+                elif self._may_match(rule, spellings, words, vague=vague) or any(
+                    map(rule.command.matches, others)
+                ):
                     self._matched(rule, "ask")
         return None
 
     def _may_match(
         self, rule: Rule, spellings: list[list[str]], words: tuple[Word, ...], *, vague: bool
     ) -> bool:
-        assert rule.command is not None
+        pattern = rule.command
+        assert pattern is not None
         if vague:
             return False
-        if any(rule.command.may_match(one) or rule.command.resembles(one) for one in spellings):
+        globbed = any(word.globbed for word in words) and globs(words, pattern.words)
+        if any(pattern.may_match(one) or pattern.resembles(one) for one in spellings):
             return True
-        if not rule.command.head:
+        if globbed and any(
+            pattern.may_match(
+                [HOLE if w.globbed else text for w, text in zip(words, one, strict=False)]
+            )
+            for one in spellings[:2]
+        ):
+            return True
+        if not pattern.head:
             return False
-        name, wanted = spellings[1][0], re.escape(rule.command.head[0])
+        name, wanted = spellings[1][0], re.escape(pattern.head[0])
+        if name in PLACERS and any(word.shape.endswith(f"bin/{pattern.head[0]}") for word in words):
+            return True
         runs_text = name in RUNS_TEXT or name in LOOSE or INTERPRETERS.fullmatch(name)
-        before = r"(?<![\w-])" if runs_text else r"(?:^!|[!=|;&`(]\s*)(?:\S*/)?"
+        runs_text = runs_text or (name == "man" and len(words) > 2)
+        before = (
+            r"(?:(?<![\w-])|^-[A-Za-z])(?:\S*/)?" if runs_text else r"(?:^!|[!=|;&`(]\s*)(?:\S*/)?"
+        )
         named = re.compile(rf"{before}{wanted}(?![\w-])")
         return any(
             named.search(word.shape) and (runs_text or word.shape != wanted) for word in words[1:]
@@ -129,19 +152,33 @@ class Search:
             return
         found = may_read(words)
         if found is not None:
-            self._match_reads(*found, cwds)
-        if found is None or INTERPRETERS.fullmatch(program(words[0]) or ""):
+            self._match_reads(found, cwds)
+        name = program(words[0]) or ""
+        if found is None or name == "sed" or name in RUNS_TEXT or INTERPRETERS.fullmatch(name):
             self._match_others(words, cwds)
+        if name in {"mv", "rm"} and done is not None:
+            self._match_moved(done.writes, cwds)
+        if any((word.text or "").startswith("--files0-from") for word in words):
+            self.report.suspect("it reads files that a file names")
 
-    def _match_reads(self, paths: list[Word], deep: bool, cwds: Cwds) -> None:
-        for word in paths:
+    def _match_reads(self, use: Use, cwds: Cwds) -> None:
+        for word in use.paths:
             places = self.paths.places(word, cwds)
-            if not places:
+            if not places and not word.piped:
                 self.report.suspect("a file that it reads cannot be foreseen")
             for where in places:
                 self.paths.note_refusal(self.paths.files.read(where, deep=True))
-                if deep and self.paths.files.disk.is_dir(where.path):
+                if use.deep and self.paths.files.disk.is_dir(where.path):
                     self.note_hidden(where)
+                    if use.follows and self.paths.files.leads_out(where):
+                        self.report.suspect("it follows links, which may lead to a denied file")
+
+    def _match_moved(self, paths: Sequence[Word], cwds: Cwds) -> None:
+        """A directory that is moved away or removed, with what must not be touched in it."""
+        for word in paths:
+            for where in self.paths.places(word, cwds):
+                if self.paths.files.disk.is_dir(where.path):
+                    self.note_hidden(where, large=False)
 
     def _match_others(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """A command that is not known for reading files, given one that may not be read."""
@@ -149,9 +186,10 @@ class Search:
         if name in {"echo", "printf", "git"}:
             return self._match_revisions(words, cwds) if name == "git" else None
         for word in words[1:]:
-            if word.text is None or not re.search(r"[/.]", word.text):
+            text = word.shape
+            if not re.search(r"[/.]", text):
                 continue
-            for part in {word.text, *re.findall(r"[\w./~-]*[./][\w./~-]*", word.text)}:
+            for part in parts_of(text):
                 for where in self.paths.places(Word.plain(part), cwds):
                     finding = self.paths.files.read(where)
                     if finding.kind in {"deny", "ask"} and self.paths.files.disk.exists(where.path):
@@ -159,15 +197,20 @@ class Search:
         return None
 
     def _match_revisions(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        if "grep" in {word.text for word in words[1:4]}:
+            for where in self.paths.places(Word.plain("."), cwds):
+                self.note_hidden(where)
         for word in words[2:]:
             for part in (word.text or "").split(":"):
                 if part and not part.startswith("-"):
                     for where in self.paths.places(Word.plain(part), cwds):
                         self.paths.note_refusal(self.paths.files.read(where))
 
-    def note_hidden(self, where: Place) -> None:
+    def note_hidden(self, where: Place, *, large: bool = True) -> None:
         """Look for what may not be read below a directory that is read whole."""
         hidden = self.paths.files.hides_denied(where)
+        if hidden == "unknown" and not large:
+            return
         if hidden == "unknown":
             self.report.suspect(f"{where.path} is too large to look for what may not be read")
         elif hidden is not None:
@@ -219,11 +262,29 @@ def removed(disk: Disk, cwd: str, text: str) -> list[str]:
     return expand(disk, cwd, text)
 
 
-def is_fixed(name: Word) -> bool:
-    """Whether the name of a program is what it will be."""
-    if name.text in {"[", "[["}:
-        return True
-    return name.text is not None and not name.globbed and not name.bare.startswith("~")
+def parts_of(text: str) -> set[str]:
+    """All in a text that may be a path; what follows an unknown part may be below the cwd."""
+    found = {text, *PATH_LIKE.findall(text), *SCRIPTED_PATH.findall(text)}
+    if HOLE in text:
+        found |= {part.lstrip("/") for part in found}
+    return {part for part in found if part and HOLE not in part}
+
+
+def globs(words: Sequence[Word], wanted: Sequence[str]) -> bool:
+    """Whether a glob among words could stand for a literal word of a rule."""
+    for word in words:
+        if word.globbed:
+            expression = wildcards(word.shape)
+            if any(expression.fullmatch(one) for one in wanted if "*" not in one):
+                return True
+    return False
+
+
+def wildcards(text: str) -> re.Pattern[str]:
+    """A glob of the shell, taken generously."""
+    return re.compile(
+        "".join(".*" if one in "*?[]" or one == HOLE else re.escape(one) for one in text), re.DOTALL
+    )
 
 
 def without_git_options(words: list[str]) -> list[str]:

@@ -11,8 +11,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from crow.extensions.permissions import builtin
+from crow.extensions.permissions.braces import expanded
 from crow.extensions.permissions.cover import Cover
 from crow.extensions.permissions.files import Files
+from crow.extensions.permissions.listing import lists_names
+from crow.extensions.permissions.loop import PLAIN, unrolled
 from crow.extensions.permissions.paths import SINKS, Cwds, Paths
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
@@ -92,7 +95,9 @@ class ShellJudge:
         left = self.visit(node.left, cwds)
         if node.op == "&&":
             return self.visit(node.right, left)
+        self.cover.fed = node.op in {"|", "|&"} and lists_names(node.left)
         right = self.visit(node.right, cwds if node.op != "||" else union(cwds, left))
+        self.cover.fed = False
         return union(left, right) if node.op == "||" else cwds
 
     def in_turn(self, nodes: Sequence[Node], cwds: Cwds) -> Cwds:
@@ -108,8 +113,18 @@ class ShellJudge:
         if not all(word.known for word in node.words):
             self.report.suspect("the loop goes through words that cannot be foreseen")
         self.redirects(node.redirects, cwds)
-        after = self.in_turn(node.parts, cwds)
+        parts = (
+            unrolled(node, lambda word: self.is_plain(word, cwds))
+            if node.kind == "for"
+            else node.parts
+        )
+        after = self.in_turn(parts, cwds)
         return cwds if node.kind == "subshell" else after
+
+    def is_plain(self, word: Word, cwds: Cwds) -> bool:
+        """Whether all that a loop's word stands for now are single words without any quotes."""
+        names = self.paths.expanded(word, cwds) if word.globbed else [word.text or ""]
+        return all(PLAIN.fullmatch(name) for name in names)
 
     def other(self, node: Other, cwds: Cwds) -> Cwds:
         """Something that is never let through by itself."""
@@ -125,29 +140,24 @@ class ShellJudge:
         self.redirects(node.redirects, cwds)
         if not node.words:
             for assignment in node.assignments:
-                self.report.miss(f"it sets the variable {assignment.name}")
+                if not builtin.is_own(assignment):
+                    self.report.miss(f"it sets the variable {assignment.name}")
                 self._suspect_assignment(assignment)
             return cwds
-        if node.assignments and not self._exactly(node):
-            for assignment in node.assignments:
-                if not builtin.is_safe(assignment):
-                    self.report.miss(f"the variable {assignment.name} may change what runs")
-                    self._suspect_assignment(assignment)
-        self.search.command(node.words, cwds)
-        return self.cover.command(node.words, cwds)
+        words = node.words if node.name == "[[" else expanded(node.words)
+        self.search.command(words, cwds)
+        if node.assignments and (rule := self.cover.spells_out(node.assignments, words)):
+            self.report.rules.append(rule.text)
+            return cwds
+        for assignment in node.assignments:
+            if not builtin.is_safe(assignment):
+                self.report.miss(f"the variable {assignment.name} may change what runs")
+                self._suspect_assignment(assignment)
+        return self.cover.command(words, cwds)
 
     def _suspect_assignment(self, assignment: Assignment) -> None:
         if assignment.odd or not assignment.value.known or assignment.name in builtin.HOOKED:
             self.report.suspect(f"the variable {assignment.name} may change what runs")
-
-    def _exactly(self, node: Simple) -> bool:
-        """Whether an allow rule spells out the command with its variables."""
-        shapes = [f"{one.name}={one.value.shape}" for one in node.assignments if not one.odd]
-        shapes += [word.shape for word in node.words]
-        return any(
-            rule.command is not None and rule.command.exact and rule.command.matches(shapes)
-            for rule in self.cover.allow
-        )
 
     def redirects(self, redirects: tuple[Redirect, ...], cwds: Cwds) -> None:
         """Files that a command's input comes from and its output goes to."""

@@ -23,9 +23,48 @@ LOOSE = frozenset(
     | {"numactl", "cgexec", "sg", "torsocks", "proxychains", "start-stop-daemon", "hyperfine"}
     | {"caffeinate", "chpst", "entr", "fd", "fdfind", "doas", "chrt", "taskset", "run-parts", "at"}
     | {"batch", "coproc", "ssh", "expect", "unshare", "fakeroot", "linux32", "linux64", "setarch"}
+    | {"catchsegv", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tmux", "screen", "script"}
     | {"pkexec", "gosu", "su-exec", "tini", "dumb-init", "sshpass", "xvfb", "ld.so", "apptainer"}
 )
+CALLING_BACK = frozenset(
+    {"trap", "mapfile", "readarray", "compgen", "complete", "alias", "bind", "enable"}
+)
+RUNS_COMMANDS = frozenset({"rebase", "submodule", "bisect", "filter-branch"})
+RUNNERS: dict[str, frozenset[str]] = {
+    "npx": frozenset(),
+    "bunx": frozenset(),
+    "uvx": frozenset(),
+    "dotenv": frozenset(),
+    "npm": frozenset({"exec", "x"}),
+    "pnpm": frozenset({"exec", "dlx"}),
+    "yarn": frozenset({"exec", "dlx"}),
+    "bun": frozenset({"x"}),
+    "uv": frozenset({"run", "x"}),
+    "poetry": frozenset({"run"}),
+    "pipenv": frozenset({"run"}),
+    "pdm": frozenset({"run"}),
+    "hatch": frozenset({"run"}),
+    "rye": frozenset({"run"}),
+    "pipx": frozenset({"run"}),
+    "conda": frozenset({"run"}),
+    "bundle": frozenset({"exec"}),
+    "docker": frozenset({"run", "exec"}),
+    "podman": frozenset({"run", "exec"}),
+    "kubectl": frozenset({"exec", "run"}),
+    "mise": frozenset({"exec", "x"}),
+    "asdf": frozenset({"exec"}),
+    "direnv": frozenset({"exec"}),
+    "devbox": frozenset({"run"}),
+    "nix": frozenset({"run", "shell", "develop"}),
+    "nix-shell": frozenset(),
+    "op": frozenset({"run"}),
+    "aws-vault": frozenset({"exec"}),
+    "ip": frozenset({"exec"}),
+    "git": RUNS_COMMANDS,
+}
 DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
+SED_RUNS = re.compile(r"(?:^|[;{}\n\d$/])\s*e\s+([^\n]+)")
+SED_RUNS_LINES = re.compile(r"s([^\w\s\\]).*\1.*\1[gpiIMm0-9]*e")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -111,10 +150,18 @@ def program(word: Word) -> str | None:
     return basename(text) or text if text else None
 
 
+def is_fixed(name: Word) -> bool:
+    """Whether the name of a program is what it will be."""
+    if name.text in {"[", "[["}:
+        return True
+    known = name.text is not None and name.text != "!"
+    return known and not name.globbed and not name.bare.startswith("~")
+
+
 def unwrap(words: Sequence[Word]) -> list[Unwrapped]:
     """The commands that a command runs; none where it is no wrapper."""
     name = words[0].text if words else None
-    if name is None:
+    if name is None or (name == "command" and is_lookup(words)):
         return []
     if name in STRIPPED:
         start = _skip(words, STRIPPED[name])
@@ -136,9 +183,25 @@ def _seen_through(words: Sequence[Word], name: str) -> list[Unwrapped]:
             start += 1
         if start is not None and start < len(words):
             return [Unwrapped(tuple(words[start:]), open=name == "xargs")]
+    starts = range(1, min(len(words), 12))
     if options is not None or name in LOOSE:
-        return [Unwrapped(tuple(words[i:]), vague=True) for i in range(1, min(len(words), 12))]
+        return [Unwrapped(tuple(words[i:]), vague=True) for i in starts]
+    if _is_runner(words, name):
+        return [Unwrapped(tuple(words[i:]), vague=True) for i in starts if is_fixed(words[i])]
     return []
+
+
+def is_lookup(words: Sequence[Word]) -> bool:
+    """``command -v name``, which only says what it would run."""
+    return len(words) > 1 and words[1].text in {"-v", "-V"}
+
+
+def _is_runner(words: Sequence[Word], name: str) -> bool:
+    """Whether it is a tool that runs programs, given the sub-command that does so."""
+    if name not in RUNNERS:
+        return False
+    wanted = RUNNERS[name]
+    return not wanted or any(word.text in wanted for word in words[1:5])
 
 
 def _found(words: Sequence[Word]) -> list[Unwrapped]:
@@ -201,8 +264,18 @@ def shell_texts(words: Sequence[Word]) -> list[str | None]:
         return _after(texts, "S") + [
             text.split("=", 1)[1] for text in texts if text and text.startswith("--split-string=")
         ]
-    if name in {"trap", "mapfile", "readarray", "compgen", "complete", "alias", "bind", "enable"}:
+    if name in CALLING_BACK:
         return [text.split("=", 1)[-1] if text and name == "alias" else text for text in texts]
+    return _hooked(name, texts)
+
+
+def _hooked(name: str, texts: Sequence[str | None]) -> list[str | None]:
+    """Texts that a program other than a shell has one evaluate."""
+    if name == "sed":
+        found: list[str | None] = [one for text in texts for one in SED_RUNS.findall(text or "")]
+        return found + [None for text in texts if text and SED_RUNS_LINES.search(text)]
+    if name == "nix-shell" or (name == "git" and not RUNS_COMMANDS.isdisjoint(texts)):
+        return [text for text in texts if text is not None and " " in text]
     return []
 
 

@@ -128,10 +128,10 @@ def test_a_broken_one_is_named_and_stops_nobody(home: Path, project: Path, packa
 def test_servers_and_sub_agents_of_an_untrusted_project_are_not_left_out_silently(
     project: Path,
 ) -> None:
-    write(project / ".mcp.json", {"mcpServers": {}})
+    write(project / ".mcp.json", {"mcpServers": {"one": {"command": "one"}}})
     write(project / ".crow/agents/scout.md", "---\nname: scout\n---\nLook.")
     [line] = complaints(load(project))
-    assert "not trusted, so these are left out: .mcp.json, .crow/agents (crow trust)" in line
+    assert "not trusted, so these are left out: .crow/agents, .mcp.json (crow trust)" in line
     trust(project)
     assert list(complaints(load(project))) == []
 

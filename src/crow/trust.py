@@ -10,9 +10,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+NEVER = "never"
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
 
@@ -33,20 +35,41 @@ def is_trusted(project: Path) -> bool:
     return not paths or _record().get(str(project.resolve())) == fingerprint(project)
 
 
-def trust(project: Path) -> str:
-    """Trust a project as it is now; returns the fingerprint that was kept."""
-    record = {**_record(), str(project.resolve()): fingerprint(project)}
-    _write(record)
-    return record[str(project.resolve())]
+def trust(project: Path, shown: str | None = None) -> str | None:
+    """Trust a project as it is now; returns the fingerprint that was kept.
+
+    ``shown`` is the fingerprint of what the user saw: None is returned, and nothing is trusted,
+    where it has become another one since.
+    """
+    now = fingerprint(project)
+    if shown is not None and shown != now:
+        return None
+    _write({**_record(), str(project.resolve()): now})
+    return now
 
 
 def distrust(project: Path) -> bool:
-    """Take trust back; False where there was none."""
+    """Forget what the user said of a project; False where it was not trusted."""
     record = _record()
-    known = record.pop(str(project.resolve()), None) is not None
-    if known:
+    known = record.pop(str(project.resolve()), None)
+    if known is not None:
         _write(record)
-    return known
+    return known not in (None, NEVER)
+
+
+def refuse(project: Path) -> None:
+    """Ask no more about a project, whatever it wants to run, until somebody trusts it."""
+    _write({**_record(), str(project.resolve()): NEVER})
+
+
+def is_refused(project: Path) -> bool:
+    """True where the user wants to hear no more of it."""
+    return _record().get(str(project.resolve())) == NEVER
+
+
+def projects() -> dict[str, bool]:
+    """Every project that the user has decided about: True where it is trusted as it is now."""
+    return {path: said != NEVER and is_trusted(Path(path)) for path, said in _record().items()}
 
 
 def what_would_run(project: Path) -> Iterator[Path]:
@@ -67,9 +90,22 @@ def fingerprint(project: Path) -> str:
     """A hash over the names and contents of what would run."""
     digest = hashlib.sha256()
     for path in what_would_run(project):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        try:
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError:
+            content = "cannot be read"
         digest.update(f"{path.relative_to(project)}\0{content}\n".encode())
     return digest.hexdigest()
+
+
+def stamps(project: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """What is different after every change of what would run; cheaper than its content."""
+    found: list[tuple[str, int, int, int]] = []
+    for path in what_would_run(project):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((str(path), status.st_mtime_ns, status.st_ctime_ns, status.st_size))
+    return tuple(found)
 
 
 def state_file() -> Path:

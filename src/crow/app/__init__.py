@@ -15,13 +15,24 @@ from typing import Any
 
 from crow.app.complaints import complaints
 from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
+from crow.app.effect import Effect, export
+from crow.app.live import LiveSettings, live_of
 from crow.app.models import models_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
 from crow.settings import Settings, load
 
-__all__ = ["BUILTIN", "UNTRUSTED", "build", "complaints", "place_of", "rules_of"]
+__all__ = [
+    "BUILTIN",
+    "UNTRUSTED",
+    "build",
+    "complaints",
+    "export",
+    "live_of",
+    "place_of",
+    "rules_of",
+]
 
 PERMISSION_MODES = (
     ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
@@ -50,8 +61,10 @@ def build(
     ``agent.found``.
     """
     settings = settings or load(cwd, flags=_flags(model, allow, deny))
-    surroundings = {**(os.environ if env is None else env), **settings.env}
-    agent = Agent(models_of(settings, surroundings), tools=_tools())
+    surroundings: Mapping[str, str] = os.environ if env is None else env
+    models = models_of(settings, {**surroundings, **settings.env})
+    agent = Agent(models, tools=_tools())
+    agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)
     composer.use_builtin()
     composer.use_installed()

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from pathlib import Path
 
 from crow.app.composer import ON_REQUEST, UNTRUSTED
 from crow.app.plugins import plugins_of
+from crow.app.wanted import summary
 from crow.core.agent import Agent
 from crow.settings import Settings
 
-LEFT_OUT = (".mcp.json", ".crow/agents", ".claude/agents", ".crow/plugins")
-"""What is said to be left out of a project that nobody has trusted; commands say it themselves."""
+UNREAD = "the rules of a settings file are not known, so every call is asked about"
 
 
 def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     """What a person should know before the first prompt, one line each."""
-    yield from settings.problems
-    if settings.withheld:
-        names = "; ".join(map(str, settings.withheld))
-        yield f"the project is not trusted, so these settings are left out: {names} (crow trust)"
-    if settings.project and not settings.trusted:
-        there = [name for name in LEFT_OUT if Path(settings.project, name).exists()]
-        if there:
-            names = ", ".join(there)
-            yield f"the project is not trusted, so these are left out: {names} (crow trust)"
+    yield from of_settings(settings)
     yield from plugins_of(settings)[1]
     for name in ("permissions", "shell_hooks"):
         used = agent.extensions.get(name) if agent else None
         yield from getattr(used, "warnings", ())
     yield from unknown_extensions(settings, agent)
     for found in agent.found if agent else ():
-        if found.error == UNTRUSTED:
-            yield f"the extension {found.name} ({found.source}) is left out: {UNTRUSTED}"
-        elif found.error:
+        if found.error and found.error != UNTRUSTED:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
+
+
+def of_settings(settings: Settings) -> Iterator[str]:
+    """What is wrong with the files, what is not known, and what is left out for want of trust."""
+    yield from settings.problems
+    if settings.unread:
+        yield UNREAD
+    left_out = summary(settings)
+    if left_out:
+        yield f"the project is not trusted, so these are left out: {left_out} (crow trust)"
 
 
 def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]:

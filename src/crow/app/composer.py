@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.app.front_matter import FrontMatter, Hired
 from crow.app.plugins import OFF, ONLY, may_hook, plugins_of, servers_of
-from crow.app.rules import can_keep_rules, keep_rule, rules_of
+from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.installed import Found
@@ -95,8 +94,15 @@ class Composer:
             return {}
         rules = rules_of(self.settings)
         directories = rules.pop("directories")
-        save = partial(keep_rule, self.settings) if can_keep_rules(self.settings) else None
+        save = self.keep_rule if can_keep_rules(self.settings) else None
         return {**rules, "additional_directories": directories, "save": save}
+
+    def keep_rule(self, rule: str, behaviour: str) -> None:
+        """Add a rule to the project's local settings; nobody is told that these have changed."""
+        keep_rule(self.settings, rule, behaviour)
+        live: Any = self.agent.extensions.get("settings")
+        if live is not None:
+            live.kept(Path(self.settings.project) / KEPT_RULES)
 
     def for_subagents(self) -> dict[str, Any]:
         """Where sub-agents are defined, the strongest first, and who composes their prompts.

@@ -26,6 +26,7 @@ def rules_of(settings: Settings) -> dict[str, Any]:
         name: [Written(entry.text, str(entry.source), entry.source.root or None) for entry in each]
         for name, each in named.items()
     }
+    rules["ask"] += [Written("*", text) for text in settings.unread]  # theirs are not known
     directories = tuple(place_of(entry) for entry in lists.directories)
     return {**rules, "mode": lists.mode or "default", "directories": directories}
 

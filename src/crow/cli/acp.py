@@ -89,13 +89,15 @@ def print_config(name: str, out: Output) -> int:
 
 
 def build(options: argparse.Namespace, out: Output) -> Agent:
-    """The agent, with complaints on standard error, which editors keep as a log."""
-    import os
+    """The agent, with complaints on standard error, which editors keep as a log.
 
-    from crow.cli.options import agent_of, settings_of, tell_problems
+    Each session tells its user what there is to complain of in its own project.
+    """
+    from crow.app import complaints
+    from crow.cli.options import agent_of, settings_of
 
     settings = settings_of(options)
-    os.environ.update(settings.env)
     agent = agent_of(options, settings)
-    tell_problems(settings, agent, out)
+    for text in complaints(settings, agent):
+        out.error(text)
     return agent

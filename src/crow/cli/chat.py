@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +39,13 @@ def main(options: argparse.Namespace, out: Output) -> int:
 
 async def chat(options: argparse.Namespace, out: Output) -> int:
     """Answer prompt after prompt."""
+    from crow.app import live_of
+
     settings = settings_of(options)
     refuse_unread(settings)
-    os.environ.update(settings.env)
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
+    live_of(agent).asks = True
     model = agent.llm.model
     async with agent:
         view = View(out, cwd=".", asker=Asker(out))

@@ -81,11 +81,13 @@ def refuse_unread(settings: Settings) -> None:
 
 
 def agent_of(options: argparse.Namespace, settings: Settings) -> Agent:
-    """The agent that a command line describes."""
-    from crow.app import build
+    """The agent that a command line describes; its variables are in the environment then."""
+    from crow.app import build, export, live_of
 
     named = getattr(options, "extension", ())
+    exported = export(settings.env)
     agent = build(settings, cwd=directory(options), extensions=named)
+    live_of(agent).effect.exported = exported
     check_rules(options, agent)
     return agent
 
@@ -107,9 +109,10 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
             raise UsageError(f"{no_such('mode', mode, known)} ({', '.join(sorted(known))})")
 
 
-def tell_problems(settings: Settings, agent: Agent | None, out: Output) -> None:
-    """Say what is wrong in the settings, and which extensions are broken."""
-    from crow.app import complaints
+def tell_problems(settings: Settings, agent: Agent, out: Output) -> None:
+    """Say what is wrong in the settings, and which extensions are broken; sessions do not again."""
+    from crow.app import complaints, live_of
 
     for text in complaints(settings, agent):
         out.error(text)
+        live_of(agent).told.add(text)

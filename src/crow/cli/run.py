@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 from contextlib import redirect_stdout, suppress
 from typing import TYPE_CHECKING
@@ -64,7 +63,6 @@ def main(options: argparse.Namespace, out: Output) -> int:
     prompt = "" if options.init_only else prompt_of(options)
     check_session(options)
     settings = settings_of(options)
-    os.environ.update(settings.env)
     try:
         refuse_unread(settings)
         with redirect_stdout(sys.stderr if options.json else sys.stdout):

@@ -29,6 +29,7 @@ class Routed:
         self._find = find
         self._look = None if self.models else look
         self._found: dict[str | None, LLM] = {}
+        self._former: list[LLM] = []
 
     @property
     def first(self) -> LLM:
@@ -91,9 +92,15 @@ class Routed:
         found, self._found = self._found, {}
         await _close(found.values())
 
+    def become(self, other: Routed) -> None:
+        """Stand for what another one stands for, from the next request on; open ones end first."""
+        self.models, self._find, self._look = other.models, other._find, other._look
+        self._former += self._found.values()
+        self._found = {}
+
     async def aclose(self) -> None:
         """Close what the models hold open."""
-        await _close(self._found.values())
+        await _close((*self._found.values(), *self._former))
 
 
 async def _close(models: Iterable[LLM]) -> None:

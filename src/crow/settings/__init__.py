@@ -8,7 +8,7 @@ trusted only deny and ask rules are taken.
 from __future__ import annotations
 
 from crow.settings.files import Memory
-from crow.settings.reading import load
+from crow.settings.reading import Reader, load
 from crow.settings.values import (
     Entry,
     Permissions,
@@ -23,6 +23,7 @@ __all__ = [
     "Entry",
     "Memory",
     "Permissions",
+    "Reader",
     "Settings",
     "SettingsError",
     "Source",

@@ -14,6 +14,7 @@ from crow.settings.schema import short
 from crow.settings.values import Dialect, SettingsError, Source, Table
 
 DROP_INS = "managed-settings.d"
+Stamp = tuple[int, int, int, int]
 
 
 def machine() -> tuple[Path, ...]:
@@ -36,15 +37,27 @@ def machine() -> tuple[Path, ...]:
 class Memory:
     """What files said when they could be read last, and what stands in for some of them.
 
-    ``held`` is for files whose change was refused: what they said before, None for nothing.
+    ``stamps`` are of the moment before a file was read. ``held`` is for files whose change was
+    refused: what they said before, None for nothing.
     """
 
     good: dict[str, Table] = field(default_factory=dict[str, Table])
     held: dict[str, Table | None] = field(default_factory=dict[str, "Table | None"])
+    stamps: dict[str, Stamp | None] = field(default_factory=dict[str, "Stamp | None"])
 
-    def has(self, path: str) -> bool:
-        """True where there is something to be taken for a file."""
-        return self.held[path] is not None if path in self.held else is_there(Path(path))
+    def copy(self) -> Memory:
+        """Another memory of the same."""
+        return Memory(dict(self.good), dict(self.held), dict(self.stamps))
+
+    def look(self, path: str) -> bool:
+        """True where a file has something to say; remembers how it looked."""
+        self.stamps[path] = stamp(path)
+        if path in self.held:
+            return self.held[path] is not None
+        there = is_there(Path(path))
+        if not there:
+            self.good.pop(path, None)
+        return there
 
     def read(self, path: str) -> Table:
         """What a file says. Raises ``OSError``, ``ValueError`` or `SettingsError`."""
@@ -52,6 +65,24 @@ class Memory:
             return self.held[path] or {}
         self.good[path] = table = parse_file(Path(path))
         return table
+
+    def known(self, path: str) -> Table | None:
+        """What counts as the file's text; None for nothing."""
+        return self.held[path] if path in self.held else self.good.get(path)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that do not look as they did when they were read."""
+        return [path for path, before in self.stamps.items() if stamp(path) != before]
+
+
+def stamp(path: str) -> Stamp | None:
+    """What is different after every change of a file; None where there is none."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called for every prompt and call
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Source]:
@@ -64,10 +95,9 @@ def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Sou
                 yield from _files(folder, stem, layer, project)
     for folder in managed:
         yield from _files(folder, "managed-settings", "managed", Path("/"))
-        dialect = dialect_of(folder)
         for path in sorted((folder / DROP_INS).glob("*.json")):
             if not path.name.startswith("."):
-                yield Source("managed", str(path), "/", dialect)
+                yield Source("managed", str(path), "/", dialect_of(folder))
 
 
 def _files(folder: Path, stem: str, layer: Any, root: Path) -> Iterator[Source]:

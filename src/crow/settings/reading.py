@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from crow.settings.files import (
+    DROP_INS,
     Memory,
     asked_for,
     machine,
@@ -17,6 +18,7 @@ from crow.settings.files import (
     parse,
     parse_file,
     places,
+    stamp,
     why,
 )
 from crow.settings.schema import Sieve, schema
@@ -30,7 +32,7 @@ from crow.settings.values import (
     Unused,
     Withheld,
 )
-from crow.trust import is_trusted, project_of
+from crow.trust import is_trusted, project_of, state_file
 
 STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
@@ -197,50 +199,73 @@ def load(
     flags: Mapping[str, Any] | None = None,
     home: Path | None = None,
     managed: tuple[Path, ...] | None = None,
-    memory: Memory | None = None,
 ) -> Settings:
     """The settings that hold in a directory.
 
     ``file`` is one more settings file (or a JSON object), ``flags`` are the command line's options
-    in the shape of a settings file. ``memory`` is of what the files said when they were last read:
-    what it knows holds for those that are broken now. Raises `SettingsError` where ``file`` cannot
-    be read; what is wrong in the others is said in ``problems``.
+    in the shape of a settings file. Raises `SettingsError` where ``file`` cannot be read; what is
+    wrong in the others is said in ``problems``.
     """
-    home = home or Path.home()
-    memory = memory or Memory()
-    project = project_of(Path(cwd).absolute(), home)
-    own = list(places(project, home, machine() if managed is None else managed))
-    reading = Reading()
-    found = [(each, reading.read(each, memory)) for each in own if memory.has(each.path)]
-    # Asked when all is read: what was read is what is trusted.
-    trusted = project == home or is_trusted(project)
-    for source, table in found:
-        if source.layer != "managed":
-            safe = trusted or source.layer not in ("project", "local")
-            reading.take(source, table, trusted=safe)
-    if file is not None:
-        more = asked_for(file)
-        own.append(more)
-        reading.take(more, _asked_for(more, file, reading, memory), trusted=True)
-    if flags:
-        reading.take(Source("command line", root=str(project)), flags, trusted=True)
-    for source, table in found:
-        if source.layer == "managed":
-            reading.take(source, table, trusted=True)
-    return _settings(reading, project, own, trusted=trusted)
+    return Reader(file, flags or {}, home or Path.home(), managed).load(cwd)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads settings, once more when they have changed; the fields are `load`'s."""
+
+    file: str | None
+    flags: Mapping[str, Any]
+    home: Path
+    managed: tuple[Path, ...] | None
+
+    def load(self, cwd: str | os.PathLike[str], memory: Memory | None = None) -> Settings:
+        """The settings that hold in a directory.
+
+        What ``memory`` knows of files that are broken now still holds. Raises `SettingsError`.
+        """
+        memory = memory or Memory()
+        project = project_of(Path(cwd).absolute(), self.home)
+        managed = machine() if self.managed is None else self.managed
+        own = list(places(project, self.home, managed))
+        memory.stamps.clear()
+        for path in (state_file(), *(folder / DROP_INS for folder in managed)):
+            memory.stamps[str(path)] = stamp(str(path))
+        reading = Reading()
+        found = [(each, reading.read(each, memory)) for each in own if memory.look(each.path)]
+        # Asked when all is read: what was read is what is trusted.
+        trusted = project == self.home or is_trusted(project)
+        for source, table in found:
+            if source.layer != "managed":
+                safe = trusted or source.layer not in ("project", "local")
+                reading.take(source, table, trusted=safe)
+        if self.file is not None:
+            more = asked_for(self.file)
+            own.append(more)
+            reading.take(more, _asked_for(more, self.file, reading, memory), trusted=True)
+        if self.flags:
+            reading.take(Source("command line", root=str(project)), self.flags, trusted=True)
+        for source, table in found:
+            if source.layer == "managed":
+                reading.take(source, table, trusted=True)
+        settings = _settings(reading, project, own, trusted=trusted)
+        return replace(settings, reader=self, memory=memory)
 
 
 def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> Table:
     """What the file of ``--settings`` says. Raises `SettingsError` where it was never readable."""
-    if source.path in memory.good or source.path in memory.held:
+    if not source.path:
+        try:
+            return parse(file)
+        except (ValueError, SettingsError) as error:
+            raise SettingsError(f"--settings: {why(error)}") from None
+    known = memory.known(source.path)
+    memory.stamps[source.path] = stamp(source.path)
+    if known is not None:
         return reading.read(source, memory)
     try:
-        if not source.path:
-            return parse(file)
         memory.good[source.path] = table = parse_file(Path(source.path))
     except (OSError, ValueError, SettingsError) as error:
-        named = file if source.path else "--settings"
-        raise SettingsError(f"{named}: {why(error)}") from None
+        raise SettingsError(f"{file}: {why(error)}") from None
     return table
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.errors import CrowError
+
+if TYPE_CHECKING:
+    from crow.settings.files import Memory
+    from crow.settings.reading import Reader
 
 Layer = Literal["user", "project", "local", "command line", "managed"]
 Dialect = Literal["crow", "claude"]
@@ -92,7 +96,8 @@ class Settings:
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
     be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted.
-    ``files`` are all that were looked for, whether they are there or not.
+    ``files`` are all that were looked for, whether they are there or not; ``reader`` reads them
+    again.
     """
 
     model: str | None = None
@@ -123,6 +128,8 @@ class Settings:
     origins: Mapping[str, Source] = field(default_factory=dict[str, Source])
     sources: tuple[Source, ...] = ()
     files: tuple[Source, ...] = field(default=(), repr=False, compare=False)
+    reader: Reader | None = field(default=None, repr=False, compare=False)
+    memory: Memory | None = field(default=None, repr=False, compare=False)
     problems: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()

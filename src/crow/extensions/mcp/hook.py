@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.servers import Servers
 
 KEY = "mcp.servers"
+OWN = "mcp.own"
+NAMED = "mcp.named"
 LONGEST_WAIT = 50.0
 CHANGED = "mcp: the definition of a tool has changed"
 
@@ -91,13 +93,34 @@ class McpHook:
             return
         if named is None:
             named = getattr(ctx.client, "mcp_servers", None)
-        if not named and not self.servers and self.project is None:
+        await self._connect(ctx, named)
+
+    async def _connect(self, ctx: SessionContext, named: object) -> None:
+        """Start what the client named, and what the session's settings name."""
+        own: McpHook = ctx.session.cache.setdefault(OWN, self)
+        ctx.session.cache[NAMED] = named
+        if not named and not own.servers and own.project is None:
             return
-        found, problems = self._found(named)
+        found, problems = own._found(named)
         for problem in problems:
             await ctx.ui.notify(str(problem), severity="warning")
         if found:
             self._start(ctx, found)
+
+    async def replace(self, ctx: SessionContext, other: McpHook) -> None:
+        """Use the servers of another one in a session from now on, in place of these."""
+        before: McpHook = ctx.session.cache.get(OWN, self)
+        ctx.session.cache[OWN] = other
+        if NAMED not in ctx.session.cache or before.same_as(other):
+            return
+        running = ctx.session.cache.pop(KEY, None)
+        if running is not None:
+            await running.aclose()
+        await self._connect(ctx, ctx.session.cache[NAMED])
+
+    def same_as(self, other: McpHook) -> bool:
+        """True where the other one would start the same servers."""
+        return self._found(None)[0] == other._found(None)[0]
 
     def _start(self, ctx: SessionContext, found: Mapping[str, Description]) -> None:
         from crow.extensions.mcp.definitions import Definitions

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from crow.core.context import SessionContext, ToolContext
 from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+from crow.core.session import Session
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions.permissions.mode import MODES, QUIET
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
+REPLACED = "permissions.replaced"
 BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
@@ -33,7 +35,8 @@ class PermissionsHook:
     ``quiet`` names tools that need no question. ``save`` is called with a rule that the user wants
     to keep, and whether it allows, asks or denies; without it such rules last as long as the
     session. Rules that are malformed are named in ``warnings``; the rest applies. A tool with a
-    true member ``interactive`` is asked about each time.
+    true member ``interactive`` is asked about each time. `replace` gives a session rules of its
+    own.
     """
 
     name = "permissions"
@@ -87,7 +90,15 @@ class PermissionsHook:
     def on_session_start(self, ctx: SessionContext) -> None:
         """A new session begins in the mode of the settings."""
         if ctx.source == "new" and ctx.session.mode == "default":
-            ctx.session.mode = self.mode
+            ctx.session.mode = self.of(ctx.session).mode
+
+    def replace(self, session: Session, other: PermissionsHook) -> None:
+        """Judge the calls of a session, and of its sub-agents, by other rules from now on."""
+        root_of(session).cache[REPLACED] = other
+
+    def of(self, session: Session) -> PermissionsHook:
+        """What a session is judged by: this, or what has replaced it there."""
+        return root_of(session).cache.get(REPLACED, self)
 
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
@@ -113,7 +124,7 @@ class PermissionsHook:
 
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""
-        permissions = self.permissions
+        permissions = self.of(ctx.session).permissions
         for behaviour in BEHAVIOURS:
             for text in ctx.state.get(behaviour, ()):
                 permissions = permissions.with_rule(text, behaviour)
@@ -125,7 +136,7 @@ class PermissionsHook:
         from crow.extensions.permissions.suggestion import suggest
 
         rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
-        state = ctx.state
+        state, save = ctx.state, self.of(ctx.session).save
 
         async def answered(chosen: str) -> None:
             if chosen in KEPT:
@@ -136,7 +147,7 @@ class PermissionsHook:
             if len(getattr(permissions.with_rule(rule, behaviour), behaviour)) > len(
                 getattr(permissions, behaviour)
             ):
-                await self._keep(state, rule, behaviour, lasting)
+                await _keep(state, rule, behaviour, save if lasting else None)
 
         if not rules:
             return Ask(decision.reason, default=True, keep=keep)
@@ -156,14 +167,20 @@ class PermissionsHook:
             keep=keep,
         )
 
-    async def _keep(
-        self, state: dict[str, Any], rule: str, behaviour: Behaviour, lasting: bool
-    ) -> None:
-        """Remember a rule in the session, and save it where that is wanted."""
-        kept = state.setdefault(behaviour, [])
-        if rule not in kept:
-            kept.append(rule)
-        if lasting and self.save is not None:
-            saved = self.save(rule, behaviour)
-            if isawaitable(saved):
-                await saved
+
+async def _keep(state: dict[str, Any], rule: str, behaviour: Behaviour, save: Save | None) -> None:
+    """Remember a rule in the session, and save it where that is wanted."""
+    kept = state.setdefault(behaviour, [])
+    if rule not in kept:
+        kept.append(rule)
+    if save is not None:
+        saved = save(rule, behaviour)
+        if isawaitable(saved):
+            await saved
+
+
+def root_of(session: Session) -> Session:
+    """The session that a person talks to."""
+    while session.parent is not None:
+        session = session.parent
+    return session

@@ -60,7 +60,6 @@ class Event:
 NO_CD = "every command starts in the session's directory, which never changes"
 NO_WORKTREES = "Crow makes no worktrees"
 NO_TEAMS = "there are no teams of agents"
-NO_RELOAD = "settings are read once, when the agent is made"
 
 _TABLE = (
     Event("SessionStart", "source", "user", plain=True, types=("command", "mcp_tool")),
@@ -83,7 +82,7 @@ _TABLE = (
     Event("Stop", "", "block", mode=True, types=ALL),
     Event("StopFailure", "error"),
     Event("TeammateIdle", "", "block", mode=True, types=ALL, absent=NO_TEAMS),
-    Event("ConfigChange", "source", "block", quiet=True, absent=NO_RELOAD),
+    Event("ConfigChange", "source", "block", quiet=True),
     Event("CwdChanged", "", "user", absent=NO_CD),
     Event("DirectoryAdded", "source", quiet=True),
     Event("FileChanged", "file_path", "user"),

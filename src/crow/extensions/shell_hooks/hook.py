@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.context import Context
+from crow.core.context import Context, SessionContext
 from crow.core.hooks import Owner
 from crow.core.session import Session
-from crow.extensions.shell_hooks import calls, display, requests, sessions, surroundings, turns
+from crow.extensions.shell_hooks import (
+    calls,
+    changing,
+    display,
+    requests,
+    sessions,
+    surroundings,
+    turns,
+)
 from crow.extensions.shell_hooks.bounds import Bounds
 from crow.extensions.shell_hooks.entry import Entry, File, entries_of
 from crow.extensions.shell_hooks.event import KNOWN
@@ -31,6 +40,7 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("PreToolUse", ("PreToolUse",), calls.before),
     ("PermissionRequest", ("PermissionRequest",), calls.asked),
     ("PreModelSwitch", ("PreModelSwitch",), sessions.switching),
+    ("ConfigChange", ("ConfigChange",), changing.edited),
     ("TaskCreated", ("TaskCreated",), sessions.created),
     ("TaskCompleted", ("TaskCompleted",), sessions.completed),
     ("Elicitation", ("Elicitation",), sessions.elicited),
@@ -91,6 +101,7 @@ class ShellHooks:
         self.project = project
         self.applies = applies
         self.directory = Path(directory or state_file().parent / "transcripts")
+        self._others: dict[str, Entry] = {}
         self._chosen: dict[tuple[str, str], tuple[Entry, ...]] = {}
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
 
@@ -99,7 +110,28 @@ class ShellHooks:
 
     def init_agent(self, agent: Agent) -> None:
         """Hang on every point that some entry is for."""
-        self._hang(agent, self.entries)
+        self._hang(agent, (*self.entries, *self._others.values()))
+
+    def of(self, session: Session) -> ShellHooks:
+        """The hooks of a session and of its sub-agents: these, or what has replaced them there."""
+        return changing.in_force(self, session)
+
+    async def replace(self, ctx: SessionContext, other: ShellHooks, *, late: bool = False) -> None:
+        """Let other hooks run in a session instead of these, from now on.
+
+        ``late`` is for a session that has begun before: those that are new are told of that.
+        """
+        before = {entry.key for entry in self.of(ctx.session).entries}
+        root_of(ctx.session).cache[changing.REPLACED] = other
+        hung = self._hangs(ctx.agent, "SessionStart")
+        active = (entry for entry in other.entries if not entry.inactive)
+        self._others |= {entry.event.name: entry for entry in active}
+        self._hang(ctx.agent, other.entries)
+        fresh = copy(other)
+        fresh.entries = tuple(each for each in other.entries if each.key not in before)
+        fresh._chosen = {}  # noqa: SLF001 - its own
+        await changing.begin(fresh if late else other, ctx, late=late, hung=hung)
+        changing.watch(other, ctx)
 
     def _hang(self, agent: Agent, entries: Iterable[Entry]) -> None:
         """Hang on the points that these entries are for, where nothing of this hangs yet."""
@@ -138,7 +170,7 @@ class ShellHooks:
 
     def _named(self, point: str, moment: Moment) -> Callable[[Context], Any]:
         def call(ctx: Context) -> Any:
-            return moment(self, ctx)
+            return moment(self.of(ctx.session), ctx)
 
         call.__name__ = call.__qualname__ = point
         return call

@@ -1,0 +1,172 @@
+"""What settings say, brought to what hangs on an agent already, for a session or for the whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
+from crow.app.models import MODEL, models_of
+from crow.core.agent import Agent
+from crow.core.context import SessionContext
+from crow.core.errors import CrowError
+from crow.core.events import ConfigChanged
+from crow.core.installed import make
+from crow.core.ports import LLM
+from crow.settings import Settings
+
+AS_THEY_ARE = frozenset({"limits", "stuck", "truncation", "compaction", "plan", "cost"})
+"""Extensions that are nothing but their options."""
+FROM_ELSEWHERE = frozenset({"permissions", "mcp", "shell_hooks", "disable"})
+
+
+class Effect:
+    """Brings new settings into force.
+
+    ``llm`` is the model that the settings named when the agent was made; ``env`` gives the
+    environment. ``exported`` is what `os.environ` had where the settings' variables are now, None
+    where they were not put there.
+    """
+
+    def __init__(self, agent: Agent, llm: LLM, env: Callable[[], Mapping[str, str]]) -> None:
+        self.agent = agent
+        self.llm = llm
+        self.env = env
+        self.exported: dict[str, str | None] | None = None
+
+    # for a session
+
+    async def on_session(
+        self, ctx: SessionContext, old: Settings, new: Settings, *, late: bool
+    ) -> None:
+        """Let rules, hooks and servers of a session be those of other settings.
+
+        ``late`` is for a session that has begun before.
+        """
+        before, now = Composer(self.agent, old), Composer(self.agent, new)
+        if (old.permissions, old.unread, old.trusted) != (new.permissions, new.unread, new.trusted):
+            await self._permissions(ctx, now, late=late)
+        if before.hook_files() != now.hook_files():
+            await self._hooks(ctx, now, late=late)
+        if before.given("mcp") != now.given("mcp"):
+            await self._servers(ctx, now)
+
+    async def _permissions(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
+        from crow.extensions import PermissionsHook
+
+        judge = self.agent.extensions.get("permissions")
+        if not isinstance(judge, PermissionsHook):
+            return
+        before = judge.of(ctx.session).mode
+        options = composer.options("permissions") | composer.given("permissions")
+        rules = PermissionsHook(**options)
+        judge.replace(ctx.session, rules)
+        if late and before != rules.mode and ctx.session.mode == before:
+            ctx.session.mode = rules.mode
+            await ctx.emit(ConfigChanged({"mode": rules.mode}))
+
+    async def _hooks(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
+        from crow.extensions import ShellHooks
+
+        if "shell_hooks" in composer.disabled:
+            return
+        options = composer.options("shell_hooks") | composer.for_hooks()
+        hooks = self.agent.extensions.get("shell_hooks")
+        if hooks is None:
+            hooks = self.agent.use(ShellHooks, name="shell_hooks", source="crow", **options)
+        if isinstance(hooks, ShellHooks):
+            fresh = ShellHooks(composer.hook_files(), **options)
+            await hooks.replace(ctx, fresh, late=late)
+
+    async def _servers(self, ctx: SessionContext, composer: Composer) -> None:
+        from crow.extensions import McpHook
+
+        servers = self.agent.extensions.get("mcp")
+        if isinstance(servers, McpHook):
+            options = composer.options("mcp") | composer.given("mcp")
+            await servers.replace(ctx, McpHook(**options))
+
+    # for the agent
+
+    def on_agent(self, old: Settings, new: Settings) -> Iterator[str]:
+        """Let model, environment and extensions be as other settings say; lines about the rest."""
+        if old.env != new.env:
+            self._export(new.env)
+        if any(getattr(old, name) != getattr(new, name) for name in (*MODEL, "models", "env")):
+            self._models(new)
+        if new.trusted and not old.trusted:
+            self._trusted(new)
+        if old.disabled != new.disabled:
+            yield "extensions.disable counts from the next start on"
+        yield from self._options(old, new)
+
+    def _export(self, env: Mapping[str, str]) -> None:
+        before = self.exported
+        if before is None:
+            return
+        for name in [name for name in before if name not in env]:
+            restore(name, before.pop(name))
+        self.exported = {**export(env), **before}
+
+    def _models(self, new: Settings) -> None:
+        """Ask other models from the next request on; those that are being asked end first."""
+        if self.agent.llm is self.llm:
+            fresh: Any = models_of(new, {**self.env(), **new.env})
+            become: Callable[[Any], None] | None = getattr(self.llm, "become", None)
+            if become is not None:
+                become(fresh)
+
+    def _trusted(self, new: Settings) -> None:
+        """Use what a project brings that was left out until now."""
+        composer = Composer(self.agent, new)
+        folder = str(Path(new.project) / FOLDER)
+        left = [found for found in self.agent.found if found.error == UNTRUSTED]
+        for found in left:
+            if str(Path(found.source).parent) == folder:
+                self.agent.found.remove(found)
+        if left:
+            composer.use_folder(Path(folder))
+        helpers: Any = self.agent.extensions.get("subagents")
+        if helpers is not None:
+            helpers.folders = tuple(composer.for_subagents()["folders"])
+            helpers.__dict__.pop("definitions", None)  # read again when they are asked for
+
+    def _options(self, old: Settings, new: Settings) -> Iterator[str]:
+        before, now = Composer(self.agent, old), Composer(self.agent, new)
+        names = {*old.extensions, *new.extensions, "limits"} - FROM_ELSEWHERE
+        for name in sorted(names):
+            options = now.options(name)
+            if options != before.options(name) and not self._configured(name, options):
+                yield f"extensions.{name} counts from the next start on"
+
+    def _configured(self, name: str, options: dict[str, Any]) -> bool:
+        """Give an extension its options anew; False where it cannot take them."""
+        thing: Any = self.agent.extensions.get(name)
+        configure: Callable[..., None] | None = getattr(thing, "configure", None)
+        try:
+            if configure is not None:
+                configure(**options)
+            elif name in AS_THEY_ARE and type(thing).__name__ == BUILTIN[name]:
+                thing.__dict__.update(vars(make(cast("type[Any]", type(thing)), name, options)))
+            else:
+                return False
+        except (CrowError, TypeError, ValueError):
+            return False
+        return True
+
+
+def export(env: Mapping[str, str]) -> dict[str, str | None]:
+    """Put variables into the environment of this process; what was there before."""
+    before = {name: os.environ.get(name) for name in env}
+    os.environ.update(env)
+    return before
+
+
+def restore(name: str, value: str | None) -> None:
+    """Put an environment variable back to what it was."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value

@@ -1,0 +1,270 @@
+"""Settings while sessions are open: looked at before every prompt and call, and asked about.
+
+A look is a ``stat`` of a dozen files. So an edit that was saved before a call holds for that call,
+on every file system, without a thread or a descriptor; nobody waits for news.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crow.app.complaints import of_settings
+from crow.app.effect import Effect
+from crow.app.wanted import wanted
+from crow.core.agent import Agent
+from crow.core.context import ConfigContext, Context, RunContext, SessionContext, ToolContext
+from crow.core.events import ConfigChanged
+from crow.core.hooks import FIRST, hook
+from crow.core.ports import OptionKind
+from crow.core.run import agreed
+from crow.core.session import Session
+from crow.settings import Memory, Settings, SettingsError
+from crow.settings.files import is_there, parse_file, stamp
+from crow.trust import fingerprint, is_refused, refuse, stamps, trust
+
+NAME = "settings"
+LAYERS: Mapping[str, str] = {
+    "user": "user_settings",
+    "command line": "user_settings",
+    "project": "project_settings",
+    "local": "local_settings",
+    "managed": "policy_settings",
+}
+TRUST, NOT_NOW, NEVER = "Trust this project", "Not now", "Never for this project"
+KINDS: tuple[OptionKind, ...] = ("allow_always", "reject_once", "reject_always")
+LINES = 40
+LONGEST = 86_400.0  # of a look, in seconds: the hooks that are asked have limits of their own
+
+
+@dataclass(slots=True)
+class Ground:
+    """What holds in one session: its settings, how their files looked, and what was said of them.
+
+    ``would_run`` is how the project's files looked that are trusted or not as a whole.
+    """
+
+    settings: Settings
+    memory: Memory
+    would_run: tuple[Any, ...] = ()
+    told: set[str] = field(default_factory=set[str])
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def project(self) -> Path:
+        """The project's directory."""
+        return Path(self.settings.project)
+
+
+class LiveSettings:
+    """Keeps the settings of every session as its files say.
+
+    ``settings`` are those that the agent was made with; they follow the project of its first
+    session. ``asks`` says that a person at a terminal can be asked before a prompt is answered;
+    a client that says when it is ready is asked beside the conversation. ``told`` are complaints
+    that nobody has to hear again.
+    """
+
+    name = NAME
+
+    def __init__(self, settings: Settings, effect: Effect) -> None:
+        self.settings = settings
+        self._made = settings
+        self.effect = effect
+        self.asks = False
+        self.told: set[str] = set()
+        self._is_begun = False
+        self._put_off: set[str] = set()
+        self._own: set[tuple[str, Any]] = set()
+
+    # the moments
+
+    @hook("on_session_start", order=FIRST, timeout=LONGEST)
+    async def open(self, ctx: SessionContext) -> None:
+        """Let the settings of the session's project hold, and tell what is wrong with them."""
+        if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
+            return
+        ground = self._ground(ctx.cwd)
+        ctx.cache[NAME] = ground
+        if ground.settings is not self._made:
+            await self.effect.on_session(ctx, self._made, ground.settings, late=False)
+        if not self._is_begun or ground.settings.project == self.settings.project:
+            await self._follow(ctx, ground, ground.settings)
+        self._is_begun = True
+        await self._tell(ctx, ground)
+        await self._offer(ctx, ground)
+
+    @hook("before_run", order=FIRST, timeout=LONGEST)
+    async def look(self, ctx: RunContext) -> None:
+        """Look at everything before a prompt."""
+        ground = ground_of(ctx.session)
+        if ground is None:
+            return
+        if ground.memory.changed or ground.would_run != stamps(ground.project):
+            await self.refresh(ctx.session, ground)
+            await self._offer(_context(ctx), ground)
+
+    @hook("before_tool", order=FIRST, timeout=LONGEST)
+    async def look_again(self, ctx: ToolContext) -> None:
+        """Look at the settings files before a call."""
+        ground = ground_of(ctx.session)
+        if ground is not None and ground.memory.changed:
+            await self.refresh(ctx.session, ground)
+
+    # what is done
+
+    def _ground(self, cwd: str) -> Ground:
+        """What holds in a directory now; the agent's own settings where these still are it."""
+        base = self.settings
+        assert base.reader is not None
+        memory = base.memory.copy() if base.memory else Memory()
+        before = list(memory.changed)
+        settings = base.reader.load(cwd, memory)
+        if settings.project == base.project and not before:
+            settings = base
+        return Ground(settings, memory, stamps(Path(settings.project)), set(self.told))
+
+    async def refresh(self, session: Session, ground: Ground) -> None:
+        """Read again what has changed; hooks may refuse it, except the administrator's."""
+        root = root_of(session)
+        ctx = _context(Context(self.effect.agent, root))
+        async with ground.lock:
+            changed = set(ground.memory.changed)
+            edited = [each for each in ground.settings.files if each.path in changed]
+            news = [str(each) for each in edited if await self._agreed(ctx, ground, each)]
+            old = ground.settings
+            assert old.reader is not None
+            with suppress(SettingsError):
+                ground.settings = old.reader.load(root.cwd, ground.memory)
+            ground.would_run = stamps(ground.project)
+            if ground.settings == old:
+                return
+            await self.effect.on_session(ctx, old, ground.settings, late=True)
+            if ground.settings.project == self.settings.project:
+                await self._follow(ctx, ground, ground.settings)
+            for path in news:
+                await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
+            if old.trusted and not ground.settings.trusted:
+                text = f"{ground.project} has changed since it was trusted"
+                await ctx.ui.notify(text, severity="warning")
+            ground.told &= set(of_settings(ground.settings))
+            await self._tell(ctx, ground)
+            await ctx.emit(ConfigChanged({NAME: news}))
+
+    async def _agreed(self, ctx: SessionContext, ground: Ground, source: Any) -> bool:
+        """Ask the hooks about one file's change; True where it says something new that holds."""
+        path, memory = source.path, ground.memory
+        before = memory.known(path)
+        try:
+            now = parse_file(Path(path)) if is_there(Path(path)) else None
+        except (OSError, ValueError, SettingsError):
+            return False
+        memory.held.pop(path, None)
+        if now == before or (path, stamp(path)) in self._own:
+            return False
+        change = ConfigContext(
+            ctx.agent, ctx.session, {NAME: now or {}}, source=LAYERS[source.layer], path=path
+        )
+        ruling = await agreed(change, await ctx.agent.hooks.on_config_change.fire(change))
+        if ruling.refused and source.layer != "managed":
+            memory.held[path] = before
+            text = f"a hook refuses the change of {path}: what it said before still holds"
+            await ctx.ui.notify(text, severity="warning")
+            return False
+        if change.changes.get(NAME) != (now or {}):
+            memory.held[path] = dict(change.changes.get(NAME) or {})
+        return True
+
+    async def _follow(self, ctx: Context, ground: Ground, new: Settings) -> None:
+        """Let the agent's own things be as a session's settings say."""
+        old, self.settings = self.settings, new
+        for text in self.effect.on_agent(old, new):
+            if text not in ground.told:
+                ground.told.add(text)
+                await ctx.ui.notify(text, severity="warning")
+
+    async def _tell(self, ctx: Context, ground: Ground) -> None:
+        """Say what is wrong with the settings, each thing once."""
+        for text in of_settings(ground.settings):
+            if text not in ground.told:
+                ground.told.add(text)
+                await ctx.ui.notify(text, severity="warning")
+
+    def kept(self, path: Path) -> None:
+        """Take note of a file that was written for the user, who need not be told of it."""
+        self._own.add((str(path), stamp(str(path))))
+
+    # trust
+
+    async def _offer(self, ctx: SessionContext, ground: Ground) -> None:
+        """Ask about a project that wants something, where somebody can be asked."""
+        lines = wanted(ground.settings)
+        if not lines or is_refused(ground.project):
+            return
+        ready: Callable[[], Awaitable[None]] | None = getattr(ctx.client, "ready", None)
+        if ready is not None:
+            ctx.session.spawn(self._ask_when(ready, ctx, ground))
+        elif self.asks:
+            await self.ask(ctx, ground)
+
+    async def _ask_when(
+        self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, ground: Ground
+    ) -> None:
+        await ready()
+        await self.ask(ctx, ground)
+
+    async def ask(self, ctx: SessionContext, ground: Ground) -> None:
+        """Ask whether the project is trusted, once for what it wants now."""
+        shown = fingerprint(ground.project)
+        lines = wanted(ground.settings)
+        if shown in self._put_off or not lines:
+            return
+        self._put_off.add(shown)
+        text = f"Trust {ground.project}? It would use what is listed here."
+        chosen = await ctx.ui.select(
+            text, (TRUST, NOT_NOW, NEVER), kinds=KINDS, detail=shortened(lines)
+        )
+        if chosen == NEVER:
+            refuse(ground.project)
+        if chosen != TRUST:
+            return
+        if trust(ground.project, shown) is None:
+            await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
+        await self.refresh(ctx.session, ground)
+        await self._offer(ctx, ground)
+
+
+def shortened(lines: Iterable[str]) -> str:
+    """Lines for a question, and how many are left out."""
+    every = list(lines)
+    left = len(every) - LINES
+    more = [f"… and {left} more (crow trust lists all)"] if left > 0 else []
+    return "\n".join([*every[:LINES], *more])
+
+
+def _context(ctx: Context) -> SessionContext:
+    """A context of the session's own, which outlives a hook."""
+    own = SessionContext(ctx.agent, root_of(ctx.session))
+    own.owner = NAME
+    return own
+
+
+def root_of(session: Session) -> Session:
+    """The session that a person talks to."""
+    while session.parent is not None:
+        session = session.parent
+    return session
+
+
+def ground_of(session: Session) -> Ground | None:
+    """What holds in a session."""
+    return root_of(session).cache.get(NAME)
+
+
+def live_of(agent: Agent) -> LiveSettings:
+    """The settings of an agent that `crow.app.build` has made."""
+    return agent.extensions[NAME]

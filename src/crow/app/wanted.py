@@ -1,0 +1,151 @@
+"""What a project wants that is not trusted, line by line: what a person should see before trusting.
+
+The texts are a stranger's: each is one line without control characters, and not longer than it
+takes to judge it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from crow.settings import Settings, Withheld
+from crow.trust import what_would_run
+
+LONGEST = 500
+FOLDERS: Mapping[str, str] = {
+    "extensions": "extension",
+    "agents": "sub-agent",
+    "commands": "command",
+    "skills": "file of a skill",
+    "plugins": "file of a plugin",
+}
+Table = Mapping[str, Any]
+
+
+def wanted(settings: Settings) -> list[str]:
+    """What the settings' project would run or change, were it trusted; nothing where it is."""
+    if settings.trusted or not settings.project:
+        return []
+    project = Path(settings.project)
+    lines = [line for each in settings.withheld for line in _settings(each, project)]
+    for path in what_would_run(project):
+        lines += _file(path, project)
+    return [_line(text) for text in dict.fromkeys(lines)]
+
+
+def summary(settings: Settings) -> str:
+    """In one line which settings and files are left out; empty where there is nothing.
+
+    Commands say it themselves; skills are there, only their files are asked about.
+    """
+    if settings.trusted or not settings.project:
+        return ""
+    project = Path(settings.project)
+    files: dict[str, None] = {}
+    for path in what_would_run(project):
+        name = path.relative_to(project)
+        folder = name.parts[1] if len(name.parts) > 2 else ""
+        if folder not in ("commands", "skills") and [*_file(path, project)]:
+            files[str(name if folder in ("", "extensions") else Path(*name.parts[:2]))] = None
+    return "; ".join([*map(str, settings.withheld), *([", ".join(files)] if files else ())])
+
+
+def _settings(withheld: Withheld, project: Path) -> Iterator[str]:
+    """What one settings file wants."""
+    for name, value in withheld.table.items():
+        match name, value:
+            case "hooks", dict():
+                yield from _hooks(cast(Table, value))
+            case "permissions", dict():
+                yield from _permissions(cast(Table, value))
+            case "mcpServers", dict():
+                yield from _servers(cast(Table, value))
+            case "extensions", dict():
+                yield from _extensions(cast(Table, value))
+            case "env", dict():
+                yield f"environment: {', '.join(cast(Table, value))}"
+            case "api_key" | "headers", _:
+                yield f"setting: {name}"
+            case _:
+                yield f"setting: {name} = {_short(value)}"
+
+
+def _hooks(table: Table) -> Iterator[str]:
+    for event, groups in table.items():
+        for group in _tables(groups):
+            for handler in _tables(group.get("hooks")):
+                named = (handler.get(key) for key in ("command", "url", "prompt", "tool"))
+                what = next((text for text in named if isinstance(text, str)), "?")
+                yield f"hook at {event}: {' '.join([what, *_words(handler.get('args'))])}"
+
+
+def _permissions(table: Table) -> Iterator[str]:
+    for rule in table.get("allow", ()):
+        yield f"allows without a question: {rule}"
+    for folder in table.get("additionalDirectories", ()):
+        yield f"works in: {folder}"
+    for name in table.get("trusted", ()):
+        yield f"lets an extension allow calls: {name}"
+    for name in ("defaultMode", "denyInsteadOfPrompting", "disableBypassPermissionsMode"):
+        if name in table:
+            yield f"setting: permissions.{name} = {_short(table[name])}"
+
+
+def _servers(table: Table) -> Iterator[str]:
+    for name, server in table.items():
+        told: Table = cast(Table, server) if isinstance(server, dict) else {}
+        what = str(told.get("command") or told.get("url") or "?")
+        yield f"MCP server {name}: {' '.join([what, *_words(told.get('args'))])}"
+
+
+def _extensions(table: Table) -> Iterator[str]:
+    for name, options in table.items():
+        if name == "mcp" and isinstance(options, dict):
+            servers: object = cast(Table, options).get("servers")
+            if isinstance(servers, dict):
+                yield from _servers(cast(Table, servers))
+        if name == "disable":
+            yield f"switches off: {', '.join(map(str, cast('Iterable[object]', options)))}"
+        else:
+            yield f"setting: extensions.{name}"
+
+
+def _file(path: Path, project: Path) -> Iterator[str]:
+    """What a file that is no settings file would do."""
+    name = path.relative_to(project)
+    if path.name == ".mcp.json" and len(name.parts) == 1:
+        yield from _servers(_read(path))
+    elif name.parts[1] in FOLDERS and not (name.parts[1] == "skills" and path.name == "SKILL.md"):
+        yield f"{FOLDERS[name.parts[1]]}: {name}"
+
+
+def _read(path: Path) -> Table:
+    try:
+        table: Any = json.loads(path.read_text("utf-8-sig"))
+        return dict(table["mcpServers"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
+
+
+def _tables(value: object) -> Iterator[Table]:
+    for each in cast("list[object]", value) if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            yield cast(Table, each)
+
+
+def _words(value: object) -> Iterator[str]:
+    return map(str, cast("list[object]", value)) if isinstance(value, list) else iter(())
+
+
+def _short(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text.split())
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in flat)
+    more = len(shown) - LONGEST
+    return shown if more <= 0 else f"{shown[:LONGEST]}… and {more} characters more"

@@ -68,7 +68,7 @@ class Projection(Protocol):
         ...
 
     def idle(self, reply: Reply | None) -> list[Message]:
-        """Nothing is being worked on any more; the reply is the last one's."""
+        """Nothing is being worked on any more; the last reply, None where it was taken back."""
         ...
 
 

@@ -50,7 +50,7 @@ def fault(message: Message, method: str | None) -> str | None:
 class Version:
     """A version of the protocol: the library's module, and its model for each message.
 
-    ``newer`` are fields that the library does not know yet.
+    ``newer`` are fields that the library does not know yet, or writes in another way.
     """
 
     module: str
@@ -85,7 +85,7 @@ class Version:
         except ValidationError as error:
             return f"{name}: {error}"
         kept = read.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        lost = [where for where in _lost(value, kept, name) if where not in self.newer]
+        lost = [f"{at} {what}" for at, what in _lost(value, kept, name) if at not in self.newer]
         return f"{'; '.join(lost)} in {value}" if lost else None
 
 
@@ -93,7 +93,7 @@ V1 = Version(
     "acp.schema",
     RESPONSES,
     REQUESTS,
-    frozenset({"InitializeResponse.agentCapabilities.sessionCapabilities.title is not known"}),
+    frozenset({"InitializeResponse.agentCapabilities.sessionCapabilities.title"}),
 )
 
 
@@ -105,19 +105,18 @@ def _error_fault(error: Any) -> str | None:
             return f"not an error object: {error}"
 
 
-def _lost(value: Any, kept: Any, where: str) -> Iterator[str]:
-    """What of a value the models did not keep; they may add what goes without saying."""
+def _lost(value: Any, kept: Any, where: str) -> Iterator[tuple[str, str]]:
+    """What of a value the models did not keep, and where; they may add what goes without saying."""
     match value, kept:
         case dict(), dict():
             for key in cast("Message", value):
                 if key in kept:
                     yield from _lost(value[key], kept[key], f"{where}.{key}")
                 elif (key, value[key]) != AGENT_METHOD:
-                    yield f"{where}.{key} is not known"
+                    yield f"{where}.{key}", "is not known"
         case list(), list():
-            items = cast("list[Any]", value), cast("list[Any]", kept)
-            for index, (item, read) in enumerate(zip_longest(*items)):
-                yield from _lost(item, read, f"{where}.{index}")
+            for item, read in zip_longest(cast("list[Any]", value), cast("list[Any]", kept)):
+                yield from _lost(item, read, f"{where}[]")
         case _:
             if value != kept:
-                yield f"{where} is understood as {kept!r}"
+                yield where, f"is understood as {kept!r}"

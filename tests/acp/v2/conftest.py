@@ -29,10 +29,12 @@ NEWER = (
     "NewSessionResponse.availableCommands",
     "ResumeSessionResponse.availableCommands",
     "ForkSessionResponse.availableCommands",
+    "ListSessionsResponse.sessions[].updatedAt",
+    "UpdateSessionNotification.update.availableCommands[].type",
     "UpdateSessionNotification.update.capabilities",
     "UpdateSessionNotification.update.error",
 )
-"""What the official schema has and the library does not know yet."""
+"""What the official schema has and the library does not know yet, or writes in another way."""
 LIBRARY = Version(
     "acp.experimental.v2.schema",
     {
@@ -54,7 +56,7 @@ LIBRARY = Version(
         "elicitation/create": "CreateFormSessionElicitationRequest",
         "$/cancel_request": "CancelRequestNotification",
     },
-    frozenset(f"{field} is not known" for field in NEWER),
+    frozenset(NEWER),
 )
 
 
@@ -106,11 +108,10 @@ class Draft:
             os.close(agent_sink)
 
     @asynccontextmanager
-    async def spawned(self, *command: str, env: dict[str, str], cwd: Any) -> AsyncGenerator[None]:
+    async def spawned(self, *command: str, cwd: Any) -> AsyncGenerator[None]:
         """Start an agent's process, which has to end with the block."""
         process = await asyncio.create_subprocess_exec(
             *command,
-            env={**os.environ, **env},
             cwd=cwd,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -159,6 +160,11 @@ class Draft:
         await self.prompt(session_id, *said)
         await self.wire.until(lambda: len(self.idles(session_id)) > ended)
         return self.idles(session_id)[-1]
+
+    async def sent(self, count: int, method: str) -> None:
+        """Wait until so many messages of a method are on their way."""
+        while [m.get("method") for m in self.wire.sent].count(method) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0)
 
     # what was seen
 

@@ -69,6 +69,7 @@ class Cards:
         self._live = live
         self._ids = CallIds(used, prefix)
         self._open: dict[str, Card] = {}
+        self._begun: set[str] = set()
 
     def shown_id(self, call_id: str) -> str:
         """The id under which the client knows an open call."""
@@ -92,19 +93,23 @@ class Cards:
         card = self._open.get(call_id)
         if card is None:
             return []
-        update: Message = {**_update(card.call_id), "status": "in_progress", "capabilities": CANCEL}
+        update: Message = {**_update(card.call_id), "status": "in_progress"}
         if event.title != card.title:
             update["title"] = event.title
         if event.args != card.args:
             update["rawInput"] = event.args
         card = self._open[call_id] = replace(card, title=event.title, args=event.args)
+        self._begun.add(call_id)
+        return self._begin(card, call_id, update) if self._live else [update]
+
+    def _begin(self, card: Card, call_id: str, update: Message) -> list[Message]:
+        """What runs now can be ended."""
         self._calls.running[self._key(card)] = (self._owner, call_id)
+        update["capabilities"] = CANCEL
         if not is_command(card):
             return [update]
-        return [
-            {**self._terminal(card), "capabilities": CANCEL},
-            {**update, "content": [terminal(card.call_id)]},
-        ]
+        opened = {**self._terminal(card), "capabilities": CANCEL}
+        return [opened, {**update, "content": [terminal(card.call_id)]}]
 
     def progress(self, event: ToolProgress) -> list[Message]:
         """More output."""
@@ -125,9 +130,11 @@ class Cards:
             card = Card(self._ids.new(call.id), call.name, call.name, "other", call.args)
             before = [{**_update(card.call_id), **describe(card), "status": "pending"}]
         key = self._key(card)
-        has_run = self._calls.running.pop(key, None) is not None
+        self._calls.running.pop(key, None)
         outcome: Outcome = "cancelled" if key in self._calls.ended else event.outcome
         self._calls.ended.discard(key)
+        has_run = call.id in self._begun
+        self._begun.discard(call.id)
         return [*before, *self._settled(card, outcome, event.result, has_run=has_run)]
 
     def _settled(
@@ -138,25 +145,21 @@ class Cards:
             "status": SETTLED.get(outcome, "failed"),
             "rawOutput": result.text if result.data is None else result.data,
         }
-        if has_run:
+        if has_run and self._live:
             update["capabilities"] = None
         if result.locations:
             update["locations"] = list(map(location, result.locations))
-        was_run = has_run or (not self._live and outcome in ("ok", "error"))
-        if is_command(card) and was_run:
-            shown = [terminal(card.call_id)]
-            if has_run and not card.streamed:
-                shown.append(text(fence(result.text)))
-            exited = self._exited(card, result, outcome, has_run=has_run)
-            return [exited, {**update, "content": shown}]
-        return [{**update, "content": contents(card, outcome, result)}]
+        if not (is_command(card) and has_run):
+            return [{**update, "content": contents(card, outcome, result)}]
+        shown = [terminal(card.call_id)]
+        if self._live and not card.streamed:
+            shown.append(text(fence(result.text)))
+        return [self._exited(card, result, outcome), {**update, "content": shown}]
 
-    def _exited(
-        self, card: Card, result: ToolResult, outcome: Outcome, *, has_run: bool
-    ) -> Message:
+    def _exited(self, card: Card, result: ToolResult, outcome: Outcome) -> Message:
         """The end of a command; of an earlier day's with all that is known of it."""
-        ended = _exit(result, outcome)
-        if has_run:
+        ended = exit_status(result, outcome)
+        if self._live:
             told = {"sessionUpdate": "terminal_update", "terminalId": card.call_id}
             return {**told, "exitStatus": ended, "capabilities": None}
         whole = {"output": {"data": _encoded(result.text)}, "exitStatus": ended}
@@ -221,7 +224,7 @@ def _encoded(said: str) -> str:
     return base64.b64encode(said.encode("utf-8", "replace")).decode()
 
 
-def _exit(result: ToolResult, outcome: Outcome) -> dict[str, Any]:
+def exit_status(result: ToolResult, outcome: Outcome) -> dict[str, Any]:
     """How a command ended, as far as it is known."""
     if outcome == "cancelled":
         return {"signal": "SIGTERM"}

@@ -54,6 +54,7 @@ class Methods:
         """Cancel what runs, and let the session go, if it is open at all."""
         session = self.face.agent.sessions.get(params["sessionId"])
         if session is not None:
+            self._dialect.prompts.call_off(session)
             await self.face.close(session)
         return {}
 
@@ -75,7 +76,7 @@ class Methods:
         """
         session, editor = self.face.open_session(params)
         content = self.face.content(params, session)
-        prompt = Prompt(params["prompt"])
+        prompt = Prompt(session, params["prompt"])
         editor.begin_turn()
         editor.tell(editor.projection.running())
         task = asyncio.create_task(self._work(session, editor, content, prompt))
@@ -92,12 +93,21 @@ class Methods:
             raise
         return {"messageId": message_id}
 
+    async def cancel(self, params: Message) -> None:
+        """End what is worked on in a session, and take back what waits."""
+        session = self.face.agent.sessions.get(params["sessionId"])
+        if session is not None:
+            self._dialect.prompts.call_off(session)
+            await self.face.cancel(params)
+
     async def _work(
         self, session: Session, editor: Editor, content: Content, prompt: Prompt
     ) -> None:
         """See a prompt through to its end."""
         reply: Reply | None = None
         try:
+            if prompt.is_off:
+                return
             reply = await self.face.agent.prompt(session, content, shown=False)
             if reply.stop_reason != "error":  # its failure is told with the end of the work
                 explain(reply, editor)

@@ -11,10 +11,15 @@ from crow.core.session import Session
 
 
 class Prompt:
-    """One prompt as the client sent it; ``inserted`` becomes the id of its message."""
+    """One prompt as the client sent it; ``inserted`` becomes the id of its message.
 
-    def __init__(self, blocks: list[Message]) -> None:
+    ``is_off`` is set where it was cancelled before anybody began to work on it.
+    """
+
+    def __init__(self, session: Session, blocks: list[Message]) -> None:
+        self.session = session
         self.blocks = blocks
+        self.is_off = False
         self.inserted: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def insert(self, message_id: str) -> Message | None:
@@ -45,6 +50,11 @@ class Prompts:
         """Know a prompt until its task is done."""
         self._by_task[task] = prompt
         task.add_done_callback(lambda done: self._by_task.pop(done, None))
+
+    def call_off(self, session: Session) -> None:
+        """Let nobody begin with what is expected; what has begun is not concerned."""
+        for prompt in self._by_task.values():
+            prompt.is_off = prompt.is_off or prompt.session is session
 
     def current(self, session: Session) -> Prompt | None:
         """The prompt that a session works on; None where it was not the client's."""

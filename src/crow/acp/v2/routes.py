@@ -60,6 +60,6 @@ def routes(face: Face) -> Routes:
         "_session/steering": (schema.PromptRequest, face.steer),
     }
     notifications: dict[str, Route] = {
-        "session/cancel": (schema.CancelSessionNotification, face.cancel),
+        "session/cancel": (schema.CancelSessionNotification, own.cancel),
     }
     return Routes(face, requests, notifications)

@@ -22,9 +22,9 @@ class State:
         return self._to("requires_action")
 
     def idle(self, reply: Reply | None) -> list[Message]:
-        """Nothing is being worked on any more."""
+        """Nothing is being worked on any more; without a reply it was taken back before."""
         self._told = "idle"
-        return [{**_state("idle"), **(stopped(reply) if reply else {})}]
+        return [{**_state("idle"), **(stopped(reply) if reply else {"stopReason": "cancelled"})}]
 
     def snapshot(self) -> Message:
         """What the client was told last, once more."""

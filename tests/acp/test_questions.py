@@ -60,14 +60,21 @@ async def test_a_change_is_shown_when_it_is_to_be_permitted(tmp_path: Path) -> N
     assert not file.exists()
 
 
-async def test_a_cancelled_question_ends_the_turn(tmp_path: Path) -> None:
-    agent = Agent(llm=ScriptedModel(call("Glob", pattern="*"), "again"), hooks=[careful])
+@pytest.mark.parametrize("answers", [None, ["cancelled"]], ids=["permission", "question"])
+async def test_a_cancelled_question_ends_the_turn_and_settles_the_call(
+    tmp_path: Path, answers: Any
+) -> None:
+    async def after_tool(ctx: ToolContext) -> None:
+        await asyncio.sleep(0)
+
+    hook = asking("confirm", {"text": "Sure?"}, []) if answers else careful
+    model = ScriptedModel(call("Glob", pattern="*"), "again")
     editor = FakeEditor(permissions=["cancelled"])
-    async with editor.connected(agent):
+    async with editor.connected(Agent(llm=model, hooks=[hook, after_tool])):
         session = await editor.new_session(tmp_path)
         reply = await editor.prompt(session, "Look")
+        card = editor.cards()[0]
         again = await editor.prompt(session, "Well?")
-        (card,) = editor.cards()
     assert reply.stop_reason == "cancelled"
     assert again.stop_reason == "end_turn"
     assert card["status"] == "failed"

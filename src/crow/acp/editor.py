@@ -219,7 +219,7 @@ class Editor:
             with self._blocked(session_id):
                 return await choose(self._peer, params)
         except Cancelled:
-            self._cancel()
+            await self._cancel()
         except OSError as error:
             if cannot_ask(error):
                 self._is_mute = True
@@ -241,7 +241,7 @@ class Editor:
                     return await fill_in(self._peer, self._session.id, question)
                 return await self._ask_by_options(question)
         except Cancelled:
-            self._cancel()
+            await self._cancel()
         except OSError as error:
             self._is_mute = self._is_mute or cannot_ask(error)
         return question.default
@@ -278,5 +278,7 @@ class Editor:
         else:
             self.tell(self.projection.running())
 
-    def _cancel(self) -> None:
+    async def _cancel(self) -> None:
+        """End the run, from within it: the cancellation arrives here, not where it is settled."""
         self._agent.cancel(self._session)
+        await asyncio.sleep(0)

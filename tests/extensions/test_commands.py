@@ -88,6 +88,7 @@ def desk(tmp_path: Path) -> Desk:
 async def test_help_lists_every_command(desk: Desk, home: Path):
     desk.write(".crow/commands/fix.md", "---\nargument-hint: [issue]\n---\nFix $1", home)
     assert await desk.say("/help") == snapshot("""\
+- /add-dir [directory]: Work in one more directory
 - /clear: Begin the conversation anew
 - /context: Show what fills the model's window
 - /extensions: List the extensions

@@ -176,8 +176,8 @@ class Face:
         return Result(answer(reply), editor.release)
 
     async def entitle(self, session: Session, prompt: Content, editor: Editor) -> None:
-        """Give a session a title that has none: the beginning of its prompt."""
-        if not session.title:
+        """Give a session a title that has none: the beginning of its first prompt."""
+        if not session.title and session.messages:
             session.title = title_of(prompt)
             await editor.update(session.id, TitleChanged(session.title))
 

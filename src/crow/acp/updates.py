@@ -10,6 +10,7 @@ from crow.acp.cards import Cards
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds
 from crow.acp.jsonrpc import Message
+from crow.acp.message_ids import end_run, message_id
 from crow.acp.projection import Poll
 from crow.acp.questions import permission_params, poll_params
 from crow.core.agent import Agent
@@ -83,6 +84,7 @@ class Translation:
         own_terminals = live and abilities.terminal_output and not abilities.terminals
         used = called(session, told) if live and not prefix else ()
         self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
+        self._live = live
         self._tells_hooks = live and not prefix
         self._compactions = 0
 
@@ -90,10 +92,10 @@ class Translation:
         """What the client is told of an event; often one update, sometimes none."""
         match event:
             case TextDelta():
-                return [text("agent_message_chunk", event.text, event.message_id or self._next_id)]
+                return [text("agent_message_chunk", event.text, self._id(event.message_id))]
             case ThoughtDelta():
-                message_id = thought_id(event.message_id or self._next_id)
-                return [text("agent_thought_chunk", event.text, message_id)]
+                thought = thought_id(self._id(event.message_id))
+                return [text("agent_thought_chunk", event.text, thought)]
             case UserMessage():
                 return chunks("user_message_chunk", to_blocks(event.content), event.message_id)
             case ToolPending():
@@ -121,7 +123,10 @@ class Translation:
                 return [{"sessionUpdate": "session_info_update", "title": event.title}]
             case Compacted():
                 return self._compacted(event)
-            case CallDelta() | RunEnded():
+            case RunEnded():
+                end_run(self.session)
+                return []
+            case CallDelta():
                 return []
 
     def commands(self) -> Message:
@@ -154,9 +159,9 @@ class Translation:
         """Nothing: the request's answer says so."""
         return []
 
-    @property
-    def _next_id(self) -> str:
-        return self.session.next_message_id
+    def _id(self, given: str = "") -> str:
+        """The id of a message that is shown now; that of an earlier day's is its own."""
+        return message_id(self.session, given) if self._live else given
 
     def _ended(self, event: ToolEnded) -> list[Message]:
         """The result, with what hooks did to the call."""
@@ -173,13 +178,13 @@ class Translation:
         if event.severity == "info":
             return []
         said = f"\n\n*{event.severity.capitalize()}: {event.text}*\n\n"
-        return [text("agent_message_chunk", said, f"{self._next_id}.notice")]
+        return [text("agent_message_chunk", said, f"{self._id()}.notice")]
 
     def _retrying(self, event: Retrying) -> list[Message]:
         said = f"{event.reason}; trying again in {event.delay:.0f} s (attempt {event.attempt})"
         if self.abilities.notices:
             return [notice(Notice(said, "warning"))]
-        return [text("agent_thought_chunk", f"\n{said}\n", f"{self._next_id}.retry")]
+        return [text("agent_thought_chunk", f"\n{said}\n", f"{self._id()}.retry")]
 
     def _config(self, event: ConfigChanged) -> list[Message]:
         listed = self.options()

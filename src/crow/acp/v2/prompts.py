@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 from crow.acp.jsonrpc import REQUEST_CANCELLED, Message, Refusal
-from crow.core.context import Reply, RunContext
+from crow.acp.message_ids import at_work
+from crow.core.context import Reply
 from crow.core.session import Session
 
 
@@ -60,8 +61,3 @@ class Prompts:
         """The prompt that a session works on; None where it was not the client's."""
         run = at_work(session)
         return None if run is None or run.supervisor is None else self._by_task.get(run.supervisor)
-
-
-def at_work(session: Session) -> RunContext | None:
-    """The run of a session that is on; the others wait for it."""
-    return next((run for run in session.runs if run.holds_lock), None)

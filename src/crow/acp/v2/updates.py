@@ -5,12 +5,13 @@ from __future__ import annotations
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds
 from crow.acp.jsonrpc import Message
+from crow.acp.message_ids import end_run, message_id
 from crow.acp.projection import Poll
 from crow.acp.questions import option
 from crow.acp.updates import called, notice, plan, text, thought_id, usage
 from crow.acp.v2.cards import Calls, Cards
 from crow.acp.v2.options import commands, config_options
-from crow.acp.v2.prompts import Prompts, at_work
+from crow.acp.v2.prompts import Prompts
 from crow.acp.v2.state import State
 from crow.core.agent import Agent
 from crow.core.context import Reply
@@ -67,7 +68,6 @@ class Translation:
         self._live = live
         self._tells_hooks = live and not prefix
         self._compactions = 0
-        self._asides = 0
 
     def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
         """What the client is told of an event; often one update, sometimes none."""
@@ -75,8 +75,8 @@ class Translation:
             case TextDelta():
                 return self._message("agent_message", event.text, self._id(event.message_id))
             case ThoughtDelta():
-                message_id = thought_id(self._id(event.message_id))
-                return self._message("agent_thought", event.text, message_id)
+                thought = thought_id(self._id(event.message_id))
+                return self._message("agent_thought", event.text, thought)
             case UserMessage():
                 return self._prompted(event)
             case ToolPending():
@@ -111,18 +111,16 @@ class Translation:
 
     # what was said
 
-    def _id(self, message_id: str) -> str:
-        """The id of a message; one of its own for what never enters the history."""
-        stands = message_id or self.session.next_message_id
-        run = at_work(self.session) if self._live else None
-        return stands if run is None or run.stored else f"{stands}.aside.{self._asides}"
+    def _id(self, given: str) -> str:
+        """The id of a message that is shown now; that of an earlier day's is its own."""
+        return message_id(self.session, given) if self._live else given
 
-    def _message(self, kind: str, said: str, message_id: str) -> list[Message]:
+    def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
         """A piece of a message; the whole of it where it is told again."""
         if self._live:
-            return [*self._inserted(), text(f"{kind}_chunk", said, message_id)]
+            return [*self._inserted(), text(f"{kind}_chunk", said, said_id)]
         content = [{"type": "text", "text": said}]
-        return [{"sessionUpdate": kind, "messageId": message_id, "content": content}]
+        return [{"sessionUpdate": kind, "messageId": said_id, "content": content}]
 
     def _prompted(self, event: UserMessage) -> list[Message]:
         """A prompt that stands in the conversation now, as the client wrote it."""
@@ -148,7 +146,7 @@ class Translation:
     def _run_ended(self, event: RunEnded) -> list[Message]:
         """The end of a run; of one that the client did not prompt, also that of the work."""
         told = [] if event.stop_reason == "cancelled" else self._inserted()
-        self._asides += 1
+        end_run(self.session)
         if self._prompts.current(self.session) is None and len(self.session.runs) <= 1:
             told += self.idle(Reply("", event.stop_reason, {}, self.session, event.detail))
         return told

@@ -1,0 +1,31 @@
+"""The ids of messages: the history's own, and others for what never enters it."""
+
+from __future__ import annotations
+
+from crow.core.context import RunContext
+from crow.core.session import Session
+
+ASIDES = "acp.asides"
+
+
+def message_id(session: Session, given: str = "") -> str:
+    """The id of a message that is shown now; ``given`` is the one that the event names.
+
+    What a command says without a model, and a prompt that a hook refuses, enter no history, which
+    does not count them: clients would take the next message for the same one.
+    """
+    stands = given or session.next_message_id
+    run = at_work(session)
+    if run is None or run.stored:
+        return stands
+    return f"{stands}.aside.{session.cache.get(ASIDES, 0)}"
+
+
+def end_run(session: Session) -> None:
+    """A run has ended: what the next one says aside is another message."""
+    session.cache[ASIDES] = session.cache.get(ASIDES, 0) + 1
+
+
+def at_work(session: Session) -> RunContext | None:
+    """The run of a session that is on; the others wait for it."""
+    return next((run for run in session.runs if run.holds_lock), None)

@@ -118,6 +118,9 @@ async def test_the_list_has_pages_and_knows_directories(db: Path, tmp_path: Path
     rest, end = await store.sessions(limit=4, cursor=cursor)
     assert [info.id for info in first + rest] == [other.id, *reversed(ids)]
     assert end is None
+    for cursor in ("no such page", "-1", "¹"):
+        with pytest.raises(ValueError, match="there is no page"):
+            await store.sessions(cursor=cursor)
     here, _ = await store.sessions(cwd="/")
     assert [(info.id, info.title, info.messages) for info in here] == [(other.id, "hello", 2)]
 

@@ -109,7 +109,12 @@ class PersistenceHook:
     async def sessions(
         self, *, cwd: str | None = None, cursor: str | None = None, limit: int = 50
     ) -> tuple[list[SessionInfo], str | None]:
-        """Stored sessions, the last used first, and the cursor of the next page."""
+        """Stored sessions, the last used first, and the cursor of the next page.
+
+        Raises ``ValueError`` for a cursor that no page has ended with.
+        """
+        if cursor and not (cursor.isascii() and cursor.isdecimal()):
+            raise ValueError(f"there is no page at the cursor {cursor!r}")
         return await self._archive.page(cwd, cursor, limit)
 
     async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:

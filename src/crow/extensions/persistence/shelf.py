@@ -54,7 +54,7 @@ def page(
     connection: Connection, cwd: str | None, cursor: str | None, limit: int
 ) -> tuple[list[SessionInfo], str | None]:
     """Sessions that a person began, the last used first, and the cursor of the next page."""
-    before = int(cursor) if cursor and cursor.isdecimal() else None
+    before = int(cursor) if cursor else None
     rows = connection.execute(
         "SELECT id, cwd, title, updated, messages, touched FROM sessions WHERE parent IS NULL"
         " AND (?1 IS NULL OR cwd = ?1) AND (?2 IS NULL OR touched < ?2)"

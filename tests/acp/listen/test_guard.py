@@ -100,7 +100,9 @@ def test_what_is_no_message_gets_a_status_that_says_so(client: Any) -> None:
     assert client.post("/acp", json=prompt).status_code == 400
     assert client.post("/acp", json=prompt, headers=named).status_code == 400
     unknown = {**named, "Acp-Session-Id": "nobody's"}
-    assert client.post("/acp", json=prompt, headers=unknown).status_code == 404
+    assert client.post("/acp", json=prompt, headers=unknown).status_code == 202
+    other = {**prompt, "params": {"sessionId": "somebody's"}}
+    assert client.post("/acp", json=other, headers=unknown).status_code == 400
     assert client.post("/acp", json=prompt, headers={"Acp-Connection-Id": "x"}).status_code == 404
     assert client.get("/acp", headers={**named, "Accept": "text/html"}).status_code == 406
     assert client.get("/acp", headers=EVENTS).status_code == 400

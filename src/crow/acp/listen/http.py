@@ -68,7 +68,7 @@ class Exchange:
         if is_greeting(message):
             return await self._initialize(message)
         connection, delivery = self._known(request)
-        check_session(request, message, delivery)
+        check_session(request, message)
         delivery.expect(message)
         await connection.take(message)
         return Response(status_code=202)
@@ -168,14 +168,13 @@ async def whole(request: Request) -> bytes:
     return b"".join(pieces)
 
 
-def check_session(request: Request, message: Message, delivery: Delivery) -> None:
-    """Raise `Refused` where the header that names the session is missing or wrong."""
+def check_session(request: Request, message: Message) -> None:
+    """Raise `Refused` where the header that names the session is missing, or names another."""
     named = request.headers.get(SESSION)
     if named is None and message.get("method") in NEEDS_SESSION:
         raise Refused(400, f"the header {SESSION} is missing")
-    meant = as_object(message.get("params")).get("sessionId", named)
-    if named is not None and (named not in delivery.sessions or named != meant):
-        raise Refused(404, "this connection has no such session")
+    if named is not None and as_object(message.get("params")).get("sessionId", named) != named:
+        raise Refused(400, f"the header {SESSION} names another session than the message")
 
 
 def last_of(request: Request, stream: Stream) -> int | None:

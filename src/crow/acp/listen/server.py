@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import Thread, current_thread, main_thread
 from typing import TYPE_CHECKING
 
 from uvicorn import Config, Server
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 PING = 20.0
 MOST_SOCKETS = 1024
 CLOSING = 0.2
+LAST_GASP = 0.95
+INTERRUPTED = 130
 
 
 async def serve(
@@ -49,13 +53,13 @@ async def serve(
     server = Server(configuration(hub, guard))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
-    listen_to_signals(stop)
     await server.startup(sockets=[listening])
     ticking = asyncio.create_task(server.main_loop())
-    ready()
     try:
-        async with hub.tidying():
-            await stop.wait()
+        with hearing_signals(stop):
+            ready()
+            async with hub.tidying():
+                await stop.wait()
     finally:
         for accepting in server.servers:
             accepting.close()
@@ -88,15 +92,32 @@ def configuration(hub: Hub, guard: Guard) -> Config:
     )
 
 
-def listen_to_signals(stop: asyncio.Event) -> None:
-    """Stop on the first signal; the second ends the process at once."""
-    if sys.platform == "win32":
+@contextmanager
+def hearing_signals(stop: asyncio.Event) -> Generator[None]:
+    """Stop on the first SIGTERM or SIGINT, even while the loop is stuck; end on the second."""
+    if current_thread() is not main_thread():
+        yield
         return
+    loop = asyncio.get_running_loop()
+    heard: list[int] = []
 
-    def heard() -> None:
-        if stop.is_set():
-            os._exit(130)
-        stop.set()
+    def hear(number: int, _frame: object) -> None:
+        if heard:
+            os._exit(INTERRUPTED)
+        heard.append(number)
+        Thread(target=end_soon, name="crow-acp-ending", daemon=True).start()
+        loop.call_soon_threadsafe(stop.set)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, heard)
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if not heard:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def end_soon() -> None:
+    """End the process, whatever it still does by then."""
+    time.sleep(LAST_GASP)
+    os._exit(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.app.front_matter import FrontMatter, Hired
-from crow.app.plugins import OFF, ONLY, may_hook, plugins_of, servers_of
+from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
@@ -54,7 +54,7 @@ class Composer:
         self.disabled = {entry.text for entry in settings.disabled}
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
-        self.front_matter = FrontMatter(agent, self.plugins, self.for_hooks())
+        self.front_matter = FrontMatter(agent, settings, self.plugins, self.for_hooks())
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -131,17 +131,9 @@ class Composer:
         from crow.extensions import SystemPromptHook
 
         own: list[Any] = [SystemPromptHook(definition.prompt)]
-        if definition.hooks and self.brings_hooks:
+        if definition.hooks:
             own.append(Hired(self.front_matter, definition))
         return own
-
-    @property
-    def brings_hooks(self) -> bool:
-        """True where skills and sub-agents may bring hooks; administrators can be against it."""
-        switches, origins = self.settings.switches, self.settings.origins
-        only = switches.get(ONLY, False) and origins[ONLY].layer == "managed"
-        off = switches.get(OFF, False) or only or self.settings.only_plugins
-        return not off and "shell_hooks" not in self.disabled
 
     def use_installed(self) -> None:
         """Use the installed packages' entry points."""
@@ -172,7 +164,7 @@ class Composer:
     def use_settings_hooks(self) -> None:
         """Use the hooks of settings files and plugins, and those that skills will bring."""
         name = "shell_hooks"
-        if self.brings_hooks and "on_skill" in self.agent.hooks.names:
+        if name not in self.disabled and "on_skill" in self.agent.hooks.names:
             self.agent.hooks.register("on_skill", self.front_matter.skill_used)
         if not self.settings.hooks and not any(plugin.hooks for plugin in self.plugins):
             return

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.app.plugins import may_bring
 from crow.core.agent import Agent
 from crow.core.context import Context, SessionContext
 from crow.plugins import Plugin
+from crow.settings import Settings
 
 if TYPE_CHECKING:
     from crow.extensions import ShellHooks
@@ -23,20 +25,24 @@ Table = Mapping[str, Any]
 class FrontMatter:
     """Hangs where skills are used and sub-agents begin, and adds what they bring.
 
-    ``options`` are those of the extension that runs hooks; it is made when there are some.
+    Where the settings of that session have no objection. ``options`` are those of the extension
+    that runs hooks; it is made when there are some.
     """
 
     name = NAME
 
-    def __init__(self, agent: Agent, plugins: Iterable[Plugin], options: Table) -> None:
+    def __init__(
+        self, agent: Agent, settings: Settings, plugins: Iterable[Plugin], options: Table
+    ) -> None:
         self.agent = agent
+        self.settings = settings
         self.plugins = tuple(plugins)
         self.options = options
 
     async def skill_used(self, ctx: SkillContext) -> None:
         """Add the hooks of a skill; they stay until the session ends."""
         table: object = ctx.front_matter.get("hooks")
-        if table is None:
+        if table is None or not self._may(ctx):
             return
         if not ctx.trusted:
             text = f"the skill {ctx.skill} is of a project that is not trusted (crow trust)"
@@ -46,6 +52,8 @@ class FrontMatter:
 
     async def hired(self, ctx: Context, definition: Definition) -> None:
         """Add the hooks of a sub-agent's definition, which end with it."""
+        if not self._may(ctx):
+            return
         path = Path(definition.source)
         folders = [folder for plugin in self.plugins for folder in plugin.parts["agents"]]
         if any(path.is_relative_to(folder) for folder in folders):
@@ -53,6 +61,12 @@ class FrontMatter:
             await ctx.ui.notify(text, severity="warning")
             return
         await self._add(ctx, definition.source, definition.hooks, once=False)
+
+    def _may(self, ctx: Context) -> bool:
+        from crow.app.live import ground_of
+
+        ground = ground_of(ctx.session)
+        return may_bring(self.settings if ground is None else ground.settings)
 
     async def _add(self, ctx: Context, path: str, table: object, *, once: bool) -> None:
         if not isinstance(table, dict):

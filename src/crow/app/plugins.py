@@ -59,6 +59,14 @@ def may_hook(settings: Settings, plugin: Plugin) -> bool:
     return theirs or not only
 
 
+def may_bring(settings: Settings) -> bool:
+    """True where skills and sub-agents may bring hooks: no switch is against it."""
+    switches, disabled = settings.switches, [entry.text for entry in settings.disabled]
+    only = switches.get(ONLY, False) and settings.origins[ONLY].layer == "managed"
+    off = switches.get(OFF, False) or only or settings.only_plugins
+    return not off and "shell_hooks" not in disabled
+
+
 def servers_of(plugins: list[Plugin]) -> dict[str, object]:
     """The MCP servers of plugins, each named with its plugin."""
     return {

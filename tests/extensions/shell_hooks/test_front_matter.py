@@ -148,6 +148,17 @@ async def test_switches_turn_hooks_of_skills_and_sub_agents_off(
     assert not given(seen)
 
 
+async def test_a_switch_that_is_thrown_while_the_session_is_open_counts(stage: Stage, home: Path):
+    command, seen = script(stage, "guard")
+    skill(home, on("Stop", command))
+    async with built(stage, "Ok.", USE, "Ok.") as made:
+        reply = await made.run("Go", cwd=stage.cwd)
+        (home / ".crow").mkdir(exist_ok=True)
+        (home / ".crow/settings.json").write_text('{"disableAllHooks": true}')
+        await made.run("And?", session=reply.session)
+    assert not given(seen)
+
+
 async def test_what_is_wrong_with_a_skills_hooks_is_told_and_the_rest_runs(
     stage: Stage, home: Path
 ):

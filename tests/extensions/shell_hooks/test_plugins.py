@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +273,31 @@ async def test_the_manifest_names_files_of_hooks_or_has_them_itself(stage: Stage
     table = {"hooks": {"Stop": [{"hooks": [noting("more")]}]}}
     (root / "more.json").write_text(json.dumps(table))
     assert await ran(stage) == ["inline", "more", "usual"]
+
+
+RAW = Path(__file__).parents[1] / "mcp/servers/raw.py"
+
+
+@pytest.mark.slow
+async def test_the_tools_of_a_plugins_server_have_the_names_that_hooks_know_them_by(
+    stage: Stage, home: Path, tmp_path: Path
+):
+    seen = stage.scripts / "seen"
+    matcher = "mcp__plugin_a-formatter-plugin_guard__.*"
+    root = plugin(home / ".crow/plugins/a-formatter-plugin", event="Stop")
+    args, env = ["-SE", str(RAW), "{}"], {"TRACE": str(tmp_path / "trace")}
+    server = {"command": sys.executable, "args": args, "env": env}
+    (root / ".mcp.json").write_text(json.dumps({"mcpServers": {"guard": server}}))
+    deny = f"cat > {seen}; echo no >&2; exit 2"
+    groups = [{"matcher": matcher, "hooks": [command(deny)]}]
+    (root / "hooks/hooks.json").write_text(json.dumps({"hooks": {"PreToolUse": groups}}))
+    echo = call("mcp__plugin_a-formatter-plugin_guard__echo")
+    async with built(stage, echo, "Ok.") as made:
+        made.extensions["mcp"].limits = replace(made.extensions["mcp"].limits, wait=60.0)
+        await made.run("Go", cwd=stage.cwd, client=stage.person)
+    name = "plugin:a-formatter-plugin:guard"
+    assert json.loads(seen.read_text())["mcp_server"] == {"name": name, "source": "plugin"}
+    assert stage.told().endswith("no")
 
 
 async def test_a_plugin_brings_skills_sub_agents_and_servers_but_no_hooks_of_its_sub_agents(

@@ -19,7 +19,8 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 def server_part(name: str) -> str:
     """A server's name without two underscores in a row: those end it in a tool's name."""
     plain = re.sub("__+", "_", _UNFIT.sub("_", name)).strip("_")
-    return plain[:24].rstrip("_") or f"server-{_hash(name)}"
+    room = 40 if name.startswith("plugin:") else 24  # of a plugin's the plugin is named as well
+    return plain[:room].rstrip("_") or f"server-{_hash(name)}"
 
 
 def full_name(server: str, name: str) -> str:

@@ -48,7 +48,8 @@ class McpTool:
     @property
     def mcp_server(self) -> dict[str, str]:
         """Where it comes from, as hooks are told: the server's name, and who configured that."""
-        return {"name": self.server.name, "source": SOURCES[self.server.description.source]}
+        name, source = self.server.name, SOURCES[self.server.description.source]
+        return {"name": name, "source": "plugin" if name.startswith("plugin:") else source}
 
     @property
     def has_changed(self) -> bool:

@@ -163,7 +163,7 @@ class ShellHooks:
         if file.path not in memory.files:
             memory.files.add(file.path)
             mine = file if session.parent is None else of_sub_agent(file)
-            fresh = list(self._read([mine], problems))
+            fresh = list(self.of(session)._read([mine], problems))  # noqa: SLF001 - its own
             memory.entries += fresh
             self._hang(agent, fresh)
         return problems

@@ -11,7 +11,7 @@ from typing import Any, cast
 from crow.core.calls import Call, ToolResult
 from crow.core.context import Context, RunContext, ToolContext
 from crow.core.messages import Message
-from crow.core.ports import Request
+from crow.core.ports import Request, Tool
 from crow.core.session import Session
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, failed
@@ -91,21 +91,30 @@ def judged(entry: Entry, verdict: Mapping[str, Any]) -> Outcome:
 
 async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Printed | str:
     """Call a tool of a server; what it says, or what is wrong as a text."""
-    server, name = (re.sub(r"[^\w-]", "_", entry.spec[key]) for key in ("server", "tool"))
-    full = f"mcp__{server}__{name}"
-    tool = ctx.agent.tool(full, ctx.session)
+    server, name = entry.spec["server"], entry.spec["tool"]
+    tool = _tool_of(ctx, server, name)
     if tool is None:
-        return f"there is no tool {full}: its server is not connected"
+        return f"there is no tool {name!r} of a server {server!r}: it is not connected"
     args: object = entry.spec.get("input")
     given = cast("dict[str, Any]", _put(args, whole)) if isinstance(args, dict) else {}
     run = ctx.run or RunContext(ctx.agent, ctx.session, "")
-    call = ToolContext(run, Call(f"hook_{uuid.uuid4().hex[:8]}", full, given), tool)
+    call = ToolContext(run, Call(f"hook_{uuid.uuid4().hex[:8]}", tool.name, given), tool)
     call.owner = ctx.owner
     try:
         result = ToolResult.of(await tool.run(given, call))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         return f"{type(error).__name__}: {error}"
     return result.text or "the tool failed" if result.error else Printed(0, result.text)
+
+
+def _tool_of(ctx: Context, server: str, name: str) -> Tool | None:
+    """A tool by what its server is called; long names are cut in the tool's own."""
+    for tool in ctx.agent.tools_of(ctx.session).values():
+        told = getattr(tool, "mcp_server", {})
+        if told.get("name") == server and getattr(tool, "raw_name", None) == name:
+            return tool
+    plain = (re.sub(r"[^\w-]", "_", part) for part in (server, name))
+    return ctx.agent.tool("__".join(("mcp", *plain)), ctx.session)
 
 
 def _put(value: Any, whole: Mapping[str, Any]) -> Any:

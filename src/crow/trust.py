@@ -67,9 +67,15 @@ def is_refused(project: Path) -> bool:
     return _record().get(str(project.resolve())) == NEVER
 
 
-def projects() -> dict[str, bool]:
-    """Every project that the user has decided about: True where it is trusted as it is now."""
-    return {path: said != NEVER and is_trusted(Path(path)) for path, said in _record().items()}
+def projects() -> dict[str, str]:
+    """Every project that the user has decided about: ``trusted``, ``changed`` since, ``never``."""
+    return {path: _state(Path(path), said) for path, said in _record().items()}
+
+
+def _state(project: Path, said: str) -> str:
+    if said == NEVER:
+        return NEVER
+    return "trusted" if said == fingerprint(project) else "changed"
 
 
 def what_would_run(project: Path) -> Iterator[Path]:

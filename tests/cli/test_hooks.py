@@ -90,7 +90,7 @@ async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> 
     listed = await crow("hooks", "list")
     assert f"{path}: hooks: left out, the project is not trusted" in listed.out
     assert GUARD not in listed.out
-    await crow("trust")
+    await crow("trust", "--yes")
     assert GUARD in (await crow("hooks", "list")).out
 
 

@@ -64,7 +64,7 @@ async def test_a_projects_extensions_run_once_it_is_trusted(crow: Crow, endpoint
     assert ended.complaint == (
         "the project is not trusted, so these are left out: .crow/extensions/good.py (crow trust)"
     )
-    trusted = await crow("trust")
+    trusted = await crow("trust", "--yes")
     assert ".crow/extensions/good.py" in trusted.out
     assert (await crow("run", "hello")).err == ""
     first, second = (json.dumps(request.body["messages"]) for request in endpoint.requests)

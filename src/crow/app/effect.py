@@ -96,8 +96,8 @@ class Effect:
             self._export(new.env)
         if any(getattr(old, name) != getattr(new, name) for name in (*MODEL, "models", "env")):
             self._models(new)
-        if new.trusted and not old.trusted:
-            self._trusted(new)
+        if old.project != new.project or (new.trusted and not old.trusted):
+            self._project(new)
         if old.disabled != new.disabled:
             yield "extensions.disable counts from the next start on"
         yield from self._options(old, new)
@@ -118,16 +118,15 @@ class Effect:
             if become is not None:
                 become(fresh)
 
-    def _trusted(self, new: Settings) -> None:
-        """Use what a project brings that was left out until now."""
+    def _project(self, new: Settings) -> None:
+        """Use what a project brings, or what was left out of it until now."""
         composer = Composer(self.agent, new)
-        folder = str(Path(new.project) / FOLDER)
+        folder = Path(new.project) / FOLDER
         left = [found for found in self.agent.found if found.error == UNTRUSTED]
         for found in left:
-            if str(Path(found.source).parent) == folder:
-                self.agent.found.remove(found)
-        if left:
-            composer.use_folder(Path(folder))
+            self.agent.found.remove(found)
+        if folder.parent.parent != Path.home():
+            composer.use_folder(folder, trusted=new.trusted)
         helpers: Any = self.agent.extensions.get("subagents")
         if helpers is not None:
             helpers.folders = tuple(composer.for_subagents()["folders"])

@@ -1,7 +1,9 @@
 """Let a project's settings, hooks and extensions run, as they are now.
 
-  crow trust [DIR]            show what would run, and trust it
+  crow trust [DIR]            show what would run, ask, and trust it
+  crow trust -y [DIR]         the same without asking, for scripts
   crow trust --revoke [DIR]   take that back
+  crow trust --list           the projects that were decided about
 
 A change of these files takes the trust away. Without it only the project's deny and ask rules hold.
 """
@@ -9,23 +11,36 @@ A change of these files takes the trust away. Without it only the project's deny
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from crow.cli.ask import somebody_is_there
-from crow.cli.output import Output
+from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError
-from crow.trust import distrust, is_trusted, project_of, trust, what_would_run
+from crow.trust import (
+    distrust,
+    fingerprint,
+    is_trusted,
+    project_of,
+    projects,
+    trust,
+    what_would_run,
+)
 
 
 def declare(parser: Parser) -> None:
     """The options of ``crow trust``."""
     parser.add_argument("directory", metavar="DIR", nargs="?", default=".")
     parser.add_argument("--revoke", action="store_true", help="take the trust back")
+    parser.add_argument("--list", action="store_true", help="list what was decided")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="one object a line, for programs")
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow trust``."""
+    if options.list:
+        return show_list(options, out)
     folder = Path(options.directory).expanduser()
     if not folder.is_dir():
         raise UsageError(f"there is no directory {options.directory!r}")
@@ -33,21 +48,52 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.revoke:
         out.line(f"{project} {'is' if distrust(project) else 'was'} not trusted")
         return 0
-    files = list(what_would_run(project))
-    if not files:
+    if not list(what_would_run(project)):
         out.line(f"{project} has no settings, hooks or extensions: there is nothing to trust")
         return 0
     if is_trusted(project):
         out.line(f"{project} is trusted already")
         return 0
-    out.line(f"{project} would use:")
-    for path in files:
-        out.line(f"  {path.relative_to(project)}")
-    if not options.yes and somebody_is_there() and not confirmed(out):
+    return decide(project, options, out)
+
+
+def decide(project: Path, options: argparse.Namespace, out: Output) -> int:
+    """Show what would run, and trust it where the person says so."""
+    shown = fingerprint(project)
+    show(project, out)
+    if not options.yes and not somebody_is_there():
+        raise UsageError("not trusted: there is nobody to ask (crow trust --yes trusts unasked)")
+    if not options.yes and not confirmed(out):
         out.line("not trusted")
         return 1
-    trust(project)
-    out.line(f"trusted, until one of {len(files)} files changes")
+    if trust(project, shown) is None:
+        out.error("not trusted: the files have changed meanwhile")
+        return 1
+    out.line(f"trusted, until one of {len(list(what_would_run(project)))} files changes")
+    return 0
+
+
+def show(project: Path, out: Output) -> None:
+    """What would run, and the files that say so."""
+    from crow.app.wanted import wanted
+    from crow.settings import load
+
+    lines = wanted(load(project))
+    out.line(f"{project} would use:")
+    for line in lines or ["nothing that needs trust"]:
+        out.line(f"  {line}")
+    out.line("said in:", "dim")
+    for path in what_would_run(project):
+        out.line(f"  {one_line(str(path.relative_to(project)))}", "dim")
+
+
+def show_list(options: argparse.Namespace, out: Output) -> int:
+    """Every project that somebody decided about."""
+    for path, state in sorted(projects().items()):
+        if options.json:
+            out.verbatim(json.dumps({"project": path, "state": state}))
+        else:
+            out.raw(f"{state:8}  {one_line(path)}")
     return 0
 
 
@@ -55,7 +101,7 @@ def confirmed(out: Output) -> bool:
     """Ask the person."""
     import sys
 
-    out.write("Trust them? y/n: ")
+    out.write("Trust them? y/N: ")
     answer = sys.stdin.readline().strip().casefold()
     out.at_start = True
     return answer in ("y", "yes")

@@ -31,12 +31,16 @@ MODEL = "commands model"
 
 
 class Shelf:
-    """What one session has of custom commands: the files as they were read, and complaints."""
+    """What one session has of custom commands: the files as they were read, and complaints.
+
+    ``left_out`` is a project whose commands wait for its user's trust.
+    """
 
     def __init__(self) -> None:
         self.stamps: list[Stamp] | None = None
         self.commands: dict[str, Command] = {}
         self.told: set[str] = set()
+        self.left_out: Path | None = None
 
 
 class CommandsHook:
@@ -92,10 +96,11 @@ class CommandsHook:
         shelf: Shelf = ctx.cache.setdefault(self.name, Shelf())
         places = list(self._places(ctx.cwd))
         now = stamps(folder for folder, _ in places)
-        if now == shelf.stamps:
+        is_late = shelf.left_out is not None and is_trusted(shelf.left_out)
+        if now == shelf.stamps and not is_late:
             return False
         shelf.stamps = now
-        recipes = self._read(ctx, places)
+        recipes = self._read(ctx, places, shelf)
         before, shelf.commands = shelf.commands, {}
         for name in before:
             ctx.session.commands.pop(name, None)
@@ -121,14 +126,16 @@ class CommandsHook:
         for folder in self.folders:
             yield home / folder, "user"
 
-    def _read(self, ctx: Context, places: list[tuple[Path, Scope]]) -> Recipes:
+    def _read(self, ctx: Context, places: list[tuple[Path, Scope]], shelf: Shelf) -> Recipes:
         recipes = Recipes()
         own = Recipes()
         for folder, scope in places:
             (own if scope == "project" else recipes).read(folder, scope)
         project = project_of(Path(ctx.cwd), Path.home())
         # Asked when all is read: what was read is what is trusted.
-        if not (own.named or own.problems) or is_trusted(project):
+        trusted = not (own.named or own.problems) or is_trusted(project)
+        shelf.left_out = None if trusted else project
+        if trusted:
             return Recipes({**recipes.named, **own.named}, [*own.problems, *recipes.problems])
         untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"
         return Recipes(recipes.named, [untrusted, *recipes.problems])

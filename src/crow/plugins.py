@@ -17,6 +17,7 @@ from crow.core.errors import CrowError
 Table = dict[str, Any]
 MANIFEST = Path(".claude-plugin", "plugin.json")
 HOOKS = Path("hooks", "hooks.json")
+SERVERS = ".mcp.json"
 PARTS = ("skills", "commands", "agents")
 CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
@@ -52,7 +53,7 @@ class Plugin:
 
 def is_plugin(folder: Path) -> bool:
     """True where a folder looks like a plugin."""
-    parts = (MANIFEST, HOOKS, *PARTS, ".mcp.json")
+    parts = (MANIFEST, HOOKS, *PARTS, SERVERS)
     return folder.is_dir() and any((folder / name).exists() for name in parts)
 
 
@@ -90,7 +91,7 @@ def read(root: Path, *, id_: str = "", configured: Mapping[str, Any], data: Path
     """
     if not root.is_dir():
         raise PluginError("there is no such folder")
-    manifest = _json(root / MANIFEST) if (root / MANIFEST).exists() else {}
+    manifest = _json(_inside(root, MANIFEST)) if (root / MANIFEST).exists() else {}
     name = str(manifest.get("name") or root.name)
     id_ = id_ or f"{name}@{INLINE}"
     given: object = configured.get(id_)
@@ -135,7 +136,7 @@ def _hooks(root: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[Path, Tabl
     """The tables of hooks: those of ``hooks/hooks.json``, and what the manifest has or names."""
     written: object = manifest.get("hooks")
     named = cast("list[object]", written) if isinstance(written, list) else [written]
-    paths = [root / HOOKS] if (root / HOOKS).exists() else []
+    paths = [_inside(root, HOOKS)] if (root / HOOKS).exists() else []
     paths += [_inside(root, path) for path in named if isinstance(path, str)]
     for path in dict.fromkeys(path.resolve() for path in paths):
         yield path, _hook_table(_json(path))
@@ -153,7 +154,7 @@ def _hook_table(table: Table) -> Table:
 def _folders(root: Path, manifest: Mapping[str, Any], part: str) -> Iterator[Path]:
     written: object = manifest.get(part)
     named = cast("list[object]", written) if isinstance(written, list) else [written]
-    paths = [root / part, *(_inside(root, path) for path in named if isinstance(path, str))]
+    paths = [_inside(root, path) for path in (part, *named) if isinstance(path, str)]
     yield from dict.fromkeys(path for path in paths if path.is_dir())
 
 
@@ -162,7 +163,7 @@ def _servers(root: Path, manifest: Mapping[str, Any]) -> Table:
     written: object = manifest.get("mcpServers")
     if isinstance(written, str):
         written = _json(_inside(root, written))
-    tables = [_json(root / ".mcp.json")] if (root / ".mcp.json").exists() else []
+    tables = [_json(_inside(root, SERVERS))] if (root / SERVERS).exists() else []
     tables += [cast("Table", written)] if isinstance(written, dict) else []
     servers: Table = {}
     for table in tables:
@@ -171,9 +172,9 @@ def _servers(root: Path, manifest: Mapping[str, Any]) -> Table:
     return cast("Table", json.loads(text))
 
 
-def _inside(root: Path, path: str) -> Path:
-    """A path that a manifest names. Raises `PluginError` for one outside of the plugin."""
+def _inside(root: Path, path: str | Path) -> Path:
+    """A path of the plugin. Raises `PluginError` for one that leads out of it."""
     whole = root / path
     if not whole.resolve().is_relative_to(root.resolve()):
-        raise PluginError(f"its manifest names {path!r}, which is outside of it")
+        raise PluginError(f"{path} is outside of it")
     return whole

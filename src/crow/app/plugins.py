@@ -45,7 +45,8 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     projects = [Path(settings.project)] if settings.project and settings.trusted else []
     for base in dict.fromkeys([home, *projects]):
         for root in sorted(base.joinpath(FOLDER).glob("*")):
-            if is_plugin(root):
+            # a link of a project's leads to what nobody looks at when it is trusted
+            if is_plugin(root) and (base == home or not root.is_symlink()):
                 yield "", root, data
 
 

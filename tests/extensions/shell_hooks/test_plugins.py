@@ -219,6 +219,8 @@ async def test_folders_of_plugins_are_used_and_a_projects_only_where_it_is_trust
     told = "\n".join(complaints(load(stage.cwd)))
     assert ".crow/plugins" in told
     (stage.cwd / "ran").unlink()
+    linked = plugin(stage.cwd / "tools/linked", noting("linked"), event="Stop")
+    (stage.cwd / ".crow/plugins/linked").symlink_to(linked)  # can change without being noticed
     trust(stage.cwd)
     assert await ran(stage) == ["named", "project", "user"]
     (stage.cwd / "ran").unlink()
@@ -259,11 +261,14 @@ async def test_what_is_wrong_with_a_plugin_is_told_in_a_line_and_stops_nobody(
     bad = plugin(home / ".crow/plugins/bad", noting("bad"), event="Stop")
     (bad / ".claude-plugin/plugin.json").write_text("{")
     plugin(home / ".crow/plugins/out", hooks="../good/hooks/hooks.json")
+    (home / ".crow/plugins/link").mkdir()
+    (home / ".crow/plugins/link/hooks").symlink_to("../good/hooks")
     settings(home / ".crow/settings.json", plugins=["~/nowhere"])
     assert await ran(stage) == ["good"]
     lines = "\n".join(complaints(load(stage.cwd)))
     assert "plugin.json cannot be read" in lines
-    assert "'../good/hooks/hooks.json', which is outside of it" in lines
+    assert "../good/hooks/hooks.json is outside of it" in lines
+    assert "link is left out: hooks/hooks.json is outside of it" in lines
     assert "there is no such folder" in lines
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from crow.core.calls import Call, ToolResult
 from crow.core.events import Event
-from crow.core.ports import Files, PermissionRequest, Question, Terminal, Terminals
+from crow.core.ports import MAY_READ, Files, PermissionRequest, Question, Terminal, Terminals
 from crow.tools import builtin
 from crow.tools.shells import Shells
 
@@ -138,6 +138,14 @@ class Workbench:
         if problem := made.check(ready):
             return ToolResult.failure(problem)
         return ToolResult.of(await made.run(ready, self))
+
+    def close(self, *names: str) -> None:
+        """Keep files and folders of these names from being read by tools that search."""
+
+        def may_read(path: str) -> bool:
+            return not set(names).intersection(Path(path).parts)
+
+        self.cache[MAY_READ] = {"test": may_read}
 
     def path(self, name: str) -> Path:
         return Path(self.cwd, name)

@@ -36,6 +36,7 @@ async def test_what_the_user_types_after_a_read_is_not_overwritten(bench: Any, e
     assert path.read_text() == "one\n"
 
 
+@pytest.mark.rule("no stale buffer", "Zed's buffers go stale")
 async def test_a_buffer_that_a_program_left_behind_is_stale(bench: Any, editor: Any) -> None:
     path = bench.put("a.txt", "old\n")
     await bench.use("Read", file_path="a.txt")

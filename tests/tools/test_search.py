@@ -210,8 +210,9 @@ assert ripgrep.program() is None
 tools = {tool.name: tool for tool in builtin()}
 
 async def main():
-    for name, args in json.loads(sys.argv[2]):
-        bench = SimpleNamespace(cwd=sys.argv[1], roots=(sys.argv[1],), session_id="s", cache={})
+    for name, args, closed in json.loads(sys.argv[2]):
+        cache = {"may_read": {"test": lambda path: not path.endswith(tuple(closed))}}
+        bench = SimpleNamespace(cwd=sys.argv[1], roots=(sys.argv[1],), session_id="s", cache=cache)
         result = ToolResult.of(await tools[name].run(args, bench))
         print(json.dumps([result.text, result.error]))
 
@@ -248,19 +249,39 @@ def environment_without_ripgrep(folder: Path) -> Path:
     return python
 
 
+async def test_what_must_not_be_read_is_neither_found_nor_named(tree: Any) -> None:
+    tree.close("main.py", "deep")
+    found = await tree.use("Glob", pattern="*.py")
+    assert found.text.split("\n")[:3] == ["odd:12:name.py", ".hidden.py", "binary.py"]
+    assert found.text.endswith(
+        "(2 files are left out: a permission rule keeps them from being read.)"
+    )
+    searched = await tree.use("Grep", pattern="TODO", output_mode="content", glob="*.{py,tsx}")
+    assert sorted(searched.text.split("\n")[:-1]) == [".hidden.py:1:TODO", "odd:12:name.py:1:TODO"]
+    assert searched.text.endswith(
+        "(3 files are left out: a permission rule keeps them from being read.)"
+    )
+    listed = await tree.use("LS", path="src")
+    assert "deep" not in listed.text.replace("left out", "")
+    assert "1 file is left out" in listed.text
+
+
 async def test_without_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
     python = environment_without_ripgrep(tmp_path / "env")
-    bad = [("Grep", {"pattern": "("}), ("Grep", {"pattern": "x", "type": "klingon"})]
+    bad = [("Grep", {"pattern": "("}, []), ("Grep", {"pattern": "x", "type": "klingon"}, [])]
+    limited = [(*one, ["tool.py", "main.py"]) for one in SEARCHES]
+    searches = [*((*one, []) for one in SEARCHES), *limited]
     run = await asyncio.to_thread(
         subprocess.run,
-        [python, "-c", WITHOUT, tree.cwd, json.dumps(SEARCHES + bad)],
+        [python, "-c", WITHOUT, tree.cwd, json.dumps([*searches, *bad])],
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": ""},
     )
     assert run.stderr == ""
     answers = [json.loads(line) for line in run.stdout.splitlines()]
-    for (name, args), (text, error) in zip(SEARCHES, answers, strict=False):
+    for (name, args, closed), (text, error) in zip(searches, answers, strict=False):
+        tree.close(*closed)
         expected = await tree.use(name, **args)
         assert (sorted(text.split("\n")), error) == (sorted(expected.text.split("\n")), False), args
     assert answers[-2][0].startswith("pattern: no regular expression: ")

@@ -272,6 +272,12 @@ WATCHED = "watched"
 """The key of a session's ``cache`` for a set of files, absolute, whose changes are to be told."""
 
 
+MAY_READ = "may_read"
+"""The key of a session's ``cache`` for who keeps files from being read: functions by their owners'
+names, which tell whether an absolute path may be. Tools that search ask all of them about each file
+before they open or name it."""
+
+
 FIRST_PROMPT = "first_prompt"
 """The key of a session's ``cache`` for a prompt that a face with nobody to type answers first."""
 

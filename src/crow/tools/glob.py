@@ -11,7 +11,7 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import Bench
-from crow.tools import paths, ripgrep, walk
+from crow.tools import hidden, paths, ripgrep, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 
@@ -36,7 +36,10 @@ async def glob(
         found = await _ask(program, pattern, top)
     else:
         found = await asyncio.to_thread(_walk, pattern, top)
-    return _result(found, ctx.cwd, time.monotonic() - began)
+    may_read, kept = hidden.readable(ctx), list[str]()
+    if may_read is not None:
+        found, kept = await asyncio.to_thread(hidden.split, found, top, may_read)
+    return _result(found, ctx.cwd, time.monotonic() - began, len(kept))
 
 
 def _from(folder: str, pattern: str) -> tuple[str, str]:
@@ -70,12 +73,13 @@ def _changed(path: str) -> int:
         return 0
 
 
-def _result(found: list[str], cwd: str, seconds: float) -> ToolResult:
+def _result(found: list[str], cwd: str, seconds: float, kept: int) -> ToolResult:
     shown = [_printable(path) for path in found[:MOST]]
     is_cut = len(found) > MOST
     lines = [paths.shown(path, cwd) for path in shown] or ["No files found."]
     if is_cut:
         lines.append(f"({MOST} of {len(found)} are shown; a narrower pattern shows the rest.)")
+    lines += [hidden.note(kept)] if kept else []
     data = {
         "durationMs": round(seconds * 1000),
         "numFiles": len(shown),

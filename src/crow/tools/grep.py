@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from crow.core.calls import Location, ToolResult
 from crow.core.ports import Bench
-from crow.tools import paths, ripgrep, scan, spill, walk
+from crow.tools import hidden, paths, ripgrep, scan, spill, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.schema import Arg
@@ -39,6 +39,15 @@ class Search:
     before: int
     after: int
     spans_lines: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer's lines; ``is_cut`` where there were more, ``kept`` files must not be read."""
+
+    lines: list[Line]
+    is_cut: bool
+    kept: int
 
 
 @tool(name="Grep", kind="search", title="Search {pattern}")
@@ -77,17 +86,51 @@ async def grep(
         max(after, around, 0),
         multiline,
     )
+    found = await _find(search, hidden.readable(ctx))
+    return _result(search, found, max(head_limit, 0), ctx)
+
+
+async def _find(search: Search, may_read: hidden.Readable | None) -> Found:
+    """Search with ripgrep where there is one, without the files that must not be read."""
     program = ripgrep.program()
-    if program:
-        lines, is_cut = await _ask(program, search)
-    else:
-        lines, is_cut = await asyncio.to_thread(scan.lines, search), False
-    return _result(search, lines, is_cut, max(head_limit, 0), ctx)
+    globs, kept = list[str](), 0
+    if may_read and not Path(search.path).is_dir():
+        return Found([], False, 1) if not may_read(search.path) else await _find(search, None)
+    if program and may_read:
+        names = await _names(program, search)
+        shown, left = await asyncio.to_thread(hidden.split, names, search.path, may_read)
+        globs, kept = hidden.globs(shown, left), len(left)
+    if program and globs is not None:
+        lines, is_cut = await _ask(
+            program, search, [each for one in globs for each in ("--glob", one)]
+        )
+        return Found(lines, is_cut, kept)
+    closed: set[str] = set()
+
+    def notes(path: str) -> bool:
+        if may_read is None or may_read(path):
+            return True
+        closed.add(path)
+        return False
+
+    lines = await asyncio.to_thread(scan.lines, search, notes)
+    return Found(lines, False, len(closed))
 
 
-async def _ask(program: str, search: Search) -> tuple[list[Line], bool]:
+async def _names(program: str, search: Search) -> list[str]:
+    """All files that a search would open."""
     with ripgrep.only(search.glob, by_type=not search.type) as only:
-        options = [*ripgrep.common(), "--null", *_options(search), *only]
+        types = ["--type", search.type] if search.type else []
+        argv = [program, *ripgrep.common(), "--files", "--null", *types, *only]
+        answer = await ripgrep.ask(argv, search.path)
+    if answer.is_cut:
+        raise ToolError("There are too many files here; name a folder further down.")
+    return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Line], bool]:
+    with ripgrep.only(search.glob, by_type=not search.type) as only:
+        options = [*ripgrep.common(), "--null", *_options(search), *only, *globs]
         folder, name = _split(search.path)
         argv = [program, *options, "--regexp", search.pattern, "--", name]
         answer = await ripgrep.ask(argv, folder)
@@ -145,7 +188,8 @@ def _content_options(search: Search) -> list[str]:
     ]
 
 
-def _result(search: Search, lines: list[Line], is_cut: bool, limit: int, ctx: Bench) -> ToolResult:
+def _result(search: Search, found: Found, limit: int, ctx: Bench) -> ToolResult:
+    lines = found.lines
     folder = search.path if Path(search.path).is_dir() else str(Path(search.path).parent)
     chosen = lines[:limit] if limit else lines
     full = {name: str(Path(folder, name)) if name else "" for name, _ in chosen}
@@ -156,8 +200,10 @@ def _result(search: Search, lines: list[Line], is_cut: bool, limit: int, ctx: Be
     notes: list[str] = []
     if len(lines) > len(shown):
         notes.append(f"({len(shown)} of {len(lines)} lines are shown; head_limit shows more.)")
-    if is_cut:
+    if found.is_cut:
         notes.append("(There is more; a narrower search shows it.)")
+    if found.kept:
+        notes.append(hidden.note(found.kept))
     data = _data(search.mode, shown, body)
     data |= {"appliedLimit": limit} if len(lines) > len(shown) else {}
     text = "\n".join([body or "No matches found.", *notes])

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import Bench
-from crow.tools import paths
+from crow.tools import hidden, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 
@@ -31,11 +31,17 @@ async def ls(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ToolError(f"{top} cannot be listed: {reason}.") from error
+    may_read, kept = hidden.readable(ctx), list[str]()
+    if may_read is not None:
+        real = {name: name.partition(" -> ")[0].rstrip("/") for name in names}
+        kept = [name for name in names if not may_read(f"{top.rstrip('/')}/{real[name]}")]
+        names = [name for name in names if name not in kept]
     names.sort(key=lambda name: (not name.endswith("/"), name))
     shown = names[:MOST]
     lines = [f"{top}:", *(shown or ["(empty)"])]
     if len(names) > MOST:
         lines.append(f"({MOST} of {len(names)} names are shown.)")
+    lines += [hidden.note(len(kept))] if kept else []
     data = {"path": top, "entries": shown, "truncated": len(names) > MOST}
     return ToolResult("\n".join(lines), data=data)
 

@@ -13,6 +13,7 @@ from crow.tools.errors import ToolError
 
 if TYPE_CHECKING:
     from crow.tools.grep import Line, Search
+    from crow.tools.hidden import Readable
 
 _MOST = 100_000
 _TYPES = {
@@ -34,8 +35,11 @@ _TYPES = {
 }
 
 
-def lines(search: Search) -> list[Line]:
-    """The answer's lines, in the order of the paths. Raises `ToolError` for a bad pattern."""
+def lines(search: Search, may_read: Readable) -> list[Line]:
+    """The answer's lines, in the order of the paths, from files that ``may_read`` lets through.
+
+    Raises `ToolError` for a bad pattern.
+    """
     flags = re.IGNORECASE if search.ignores_case else 0
     if search.spans_lines:
         flags |= re.DOTALL
@@ -44,7 +48,7 @@ def lines(search: Search) -> list[Line]:
     except re.error as error:
         raise ToolError(f"pattern: no regular expression: {error}") from error
     found: list[Line] = []
-    for path in _files(search):
+    for path in filter(may_read, _files(search)):
         text = walk.text_of(path)
         new = list(_lines_of(search, pattern, path, text)) if text is not None else []
         has_context = search.mode == "content" and (search.before or search.after)

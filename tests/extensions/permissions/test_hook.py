@@ -14,6 +14,7 @@ from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions import PermissionsHook
 from crow.testing import ScriptedModel, call
+from crow.tools import builtin
 
 
 @dataclass
@@ -275,3 +276,43 @@ def test_malformed_rules_are_named_and_the_rest_applies():
         "deny rule 'a b' is ignored: it is neither Tool nor Tool(specifier)",
     )
     assert [rule.text for rule in hook.permissions.allow] == ["Bash(ls)"]
+
+
+async def test_what_may_not_be_read_is_left_out_of_what_a_search_finds(tmp_path):
+    for name in ("a.txt", ".env", "config/.env", "secrets/key", "src/b.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("needle\n")
+    (tmp_path / "link").symlink_to("secrets/key")
+    searches = [
+        call("Grep", pattern="needle", output_mode="content"),
+        call("Glob", pattern="*"),
+        call("LS"),
+    ]
+    person = Person()
+    hook = PermissionsHook(deny=["Read(.env)"], ask=["Read(secrets/**)"])
+    agent = Agent(llm=ScriptedModel(*searches, "Done."), hooks=[hook], tools=builtin())
+    session = await agent.new_session(cwd=str(tmp_path), client=person)
+    await agent.prompt(session, "Go")
+    await agent.close()
+    assert (person.asked, person.outcomes) == ([], ["ok", "ok", "ok"])
+    grep, glob, ls = (text.split("\n") for text in person.results)
+    assert grep[:-1] == ["a.txt:1:needle", "src/b.txt:1:needle"]
+    assert sorted(glob[:-1]) == ["a.txt", "src/b.txt"]
+    assert ls[1:-1] == ["config/", "secrets/", "src/", "a.txt"]
+    assert "left out" in grep[-1]
+
+
+async def test_a_rule_that_is_gone_hides_nothing_any_more(tmp_path):
+    (tmp_path / "a.txt").write_text("")
+    person = Person()
+    agent = Agent(
+        llm=ScriptedModel(call("LS"), "Done.", call("LS"), "Done."),
+        hooks=[hook := PermissionsHook(deny=["Read(*.txt)"])],
+        tools=builtin(),
+    )
+    session = await agent.new_session(cwd=str(tmp_path), client=person)
+    await agent.prompt(session, "Go")
+    hook.replace(session, PermissionsHook())
+    await agent.prompt(session, "Go")
+    await agent.close()
+    assert ["a.txt" in result for result in person.results] == [False, True]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.context import SessionContext, ToolContext
 from crow.core.hooks import hook
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, Option
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions.permissions.mode import MODES, QUIET
@@ -108,6 +108,7 @@ class PermissionsHook:
         judge = partial(
             permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd, interactive=interactive
         )
+        self._limit(ctx, permissions)
         # A command may need a second parser's opinion, which is a process.
         decision = await asyncio.to_thread(judge) if ctx.call.name == "Bash" else judge()
         match decision.decision:
@@ -121,6 +122,14 @@ class PermissionsHook:
                 return self._question(ctx, permissions, decision)
             case "ask":
                 return Ask(decision.reason, rule=decision.rule or BUILT_IN)
+
+    def _limit(self, ctx: ToolContext, permissions: Permissions) -> None:
+        """Tell tools that search which files they must leave out."""
+        limits = ctx.cache.setdefault(MAY_READ, {})
+        if permissions.limits_reading:
+            limits[self.name] = permissions.reader(ctx.cwd)
+        else:
+            limits.pop(self.name, None)
 
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""

@@ -196,10 +196,19 @@ class Permissions:
         frozen = self.mode == "plan"
         return Files(self.disk, cwd, base, roots, self.allow, self.ask, self.deny, accepts, frozen)
 
-    def may_read(self, path: str, *, cwd: str) -> bool:
-        """Whether no rule keeps a path from being read; for tools that search."""
-        finding = self.files(cwd).read(place(self.disk, cwd, path))
-        return finding.kind not in {"deny", "ask"}
+    @property
+    def limits_reading(self) -> bool:
+        """Whether any deny or ask rule speaks of paths that may be read."""
+        return any(rule.path is not None for rule in (*self.deny, *self.ask))
+
+    def reader(self, cwd: str) -> Callable[[str], bool]:
+        """Tells of a path whether no rule keeps it from being read; for tools that search."""
+        files = self.files(cwd)
+
+        def may_read(path: str) -> bool:
+            return files.read(place(self.disk, cwd, path)).kind not in {"deny", "ask", "guard"}
+
+        return may_read
 
     def _file(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
         files = self.files(cwd)
@@ -339,7 +348,7 @@ class Permissions:
     def _permitted(self, report: Report, script: Node, text: str) -> Decision:
         whole = self._whole(self.allow, "Bash", {})
         free = whole is not None or self.mode == "bypassPermissions"
-        limited = self._limits() or any(rule.path is not None for rule in (*self.deny, *self.ask))
+        limited = self._limits() or self.limits_reading
         if report.doubt is not None and limited:
             return Decision("ask", f"{report.doubt}, and a denied command could hide in it")
         spelled = None if free or report.uncovered is None else self._spelled_out(text)

@@ -1,0 +1,56 @@
+"""Files that must not be read here: tools that search neither open nor name them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import PurePath
+
+from crow.core.ports import MAY_READ, Bench
+
+Readable = Callable[[str], bool]
+MOST_GLOBS = 500
+
+
+def readable(ctx: Bench) -> Readable | None:
+    """Tells whether an absolute path may be read; None where nobody keeps anything from it."""
+    asked: list[Readable] = list(ctx.cache.get(MAY_READ, {}).values())
+    if not asked:
+        return None
+
+    def may_read(path: str) -> bool:
+        return all(may(path) for may in asked)
+
+    return cache(may_read)
+
+
+def split(names: Iterable[str], top: str, may_read: Readable) -> tuple[list[str], list[str]]:
+    """Names below ``top`` that may be read, and those that may not."""
+    shown: list[str] = []
+    kept: list[str] = []
+    for name in names:
+        (shown if may_read(os.path.join(top, name)) else kept).append(name)  # noqa: PTH118
+    return shown, kept
+
+
+def globs(shown: Iterable[str], kept: Iterable[str]) -> list[str] | None:
+    """Ripgrep's globs that leave names out, whole folders as one; None for too many."""
+    open_folders = {str(folder) for name in shown for folder in PurePath(name).parents}
+    found: set[str] = set()
+    for name in kept:
+        parts = PurePath(name).parts
+        folders = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        whole = next((folder for folder in folders if folder not in open_folders), None)
+        found.add(f"!/{_escaped(whole)}/" if whole else f"!/{_escaped(name)}")
+    return sorted(found) if len(found) <= MOST_GLOBS else None
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"\\{one}" if one in "*?[]{}!\\" else one for one in name)
+
+
+def note(count: int) -> str:
+    """What a result says about them."""
+    files = "1 file is" if count == 1 else f"{count} files are"
+    return f"({files} left out: a permission rule keeps them from being read.)"

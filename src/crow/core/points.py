@@ -117,6 +117,7 @@ POINTS = (
         ("messages", "tools", "model", "params"),
         changes=("messages", "tools", "model", "params"),
         plain="messages",
+        aliases=(Alias("BeforeModel"),),
     ),
     Point("around_llm_request", "wrap", ("messages", "tools", "model", "params")),
     Point(
@@ -125,7 +126,7 @@ POINTS = (
         ("reply", "usage", "messages"),
         changes=("reply",),
         plain="reply",
-        aliases=(Alias("mid_react"),),
+        aliases=(Alias("mid_react"), Alias("AfterModel")),
     ),
     Point(
         "before_tool",

@@ -164,6 +164,7 @@ async def test_every_command_of_the_client_works(acpx: Acpx) -> None:
     assert await commands(acpx) - LOCAL == acpx.driven
 
 
+@pytest.mark.rule("a session that is still empty is resumed", "conformance with others' clients")
 async def test_a_session_that_is_still_empty_is_resumed_by_the_next_process(acpx: Acpx) -> None:
     session = (await acpx("sessions", "new")).strip()
     said = await acpx.messages("prompt", "Read the file a.txt")

@@ -33,6 +33,7 @@ async def cancelled(editor: FakeEditor, session: str, turn: asyncio.Task[Any]) -
     assert (await editor.prompt(session, "And now?")).stop_reason == "end_turn"
 
 
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_before_the_first_byte(tmp_path: Path) -> None:
     begun = asyncio.Event()
 
@@ -48,6 +49,7 @@ async def test_before_the_first_byte(tmp_path: Path) -> None:
         await cancelled(editor, session, turn)
 
 
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_in_the_middle_of_a_text(tmp_path: Path) -> None:
     model = ScriptedModel(["half a ", delay(FOREVER), "sentence"], "again")
     editor = FakeEditor()
@@ -87,6 +89,7 @@ class Stalling:
     ],
     ids=["in the middle of a tool's arguments", "while a retry waits"],
 )
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_while_the_model_is(tmp_path: Path, deltas: list[Any]) -> None:
     model = Stalling(*deltas)
     editor = FakeEditor()
@@ -97,6 +100,7 @@ async def test_while_the_model_is(tmp_path: Path, deltas: list[Any]) -> None:
         await cancelled(editor, session, turn)
 
 
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_while_tools_run(tmp_path: Path) -> None:
     both = asyncio.Barrier(3)
 
@@ -118,6 +122,7 @@ async def test_while_tools_run(tmp_path: Path) -> None:
     assert len(answers) == 2
 
 
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_while_a_command_runs(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     running = call("Bash", command=f"trap 'touch {gone}; exit' TERM; echo on; sleep 60 & wait")
@@ -147,6 +152,7 @@ async def test_while_a_hook_runs(tmp_path: Path) -> None:
         await cancelled(editor, session, turn)
 
 
+@pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_right_behind_the_prompt_in_one_write(tmp_path: Path) -> None:
     model = ScriptedModel("too late", leftover="allow")
     editor = FakeEditor()

@@ -32,6 +32,7 @@ async def poke(ctx: Bench, path: str, text: str) -> str:
     return "ok"
 
 
+@pytest.mark.rule("no stale buffer")
 async def test_tools_read_unsaved_buffers_and_write_through_the_editor(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("saved\n")
@@ -70,6 +71,7 @@ async def test_a_file_that_the_editor_does_not_have_is_not_found(tmp_path: Path)
 
 
 @pytest.mark.parametrize("fs", [{"readTextFile": True}, {"writeTextFile": True}, {}, "nonsense"])
+@pytest.mark.rule("no stale buffer")
 async def test_files_are_asked_for_only_where_both_ways_are_announced(
     tmp_path: Path, fs: Any
 ) -> None:
@@ -112,6 +114,7 @@ async def test_cancelling_kills_the_command_in_the_editors_terminal(tmp_path: Pa
         assert await editor.shell.terminals["terminal-1"].wait() != 0
 
 
+@pytest.mark.rule("no terminal of another connection")
 async def test_no_terminal_of_another_day_is_ever_shown(tmp_path: Path) -> None:
     from crow.extensions.persistence import PersistenceHook
 

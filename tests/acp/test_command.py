@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from crow.testing import FakeEditor
 
 CROW = str(Path(sys.executable).with_name("crow"))
 
 
+@pytest.mark.rule("all of stable version 1")
 async def test_every_method_of_the_protocol_works_on_the_command(tmp_path: Path) -> None:
     first, later = FakeEditor(permissions=["allow_once"]), FakeEditor(notices=True)
     async with first.spawned(CROW, "acp", cwd=tmp_path):

@@ -212,6 +212,7 @@ def client(process: Client) -> Client:
     return process
 
 
+@pytest.mark.rule("conformance with others' clients")
 def test_every_requirement_of_the_kit_has_a_test() -> None:
     tests = [name for name in globals() if name.startswith("test_")]
     names = {each: f"test_{each.lower().replace('-', '_')}_" for each in KIT}

@@ -48,6 +48,7 @@ def test_media_become_parts(block: Any, part: Any) -> None:
         ({"type": "resource_link", "uri": "file:///" + "x" * 5000, "name": "x"}, "no such file"),
     ],
 )
+@pytest.mark.rule("links of every kind")
 def test_what_cannot_be_taken_is_said(block: Any, said: str) -> None:
     taken = frozenset({"image"} if block["type"] == "image" and block["data"] != "aGk=" else ())
     content = from_blocks([{"type": "text", "text": "See "}, block], taken)

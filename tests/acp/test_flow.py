@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from crow import Agent
 from crow.acp.jsonrpc import Message
 from crow.acp.outbox import Outbox
@@ -47,6 +49,7 @@ async def settled(model: Fountain) -> int:
     return said
 
 
+@pytest.mark.rule("one ordered queue")
 async def test_a_client_that_does_not_read_stops_the_model_and_gets_everything_later(
     tmp_path: Path,
 ) -> None:
@@ -137,6 +140,7 @@ async def test_senders_wait_for_room_and_are_let_go_when_it_closes() -> None:
     await sender
 
 
+@pytest.mark.rule("one ordered queue")
 async def test_updates_of_many_calls_at_once_stay_in_order(tmp_path: Path) -> None:
     commands = [call("Bash", command=f"for i in 1 2 3; do echo {n}; done") for n in range(5)]
     editor = FakeEditor()

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.node
 
 
 @pytest.mark.slow
+@pytest.mark.rule("conformance with others' clients")
 async def test_the_typescript_library_drives_every_method(node: str, tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         *(node, str(HERE / "client.mjs"), str(tmp_path), CROW, "acp", "--allow", "Bash"),

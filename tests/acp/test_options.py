@@ -44,6 +44,7 @@ def current(options: list[Any]) -> dict[str, Any]:
     return {each["id"]: each["currentValue"] for each in options}
 
 
+@pytest.mark.rule("a model picker", "options: mode, model, thought level")
 async def test_a_thought_level_goes_into_every_request(tmp_path: Path) -> None:
     model = Thinker("Hm.", "Quick.")
     editor = FakeEditor()
@@ -76,6 +77,7 @@ async def test_a_level_that_another_model_lacks_is_not_taken_along(tmp_path: Pat
     assert plain.asked[0]["params"] == {}
 
 
+@pytest.mark.rule("a model picker")
 async def test_every_change_shows_the_complete_list_whoever_made_it(tmp_path: Path) -> None:
     def init_agent(agent: Agent) -> None:
         agent.add_mode(Mode("plan", "Plan"))
@@ -134,6 +136,7 @@ async def test_a_missing_key_of_the_first_model_hides_no_other(tmp_path: Path, h
             await editor.connection.set_config_option("model", session, "mistral/large")
 
 
+@pytest.mark.rule("a model picker")
 async def test_a_local_server_is_asked_for_its_models_and_answers_as_the_chosen_one(
     tmp_path: Path,
 ) -> None:

@@ -125,6 +125,7 @@ async def test_a_whole_conversation(command: Any, tmp_path: Path) -> None:
     assert editor.process.returncode == 0
 
 
+@pytest.mark.rule("nothing but JSON on stdout", "a pure stdout, an exit in time")
 async def test_nothing_but_the_protocol_is_on_stdout_from_the_first_request_on(
     tmp_path: Path, command: Any
 ) -> None:
@@ -136,6 +137,7 @@ async def test_nothing_but_the_protocol_is_on_stdout_from_the_first_request_on(
         assert card["rawOutput"] == "quiet"
 
 
+@pytest.mark.rule("a quick start", "start-up")
 async def test_initialize_is_answered_while_the_agent_is_still_being_built(
     command: Any, tmp_path: Path
 ) -> None:
@@ -255,6 +257,7 @@ async def in_phase(begin: Begin, command: Any, home: Path, phase: str) -> Runnin
 
 
 @pytest.mark.slow
+@pytest.mark.rule("no orphans", "a pure stdout, an exit in time")
 async def test_the_end_of_input_ends_the_process_in_every_phase(
     begin: Begin, command: Any, tmp_path: Path
 ) -> None:
@@ -324,6 +327,7 @@ async def test_a_stdout_that_does_not_block_is_written_whole(command: Any, tmp_p
         await Running(process).left()
 
 
+@pytest.mark.rule("no orphans")
 async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: Path) -> None:
     """C02: the pipe is still open in someone else's hands."""
     start = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid); p.wait()"

@@ -46,6 +46,7 @@ async def test_the_chunks_of_a_message_share_an_id_that_its_thoughts_do_not_have
     assert not set(spoken) & set(thought)
 
 
+@pytest.mark.rule("no update after the prompt's answer", "one ordered queue")
 async def test_the_answer_comes_after_every_update_of_its_turn(tmp_path: Path) -> None:
     agent = Agent(llm=ScriptedModel(*[call("Glob", pattern="*")] * 20, "done"))
     editor = FakeEditor()
@@ -57,6 +58,7 @@ async def test_the_answer_comes_after_every_update_of_its_turn(tmp_path: Path) -
     assert len(editor.cards()) == 20
 
 
+@pytest.mark.rule("no update after the prompt's answer")
 async def test_after_run_hooks_speak_only_after_the_answer(tmp_path: Path) -> None:
     async def after_run(ctx: RunContext) -> None:
         await ctx.ui.notify("done")
@@ -73,6 +75,7 @@ async def test_after_run_hooks_speak_only_after_the_answer(tmp_path: Path) -> No
     assert answered.index("end_turn") < kinds.index("notice")
 
 
+@pytest.mark.rule("command and diff on the card", "cards that people can read")
 async def test_a_tool_call_is_a_card_a_person_can_read(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("one\n")
@@ -99,6 +102,7 @@ async def test_a_tool_call_is_a_card_a_person_can_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.rule("command and diff on the card")
 async def test_the_diff_is_shown_before_anything_is_changed(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("one\n")
@@ -113,6 +117,7 @@ async def test_the_diff_is_shown_before_anything_is_changed(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.rule("cards that people can read")
 async def test_output_streams_into_the_card_of_a_running_command(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     command = f"echo first; while [ ! -e {gate} ]; do sleep 0.01; done; echo second"
@@ -129,6 +134,7 @@ async def test_output_streams_into_the_card_of_a_running_command(tmp_path: Path)
     assert card["content"][0]["content"]["text"] == "```\nfirst\nsecond\n```"
 
 
+@pytest.mark.rule("cards that people can read")
 async def test_a_client_that_shows_terminals_gets_the_output_as_one(tmp_path: Path) -> None:
     editor = FakeEditor(meta={"terminal_output": True})
     script = call("Bash", command="echo hello; exit 3"), "done"
@@ -227,6 +233,7 @@ async def test_retries_and_warnings_are_notices_where_the_client_shows_them(tmp_
     assert editor.text() == "ok"
 
 
+@pytest.mark.rule("a provider's failure is seen")
 async def test_retries_and_warnings_are_text_where_it_does_not(tmp_path: Path) -> None:
     async def before_llm_request(ctx: Any) -> None:
         await ctx.emit(Retrying(1, 3.0, "rate limited"))
@@ -258,6 +265,11 @@ async def test_the_user_is_told_why_a_hook_ended_the_run(tmp_path: Path, *, noti
 
 
 @pytest.mark.parametrize("notices", [True, False])
+@pytest.mark.rule(
+    "a provider's failure is seen",
+    "a failing provider is no error of the request",
+    "errors that say what is wrong",
+)
 async def test_a_failing_provider_is_shown_and_ends_the_turn_in_the_ordinary_way(
     tmp_path: Path, *, notices: bool
 ) -> None:
@@ -280,6 +292,7 @@ async def test_a_failing_provider_is_shown_and_ends_the_turn_in_the_ordinary_way
     assert again.stop_reason == "end_turn"
 
 
+@pytest.mark.rule("a provider's failure is seen", "errors that say what is wrong")
 async def test_missing_credentials_ask_for_authentication(tmp_path: Path) -> None:
     error = ModelError("no key: set CROW_API_KEY", kind="unconfigured")
     editor = FakeEditor()
@@ -291,6 +304,7 @@ async def test_missing_credentials_ask_for_authentication(tmp_path: Path) -> Non
     assert refused.value.data == {"details": "no key: set CROW_API_KEY"}
 
 
+@pytest.mark.rule("a prompt during a turn waits or steers", "prompts wait or steer")
 async def test_prompts_during_a_turn_are_answered_one_after_another(tmp_path: Path) -> None:
     started = asyncio.Event()
     gate = asyncio.Event()
@@ -317,6 +331,7 @@ async def test_prompts_during_a_turn_are_answered_one_after_another(tmp_path: Pa
     assert said == ["1", "2", "3"]
 
 
+@pytest.mark.rule("a prompt during a turn waits or steers", "prompts wait or steer")
 async def test_steering_reaches_the_run_that_is_on(tmp_path: Path) -> None:
     started = asyncio.Event()
     gate = asyncio.Event()
@@ -371,6 +386,7 @@ async def test_two_sessions_work_side_by_side(tmp_path: Path) -> None:
             assert editor.text(session) == "done"
 
 
+@pytest.mark.rule("links of every kind")
 async def test_everything_in_a_prompt_reaches_the_model(tmp_path: Path) -> None:
     there = tmp_path / "a b.py"
     there.touch()

@@ -30,6 +30,7 @@ UNKNOWN = RequestError.method_not_found("session/request_permission")
 @pytest.mark.parametrize(
     ("answer", "status"), [("once", "completed"), ("always", "completed"), ("never", "failed")]
 )
+@pytest.mark.rule("permission is heard", "the flow of permission")
 async def test_the_option_that_the_user_chose_decides(
     tmp_path: Path, answer: str, status: str
 ) -> None:
@@ -61,6 +62,7 @@ async def test_a_change_is_shown_when_it_is_to_be_permitted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("answers", [None, ["cancelled"]], ids=["permission", "question"])
+@pytest.mark.rule("permission is heard")
 async def test_a_cancelled_question_ends_the_turn_and_settles_the_call(
     tmp_path: Path, answers: Any
 ) -> None:
@@ -80,6 +82,7 @@ async def test_a_cancelled_question_ends_the_turn_and_settles_the_call(
     assert card["status"] == "failed"
 
 
+@pytest.mark.rule("permission is heard", "a client that cannot ask")
 async def test_a_client_that_cannot_ask_is_asked_once(tmp_path: Path) -> None:
     looks = [call("Glob", pattern="*")] * 2
     editor = FakeEditor(permissions=[UNKNOWN])
@@ -92,6 +95,7 @@ async def test_a_client_that_cannot_ask_is_asked_once(tmp_path: Path) -> None:
     assert len(editor.asked) == 1
 
 
+@pytest.mark.rule("permission is heard", "a client that cannot ask")
 async def test_an_error_of_the_clients_is_no_permission_and_no_crash(tmp_path: Path) -> None:
     looks = [call("Glob", pattern="*")] * 2
     broken = RequestError.internal_error({"details": "popup crashed"})

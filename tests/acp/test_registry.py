@@ -44,6 +44,7 @@ def test_uvx_finds_a_command_of_the_packages_name() -> None:
     assert project["scripts"][project["name"]] == project["scripts"]["crow"]
 
 
+@pytest.mark.rule("ready for the registry")
 def test_the_icon_is_a_square_of_sixteen_in_the_colour_of_the_text() -> None:
     root = ET.fromstring((FOLDER / "icon.svg").read_text("utf-8"))
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -57,6 +58,7 @@ def test_the_icon_is_a_square_of_sixteen_in_the_colour_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("program", ["crow", "crow-acp"])
+@pytest.mark.rule("any path, any PATH, a login that ends", "ready for the registry")
 def test_the_registrys_check_finds_a_way_to_authenticate(tmp_path: Path, program: str) -> None:
     """An empty home, a short environment, and no `auth.terminal`: the first line is JSON."""
     hello = {

@@ -36,6 +36,7 @@ class Modes:
         return Answer(f"Hello {ctx.args}!")
 
 
+@pytest.mark.rule("no update before the session is known")
 async def test_what_is_said_before_the_client_knows_the_session_follows_its_answer(
     tmp_path: Path,
 ) -> None:
@@ -74,6 +75,7 @@ async def test_a_command_is_answered(tmp_path: Path) -> None:
         assert editor.text() == "Hello Ada!"
 
 
+@pytest.mark.rule("the whole history after a reload")
 async def test_a_loaded_session_shows_all_that_was_said_thought_and_done(tmp_path: Path) -> None:
     async def after_turn(ctx: Any) -> None:
         if not ctx.results:
@@ -127,6 +129,7 @@ async def test_a_resumed_session_goes_on_without_showing_anything(tmp_path: Path
     assert model.asked[0]["messages"][0]["content"] == "Remember 7"
 
 
+@pytest.mark.rule("a session that is still empty is resumed", "durable from the first moment")
 async def test_an_empty_session_can_be_resumed_by_the_next_process(tmp_path: Path) -> None:
     first, later = FakeEditor(), FakeEditor()
     async with first.connected(stored(tmp_path, ScriptedModel())):
@@ -228,6 +231,7 @@ async def test_what_cannot_be_done_is_not_announced(tmp_path: Path) -> None:
     assert unknown.value.code == -32601
 
 
+@pytest.mark.rule("all of stable version 1")
 async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
     editor = FakeEditor()
     async with editor.connected(stored(tmp_path, ScriptedModel())):
@@ -242,6 +246,7 @@ async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
     assert [method["type"] for method in greeting["authMethods"]] == ["agent"]
 
 
+@pytest.mark.rule("modes and options in step", "options: mode, model, thought level")
 async def test_mode_and_model_are_chosen_either_way_and_stay_in_step(tmp_path: Path) -> None:
     editor = FakeEditor()
     async with editor.connected(Agent(llm=ScriptedModel(), hooks=[Modes()])):

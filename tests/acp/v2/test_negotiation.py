@@ -34,6 +34,7 @@ def test_the_draft_takes_two(latest: int, asked: int, spoken: int) -> None:
     assert ("agentInfo" in answer["result"]) is (spoken == 1)
 
 
+@pytest.mark.rule("version 2")
 def test_who_asks_for_the_draft_says_who_it_is() -> None:
     assert greet(hello(2), Offer(latest=2))["error"]["code"] == -32602
     assert greet(hello(2, info={"name": "x"}), Offer(latest=2))["error"]["code"] == -32602

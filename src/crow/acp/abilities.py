@@ -14,7 +14,8 @@ class Abilities:
 
     ``terminal_output``: it shows commands that the agent runs itself as terminals (``_meta`` of
     the tool calls). ``patience`` is how many seconds it may take to answer for a file or a
-    terminal, where it said so (``_meta.crow.requestTimeoutMs``); 0 where it did not.
+    terminal, where it said so (``_meta.crow.requestTimeoutMs``), and ``question_patience`` how many
+    its user may take to answer a question (``_meta.crow.questionTimeoutMs``); 0 where it did not.
     """
 
     name: str = ""
@@ -26,6 +27,7 @@ class Abilities:
     boolean_options: bool = False
     terminal_output: bool = False
     patience: float = 0.0
+    question_patience: float = 0.0
 
     @classmethod
     def of(cls, hello: dict[str, Any]) -> Abilities:
@@ -33,6 +35,7 @@ class Abilities:
         client = _object(hello, "clientCapabilities")
         files = _object(client, "fs")
         session = _object(client, "session")
+        own = _object(_object(client, "_meta"), "crow")
         return cls(
             name=str(_object(hello, "clientInfo").get("name") or ""),
             files=files.get("readTextFile") is True and files.get("writeTextFile") is True,
@@ -42,7 +45,8 @@ class Abilities:
             compaction=_has(session, "compaction"),
             boolean_options=_has(_object(session, "configOptions"), "boolean"),
             terminal_output=_object(client, "_meta").get("terminal_output") is True,
-            patience=_patience(_object(_object(client, "_meta"), "crow").get("requestTimeoutMs")),
+            patience=_patience(own.get("requestTimeoutMs")),
+            question_patience=_patience(own.get("questionTimeoutMs")),
         )
 
 

@@ -11,7 +11,15 @@ from crow.acp.files import EditorFiles
 from crow.acp.jsonrpc import Message
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect, Projection
-from crow.acp.questions import Cancelled, cannot_ask, choose, fill_in, options_of, value_of
+from crow.acp.questions import (
+    Cancelled,
+    cannot_ask,
+    choose,
+    denial,
+    fill_in,
+    options_of,
+    value_of,
+)
 from crow.acp.replay import replay
 from crow.acp.terminals import EditorTerminals
 from crow.core.agent import Agent
@@ -31,7 +39,6 @@ if TYPE_CHECKING:
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 OF_SUBAGENTS = (*OF_CALLS, Notice)
-MUTE = "this client cannot ask for permission: calls that need it are denied"
 
 
 class Editor:
@@ -60,6 +67,8 @@ class Editor:
         self._turns = 0
         self._is_known = False
         self._is_mute = False
+        self._is_silent = False
+        self._excuses: set[str] = set()
         self._questions = 0
         self._lets_through = asyncio.Event()
 
@@ -89,6 +98,7 @@ class Editor:
     def begin_turn(self) -> None:
         """A prompt of the client's has arrived."""
         self._turns += 1
+        self._is_silent = False
         self.introduce()
         late, self._late = self._late, []
         for event in late:
@@ -205,6 +215,14 @@ class Editor:
         return self._turns == 0 and not self._peer.abilities.notices
 
     @property
+    def _cannot_answer(self) -> bool:
+        """True for a client that does not know how, and for one that has fallen silent.
+
+        Silence lasts until the next prompt: somebody is there then.
+        """
+        return self._is_mute or self._is_silent
+
+    @property
     def _session(self) -> Session:
         return self.projection.session
 
@@ -212,19 +230,28 @@ class Editor:
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
-        if self._is_mute or self._projection is None:
+        if self._cannot_answer or self._projection is None:
             return None
         params = self._projection_of(session_id).permission(request)
         try:
             with self._blocked(session_id):
-                return await choose(self._peer, params)
+                return await choose(self._peer, params, self._peer.abilities.question_patience)
         except Cancelled:
             await self._cancel()
         except OSError as error:
-            if cannot_ask(error):
-                self._is_mute = True
-                await self.update(self._session.id, Notice(MUTE, "warning"))
+            await self._decide_alone(error)
         return None
+
+    async def _decide_alone(self, error: OSError) -> None:
+        """Nobody has answered: the call is denied, and the user told why, once a session."""
+        if isinstance(error, TimeoutError):
+            self._is_silent = True
+        elif cannot_ask(error):
+            self._is_mute = True
+        why = denial(error)
+        if why and why not in self._excuses:
+            self._excuses.add(why)
+            await self.update(self._session.id, Notice(why, "warning"))
 
     async def ready(self) -> None:
         """Wait until the client knows of the session, and nothing is held back."""
@@ -238,17 +265,20 @@ class Editor:
         try:
             with self._blocked(session_id):
                 if self._peer.abilities.forms:
-                    return await fill_in(self._peer, self._session.id, question)
+                    patience = self._peer.abilities.question_patience
+                    return await fill_in(self._peer, self._session.id, question, patience)
                 return await self._ask_by_options(question)
         except Cancelled:
             await self._cancel()
+        except TimeoutError:
+            self._is_silent = True
         except OSError as error:
             self._is_mute = self._is_mute or cannot_ask(error)
         return question.default
 
     async def _ask_by_options(self, question: Question) -> Any:
         offered = options_of(question)
-        if not offered or self._is_mute:
+        if not offered or self._cannot_answer:
             return question.default
         self._questions += 1
         poll = self.projection.poll(question, offered, self._questions)
@@ -256,7 +286,7 @@ class Editor:
             await self.send(update)
         closing = poll.unanswered
         try:
-            chosen = await choose(self._peer, poll.params)
+            chosen = await choose(self._peer, poll.params, self._peer.abilities.question_patience)
             closing = poll.answered
             return value_of(question, chosen)
         finally:

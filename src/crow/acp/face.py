@@ -6,6 +6,7 @@ import asyncio
 import copy
 from collections.abc import Awaitable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,7 +126,6 @@ class Face:
         store = self._store
         session = self.agent.sessions.get(params["sessionId"])
         if session is not None:
-            self._refuse_what_others_use(session)
             await self.close(session)
         await store.delete(params["sessionId"])
         return {}
@@ -257,7 +257,9 @@ class Face:
 
     def _editor(self, params: Message) -> Editor:
         dialect = self.dialect
-        self._peer.abilities = dialect.abilities(self._link.hello)
+        able = dialect.abilities(self._link.hello)
+        patience = able.question_patience or self._link.offer.ask_timeout
+        self._peer.abilities = replace(able, question_patience=patience)
         return Editor(self.agent, self._peer, dialect, params.get("mcpServers", []))
 
     def content(self, params: Message, session: Session) -> Content:
@@ -336,12 +338,11 @@ class Face:
         editor = self._editors.get(session.id)
         return editor is not None and self._seats.is_held(session.id, editor)
 
-    def _refuse_what_others_use(self, session: Session) -> None:
+    async def close(self, session: Session) -> None:
+        """Cancel what runs in a session, and let go of it; not of one that another client uses."""
         editor = self._editors.get(session.id)
         if self._seats is not None and self._seats.is_held_by_other(session.id, editor):
             raise Refusal(INVALID_REQUEST, "Invalid request", "another client uses this session")
-
-    async def close(self, session: Session) -> None:
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:

@@ -34,10 +34,11 @@ class Offer:
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
     servers that the client names are used. ``login`` is a command that asks the user for a key
     and stores it; `logout` removes stored keys where there is one. ``latest`` is the newest
-    version of the protocol that is spoken with who asks for it: 2 is a draft.
+    version of the protocol that is spoken with who asks for it: 2 is a draft. ``ask_timeout`` is
+    for how many seconds a question waits for the user, if the client does not say; 0: for ever.
     """
 
-    __slots__ = ("audio", "image", "latest", "login", "mcp", "store")
+    __slots__ = ("ask_timeout", "audio", "image", "latest", "login", "mcp", "store")
 
     def __init__(
         self,
@@ -48,7 +49,9 @@ class Offer:
         mcp: bool = False,
         login: Sequence[str] = (),
         latest: int = PROTOCOL_VERSION,
+        ask_timeout: float = 0.0,
     ) -> None:
+        self.ask_timeout = ask_timeout
         self.store = store
         self.latest = latest
         self.login = tuple(login)

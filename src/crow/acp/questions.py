@@ -14,6 +14,8 @@ from crow.core.ports import Option, OptionKind, PermissionRequest, Question
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
 ANSWER = "answer"
+SILENT = "nobody answered in time: what needs permission is denied until you say something"
+MUTE = "this client cannot ask for permission: calls that need it are denied"
 
 
 class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole turn to end
@@ -58,12 +60,13 @@ def option(offered: Option) -> Message:
     return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
 
 
-async def choose(peer: Peer, params: Message) -> str | None:
+async def choose(peer: Peer, params: Message, patience: float = 0.0) -> str | None:
     """Ask for permission; the id of the chosen option, None where the answer makes no sense.
 
-    Raises `Cancelled`, and ``OSError`` where the client cannot ask.
+    Raises `Cancelled`, and ``OSError`` where the client cannot ask, or does not answer within
+    ``patience`` seconds (0: however long it takes).
     """
-    result = await peer.request(PERMISSION, params)
+    result = await peer.request(PERMISSION, params, patience or None)
     match result.get("outcome"):
         case {"outcome": "selected", "optionId": str(chosen)}:
             return chosen
@@ -73,7 +76,7 @@ async def choose(peer: Peer, params: Message) -> str | None:
             return None
 
 
-async def fill_in(peer: Peer, session_id: str, question: Question) -> Any:
+async def fill_in(peer: Peer, session_id: str, question: Question, patience: float = 0.0) -> Any:
     """Ask with a form; the default where the user declines. Raises ``OSError``."""
     params = {
         "sessionId": session_id,
@@ -85,7 +88,7 @@ async def fill_in(peer: Peer, session_id: str, question: Question) -> Any:
             "required": [ANSWER],
         },
     }
-    result = await peer.request(ELICITATION, params)
+    result = await peer.request(ELICITATION, params, patience or None)
     if result.get("action") != "accept":
         return question.default
     answer = as_object(result.get("content")).get(ANSWER)
@@ -141,7 +144,16 @@ def value_of(question: Question, chosen: str | None) -> Any:
 
 
 def cannot_ask(error: OSError) -> bool:
-    """True where asking once more is of no use: the client does not know how, or never answers."""
-    return isinstance(error, TimeoutError) or (
-        isinstance(error, ClientError) and error.is_unknown_method
-    )
+    """True where asking once more is of no use: the client does not know how."""
+    return isinstance(error, ClientError) and error.is_unknown_method
+
+
+def denial(error: OSError) -> str:
+    """Why a call is denied that nobody was heard about; empty where nobody is there to be told."""
+    if isinstance(error, TimeoutError):
+        return SILENT
+    if cannot_ask(error):
+        return MUTE
+    if isinstance(error, ClientError):
+        return f"this client failed to ask for permission ({error}): the call was denied"
+    return ""

@@ -27,6 +27,13 @@ def declare(parser: Parser) -> None:
         default=1,
         help="speak up to this version of the protocol; 2 is a draft",
     )
+    parser.add_argument(
+        "--ask-timeout",
+        type=seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="deny what the client is asked for and does not answer for so long (default: wait)",
+    )
     parser.add_argument("--login", action="store_true", help="do what crow login does, and end")
     parser.add_argument(
         "--print-config",
@@ -34,6 +41,17 @@ def declare(parser: Parser) -> None:
         help="print what this editor needs to start Crow, and end: zed, jetbrains, neovim, "
         "avante, emacs or toad",
     )
+
+
+def seconds(text: str) -> float:
+    """A time of more than nothing. Raises ``ArgumentTypeError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
@@ -68,6 +86,7 @@ def offer_of(options: argparse.Namespace) -> Offer:
         "mcp": True,
         "login": [*installed_command(), "login"],
         "latest": options.protocol,
+        "ask_timeout": options.ask_timeout,
     }
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:

@@ -8,6 +8,7 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, records, specific
 
 from crow.core.events import TextDelta
+from crow.extensions import PermissionsHook, PersistenceHook
 from crow.extensions.shell_hooks import File, ShellHooks
 from crow.testing import call, text
 
@@ -138,8 +139,6 @@ async def test_what_was_held_back_of_an_answer_that_is_cut_off_is_shown_all_the_
 
 
 async def test_a_call_that_was_denied_may_be_tried_again_where_a_hook_says_so(stage: Stage):
-    from crow.extensions import PermissionsHook
-
     stage.on("PermissionDenied", says=specific("PermissionDenied", retry=True))
     reply = await stage.run(WRITE, "Ok.", hooks=[PermissionsHook(deny=["Write"])])
     assert "may be tried again" in stage.told()
@@ -167,3 +166,14 @@ async def test_a_terminal_gets_titles_and_bells_and_no_other_sequence(
     await stage.run("Ok.")
     assert heard == ([sequence] if obeyed else [])
     assert stage.person.notices == ""
+
+
+async def test_pieces_that_wait_for_their_line_leave_nothing_in_the_store(stage: Stage):
+    stage.on("MessageDisplay")
+    store = PersistenceHook(db_path=str(stage.scripts / "crow.db"))
+    async with stage.agent(["a "] * 50, hooks=[store]) as agent:
+        reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
+        exported = await store.export(reply.session.id)
+    assert deltas(stage) == ["a " * 50]
+    assert "MessageDisplay" in exported
+    assert "on_update" not in exported

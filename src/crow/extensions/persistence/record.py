@@ -125,14 +125,15 @@ def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
 def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
     """What hooks did: all that touched a tool call, and of the others those that decided or failed.
 
-    Histories, which some hooks answer with, are no part of it, nor is who writes this down.
+    Histories, which some hooks answer with, are no part of it, nor is who writes this down, nor
+    what happened to the pieces of text on their way to the client: there are thousands of them.
     """
     return [_told(record) for record in records if _tells(record)]
 
 
 def _tells(record: Record) -> bool:
     answer = record.answer
-    did = isinstance(answer, (*VERDICTS, dict)) and answer != {}
+    did = isinstance(answer, (*VERDICTS, dict)) and answer != {} and record.event != "on_update"
     return record.owner != OWNER and bool(record.call_id or record.error or did)
 
 

@@ -286,12 +286,22 @@ class Face:
         """A session from the store, or an open one, with the client at its other end."""
         _store = self._store
         editor = self._editor(params)
+        was_open = session_id in self.agent.sessions
         session = self.agent.sessions.get(session_id) if self._seats else None
         if session is None:
             load = self.agent.load_session
             session = await found(load(session_id, client=editor, source=source, **place(params)))
         self._attach(session, editor, again=source == "load")
+        if was_open:
+            await self._move(session, editor, params)
         return session, editor
+
+    async def _move(self, session: Session, editor: Editor, params: Message) -> None:
+        """Let what the client names now hold in a session that is open."""
+        session.directories = place(params)["directories"]
+        take: Any = getattr(self.agent.extensions.get("mcp"), "take", None)
+        if take is not None:
+            await take(self.agent, session, editor.mcp_servers)
 
     def opened(self, session: Session, editor: Editor, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""

@@ -15,6 +15,21 @@ CROW = str(Path(sys.executable).with_name("crow"))
 TOKEN = "a-token-for-tests-only"
 LINE = re.compile(r"listening on (http://\S+)")
 
+FLOOD = """
+from pathlib import Path
+from crow.core.events import TextDelta
+
+async def after_tool(ctx):
+    "Say more than is kept for anybody, where there is a file of that name."
+    flood = Path(ctx.cwd, "flood")
+    if flood.exists():
+        flood.unlink()
+        for number in range(100):
+            await ctx.emit(TextDelta("x" * 60_000, f"flood{number}"))
+        Path(ctx.cwd, "flooded").touch()
+"""
+"""An extension of the server."""
+
 
 class Server:
     """``crow acp --listen``; ``http`` and ``ws`` are its URLs with the token."""
@@ -56,7 +71,9 @@ class Server:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for all tests, which may run commands unasked."""
-    served = Server(tmp_path_factory.mktemp("served"), "--allow", "Bash")
+    home = tmp_path_factory.mktemp("served")
+    (home / "flood.py").write_text(FLOOD)
+    served = Server(home, "--allow", "Bash", "--extension", "flood.py")
     yield served
     assert served.process.poll() is None, "the server did not live through the tests"
     served.close()

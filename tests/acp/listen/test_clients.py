@@ -235,3 +235,42 @@ async def test_a_client_that_does_not_read_stops_only_itself(server: Any, tmp_pa
         assert (await fast.prompt(free, "Run `sh long.sh`")).stop_reason == "end_turn"
         slow.wire.resume()
         assert [reply.stop_reason for reply in await asyncio.gather(*turns)] == ["end_turn"] * 3
+
+
+async def test_a_client_that_does_not_read_can_be_replaced(
+    server: Any, tmp_path: Path, waiting: str
+) -> None:
+    stuck, later = FakeEditor(), FakeEditor()
+    async with stuck.dialed(server.ws), later.dialed(server.http):
+        session = await stuck.new_session(tmp_path)
+        turn = asyncio.create_task(stuck.prompt(session, waiting))
+        await exists(tmp_path / "on")
+        stuck.wire.pause()
+        (tmp_path / "flood").touch()
+        (tmp_path / "go").touch()
+        await later.connection.resume_session(session, str(tmp_path))
+        await later.saw("session_info_update", _meta={"crow": {"running": False}})
+        assert later.cards()[0]["status"] == "completed"
+        stuck.wire.resume()
+        assert (await turn).stop_reason == "end_turn"
+
+
+async def test_who_missed_more_than_is_kept_is_told_so(
+    server: Any, tmp_path: Path, waiting: str
+) -> None:
+    first, later = FakeEditor(), FakeEditor(notices=True)
+    async with first.dialed(server.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, f"{waiting}, then create a file called test.txt"):
+            await exists(tmp_path / "on")
+    (tmp_path / "flood").touch()
+    (tmp_path / "go").touch()
+    await exists(tmp_path / "flooded")
+    async with later.dialed(server.ws):
+        await later.connection.resume_session(session, str(tmp_path))
+        notice = await later.saw("notice")
+        assert "not shown here" in notice["title"]
+        await later.saw("session_info_update", _meta={"crow": {"running": False}})
+        assert (tmp_path / "test.txt").exists()
+        await later.connection.load_session(str(tmp_path), session)
+        assert len(later.updates("user_message_chunk")) == 1

@@ -158,8 +158,6 @@ class Seat:
         """Tell what was missed; calls that were told before are only made known."""
         for session_id, event in self._journal.between(place.began, place.since):
             editor.learn(session_id, event)
-        if self._run is not None:
-            editor.tell(editor.projection.running())
         if place.began < self._journal.first:
             editor.show(Notice(LOST, "warning"))
         for session_id, event in self._journal.between(place.since):
@@ -222,7 +220,7 @@ class Seat:
     def _end_run(self) -> None:
         run, self._run = self._run, None
         if self.editor is not None and run is not None and run is self._joined:
-            self.editor.tell(self.editor.projection.idle(None) or [over()])
+            self.editor.post(over())
         self._joined = None
         self._forget()
 

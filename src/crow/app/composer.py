@@ -38,6 +38,7 @@ BUILTIN = {
     "subagents": "SubagentsHook",
     "mcp": "McpHook",
     "file_watcher": "FileWatcherHook",
+    "idle": "IdleHook",
 }
 ON_REQUEST = {"hook_log": "HookLog"}
 """Built-ins that hang only where the settings have a table for them."""

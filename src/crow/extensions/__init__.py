@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crow.extensions.cost import CostHook
     from crow.extensions.file_watcher import FileWatcherHook
     from crow.extensions.hook_log import HookLog
+    from crow.extensions.idle import IdleHook
     from crow.extensions.instructions import InstructionsHook
     from crow.extensions.limits import LimitsHook
     from crow.extensions.mcp import McpHook
@@ -37,6 +38,7 @@ __all__ = [
     "CostHook",
     "FileWatcherHook",
     "HookLog",
+    "IdleHook",
     "InstructionsHook",
     "LimitsHook",
     "McpHook",
@@ -60,6 +62,7 @@ _HOMES = {
     "CostHook": "cost",
     "FileWatcherHook": "file_watcher",
     "HookLog": "hook_log",
+    "IdleHook": "idle",
     "InstructionsHook": "instructions",
     "LimitsHook": "limits",
     "McpHook": "mcp",

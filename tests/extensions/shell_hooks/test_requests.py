@@ -171,7 +171,8 @@ async def test_a_terminal_gets_titles_and_bells_and_no_other_sequence(
 async def test_pieces_that_wait_for_their_line_leave_nothing_in_the_store(stage: Stage):
     stage.on("MessageDisplay")
     store = PersistenceHook(db_path=str(stage.scripts / "crow.db"))
-    async with stage.agent(["a "] * 50, hooks=[store]) as agent:
+    pieces: Any = ["a "] * 50
+    async with stage.agent(pieces, hooks=[store]) as agent:
         reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
         exported = await store.export(reply.session.id)
     assert deltas(stage) == ["a " * 50]

@@ -1,0 +1,41 @@
+"""A notification when nobody has typed anything for a while: the answer waits to be read."""
+
+from __future__ import annotations
+
+import asyncio
+
+from crow.core.agent import Agent
+from crow.core.context import RunContext
+from crow.core.session import Session
+
+NAME = "idle"
+KIND = "idle_prompt"
+TEXT = "Crow is waiting for your input"
+
+
+class IdleHook:
+    """Fires a notification (``idle_prompt``) when a session was idle for ``after`` seconds.
+
+    Once for every answer; not in sub-agents, and not where nobody listens to notifications.
+    """
+
+    name = NAME
+
+    def __init__(self, after: float = 60.0) -> None:
+        self.after = after
+
+    def before_run(self, ctx: RunContext) -> None:
+        """Somebody has typed something."""
+        waiting: asyncio.Task[object] | None = ctx.cache.pop(NAME, None)
+        if waiting is not None:
+            waiting.cancel()
+
+    def after_run(self, ctx: RunContext) -> None:
+        """Begin to wait, unless the next prompt is there already."""
+        session, listeners = ctx.session, ctx.agent.hooks.on_notification.entries
+        if listeners and session.parent is None and not session.busy and not session.closed:
+            ctx.cache[NAME] = session.spawn(self._wait(ctx.agent, session))
+
+    async def _wait(self, agent: Agent, session: Session) -> None:
+        await asyncio.sleep(self.after)
+        await agent.notify(session, KIND, TEXT)

@@ -113,17 +113,20 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
             "extensions": {"limits": {"turns": 3}},
         },
     )
-    ended = await crow("config", "--json", "--allow", "Edit")
+    ended = await crow("config", "--json", "--set", "--allow", "Edit")
     assert [(e["name"], e["value"], e["source"]) for e in ended.events] == [
         ("model", "mine", str(path)),
         ("api_key", "(hidden)", str(path)),
-        ("extensions.limits.turns", 3, str(path)),
-        ("permissions.defaultMode", "plan", str(path)),
-        ("permissions.deny", "Bash(rm *)", str(path)),
         ("permissions.allow", "Edit", "command line"),
+        ("permissions.deny", "Bash(rm *)", str(path)),
+        ("permissions.defaultMode", "plan", str(path)),
+        ("extensions.limits.turns", 3, str(path)),
     ]
-    assert "sk-secret" not in (await crow("config")).out
-    (await crow("config")).out.index("plan")
+    shown = (await crow("config")).out
+    assert "sk-secret" not in shown
+    assert f"plan  {path}\n" in shown
+    assert "limits.turns" in shown
+    assert "200  (default)" in shown
 
 
 async def test_a_call_is_judged_by_the_rules_that_hold_here(crow: Crow, home: Path) -> None:

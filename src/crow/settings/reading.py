@@ -300,6 +300,8 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         trusted=trusted,
         origins=reading.origins | {name: by for name, (_, by) in reading.switches.items()},
         sources=tuple(reading.sources),
+        values=values,
+        lists={name: tuple(entries) for name, entries in reading.lists.items()},
         files=tuple(files),
         problems=tuple(reading.problems),
         unread=tuple(reading.unread),

@@ -96,6 +96,7 @@ class Settings:
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
     be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted.
+    ``values`` and ``lists`` are all of this as it stands in the files, one laid over the other.
     ``files`` are all that were looked for, whether they are there or not; ``reader`` reads them
     again.
     """
@@ -127,6 +128,10 @@ class Settings:
     trusted: bool = True
     origins: Mapping[str, Source] = field(default_factory=dict[str, Source])
     sources: tuple[Source, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=Table, repr=False, compare=False)
+    lists: Mapping[str, tuple[Entry, ...]] = field(
+        default_factory=dict[str, tuple[Entry, ...]], repr=False, compare=False
+    )
     files: tuple[Source, ...] = field(default=(), repr=False, compare=False)
     reader: Reader | None = field(default=None, repr=False, compare=False)
     memory: Memory | None = field(default=None, repr=False, compare=False)

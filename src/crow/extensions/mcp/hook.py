@@ -118,6 +118,19 @@ class McpHook:
             await running.aclose()
         await self._connect(ctx, ctx.session.cache[NAMED])
 
+    async def take(self, agent: Agent, session: Session, named: object) -> None:
+        """Use what the client of an open session names now, if that is something else."""
+        cache = session.cache
+        if NAMED not in cache or (named or None) == (cache[NAMED] or None):
+            return
+        running = cache.pop(KEY, None)
+        if running is not None:
+            await running.aclose()
+        ctx = SessionContext(agent, session, source="load")
+        owner = self._owners.get(agent)
+        ctx.owner = owner.name if owner else self.name
+        await self._connect(ctx, named)
+
     def same_as(self, other: McpHook) -> bool:
         """True where the other one would start the same servers."""
         return self._found(None)[0] == other._found(None)[0]

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent, Allow, Ask, Deny
+from crow.extensions import SubagentsHook
+from crow.extensions.subagents import Definition
 from crow.testing import FakeEditor, ScriptedModel, call
 
 
@@ -67,3 +69,20 @@ async def test_a_call_that_no_hook_touched_has_no_such_mark(tmp_path: Path) -> N
         await editor.prompt(await editor.new_session(tmp_path), "Look")
         (card,) = editor.cards()
     assert "_meta" not in card
+
+
+async def test_a_call_of_a_sub_agents_that_is_shown_says_it_too(tmp_path: Path) -> None:
+    def before_tool(call: Any) -> Ask | None:
+        return Ask("sure?") if call.name == "Glob" else None
+
+    task = call("Agent", description="Look", prompt="Look.", subagent_type="worker")
+    works = ScriptedModel(call("Glob", pattern="*"), "Looked.")
+    worker = Definition("worker", "Works.", "You work.", model="own")
+    helpers = SubagentsHook([], agents=[worker], models={"own": works})
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(task, "done"), hooks=[helpers, before_tool])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(tmp_path), "Look")
+        (card,) = (card for card in editor.cards() if card["name"] == "Glob")
+    (deed,) = card["_meta"]["crow"]["hooks"]
+    assert (deed["event"], deed["verdict"], deed["reason"]) == ("before_tool", "ask", "sure?")

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from crow.acp.jsonrpc import Message
+from crow.core.session import SUBAGENTS, Session
 from crow.core.trace import USER, Record, Trace
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
 VERDICTS = (Allow, Ask, Deny, Stop, Answer, Continue)
+
+
+def trace_of(session: Session, subagent: str) -> Trace:
+    """The record of a session, or of a sub-agent at work in it; an empty one where it is gone."""
+    if not subagent:
+        return session.trace
+    found = session.cache.get(SUBAGENTS, {}).get(subagent)
+    return found.trace if found is not None else Trace()
 
 
 def deeds(trace: Trace, call_id: str) -> Iterator[Message]:

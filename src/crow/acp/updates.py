@@ -8,7 +8,7 @@ from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.cards import Cards
 from crow.acp.content import to_blocks
-from crow.acp.deeds import deeds
+from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, message_id
 from crow.acp.projection import Poll
@@ -85,7 +85,7 @@ class Translation:
         used = called(session, told) if live and not prefix else ()
         self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
         self._live = live
-        self._tells_hooks = live and not prefix
+        self._subagent = prefix.removesuffix(".")
         self._compactions = 0
 
     def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
@@ -166,7 +166,8 @@ class Translation:
     def _ended(self, event: ToolEnded) -> list[Message]:
         """The result, with what hooks did to the call."""
         updates = self.cards.ended(event)
-        if self._tells_hooks and (done := list(deeds(self.session.trace, event.call.id))):
+        trace = trace_of(self.session, self._subagent)
+        if self._live and (done := list(deeds(trace, event.call.id))):
             settled = updates[-1]
             settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
         return updates

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from crow.core.context import RunContext
 
 INTERRUPTED = "interrupted, outcome unknown"
+SUBAGENTS = "subagents.open"
+"""The key of a session's ``cache`` for the sessions of sub-agents that work for it, by id."""
 
 
 class TokenCount(TypedDict):

@@ -12,7 +12,7 @@ from crow.core.calls import ToolResult
 from crow.core.context import Reply, ToolContext
 from crow.core.messages import add_usage
 from crow.core.ports import LLM, Tool
-from crow.core.session import Session
+from crow.core.session import SUBAGENTS, Session
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Leash
@@ -42,12 +42,22 @@ async def work(
     session: Session | None = None
     try:
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
+        at_work(session)[session.id] = session
         reply = await child.prompt(session, task.prompt)
         return result(reply, task, relay, perf_counter() - started)
     finally:
         if session is not None:
+            at_work(session).pop(session.id, None)
             count(call, session)
         await child.close()
+
+
+def at_work(session: Session) -> dict[str, Session]:
+    """The sub-agents' sessions that are open now, where a person's session keeps them."""
+    root = session
+    while root.parent is not None:
+        root = root.parent
+    return root.cache.setdefault(SUBAGENTS, {})
 
 
 def count(call: ToolContext, session: Session) -> None:

@@ -234,6 +234,20 @@ async def test_a_hook_dies_with_its_children_where_crow_is_killed(
         await until(lambda pid=pid: is_gone(pid))
 
 
+async def test_the_status_message_is_shown_while_a_handler_takes_its_time(
+    stage: Stage, tmp_path: Path
+):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    stage.on("PreToolUse", f"cat {gate} > /dev/null", statusMessage="Checking the call")
+    async with stage.agent(WRITE, "Ok.") as agent:
+        running = asyncio.create_task(agent.run("Go", cwd=stage.cwd, client=stage.person))
+        await until(lambda: "Checking the call" in stage.person.notices)
+        await asyncio.to_thread(gate.write_text, "go")
+        await running
+    assert stage.person.notices == "Checking the call"
+
+
 # in the background
 
 
@@ -251,6 +265,45 @@ async def test_an_async_hook_is_not_waited_for_and_its_context_comes_with_the_ne
         await until(lambda: bool(reply.session.pending))
         await agent.run("And?", session=reply.session)
     assert "tests are green" in stage.told()
+
+
+async def test_a_hook_in_the_background_may_take_longer_than_its_time_out(
+    stage: Stage, tmp_path: Path
+):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    says = specific("Stop", additionalContext="it is late")
+    stage.on("Stop", f"cat {gate} > /dev/null", says=says, timeout=0.01, **{"async": True})  # type: ignore[arg-type]
+    async with stage.agent("Ok.", "Ok.") as agent:
+        reply = await agent.run("Go", cwd=stage.cwd)
+        await asyncio.to_thread(gate.write_text, "go")  # nobody reads it where the hook was ended
+        await until(lambda: bool(reply.session.pending))
+    assert "it is late" in str(reply.session.pending)
+
+
+@pytest.mark.parametrize("how", ["asyncRewake", "asyncTimeout"])
+async def test_a_hook_in_the_background_that_has_a_limit_is_ended_at_it(
+    stage: Stage, tmp_path: Path, how: str
+):
+    pids = tmp_path / "pids"
+    first = """echo '{"async": true, "asyncTimeout": 300}'; """ if how == "asyncTimeout" else ""
+    command = f"{first}sleep 60 & echo $! $$ >> {pids}.new; mv {pids}.new {pids}; wait"
+    limit = {"asyncRewake": True, "timeout": 0.3} if how == "asyncRewake" else {}
+    stage.handle("Stop", {**TEXT, "command": command, **limit})
+    async with stage.agent("Ok.") as agent:
+        await agent.run("Go", cwd=stage.cwd)
+        await until(pids.exists)
+        for pid in map(int, pids.read_text().split()):
+            await until(lambda pid=pid: is_gone(pid))
+
+
+async def test_of_what_a_hook_in_the_background_says_the_sound_fields_count(stage: Stage):
+    says = {**specific("Stop", additionalContext="read me", sessionTitle=7), "systemMessage": 7}
+    stage.on("Stop", says=says, **{"async": True})  # type: ignore[arg-type]
+    async with stage.agent("Ok.") as agent:
+        reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
+        await until(lambda: bool(reply.session.pending))
+    assert "read me" in str(reply.session.pending)
 
 
 async def test_a_hook_in_the_background_decides_nothing(stage: Stage):
@@ -454,3 +507,67 @@ async def test_a_tool_of_a_server_is_called_with_values_of_the_input(stage: Stag
     await stage.run(call("echo", text="home"), "Ok.", tools=[check, echo])
     assert asked == [("at home!", 1)]
     assert stage.told().endswith("says the guard")
+
+
+@pytest.mark.parametrize(
+    ("answer", "wish", "runs"),
+    [
+        ("fine by me", {}, True),
+        ("fine by me", {"onFailure": "block"}, False),
+        ("fine by me", {"onFailure": "continue"}, True),
+        ("{}", {"onFailure": "block"}, True),
+    ],
+)
+async def test_an_answer_of_a_tool_in_plain_text_is_a_failure_where_failures_count(
+    stage: Stage, answer: str, wish: Any, runs: bool
+):
+    from crow import tool
+
+    @tool(name="mcp__guard__check")
+    def check() -> str:
+        """Check."""
+        return answer
+
+    @tool(name="echo")
+    def echo() -> str:
+        """Echo."""
+        return "echoed"
+
+    stage.handle("PreToolUse", {"type": "mcp_tool", "server": "guard", "tool": "check", **wish})
+    await stage.run(call("echo"), "Ok.", tools=[check, echo])
+    assert ("echoed" in stage.told()) == runs
+
+
+async def test_a_tool_of_a_server_is_not_missed_when_the_session_begins(stage: Stage):
+    handler = {"type": "mcp_tool", "server": "guard", "tool": "check"}
+    stage.handle("SessionStart", handler)
+    await stage.run("Ok.")
+    assert stage.person.notices == ""
+    stage.handle("Stop", handler)
+    await stage.run("Ok.")
+    assert "'guard': it is not connected" in stage.person.notices
+
+
+@pytest.mark.parametrize(
+    ("variable", "limits", "expected"),
+    [
+        (None, [None, None], [1.5, 1.5]),
+        (None, [None, 20], [20, 20]),
+        (None, [5, 90], [5, 60]),
+        ("4000", [None, 20], [4, 4]),
+    ],
+)
+def test_hooks_of_the_sessions_end_share_the_longest_time(
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str | None,
+    limits: list[float | None],
+    expected: list[float],
+):
+    if variable is not None:
+        monkeypatch.setenv("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", variable)
+    handlers = [
+        {**TEXT, "command": str(n), **({"timeout": limit} if limit else {})}
+        for n, limit in enumerate(limits)
+    ]
+    hooks = ShellHooks([File("f", {"SessionEnd": [{"hooks": handlers}]})])
+    assert [entry.timeout for entry in hooks.entries] == expected

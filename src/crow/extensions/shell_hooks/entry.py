@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -25,6 +26,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 SECONDS = {"prompt": 30.0, "agent": 60.0}
 TEXTS = ("if", "shell", "model", "statusMessage")
 SESSION_END = 60.0
+SESSION_END_VARIABLE = "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 USER_CONFIG = "${user_config."
 """How a plugin's option is named in a command and its arguments."""
 
@@ -78,7 +80,7 @@ class Entry:
     @property
     def key(self) -> str:
         """The same for handlers that do the same; those of two plugins never do."""
-        names = ("if", "shell", "args", *NEEDED[self.kind])
+        names = ("if", "shell", "args", "input", *NEEDED[self.kind])
         root = self.plugin and str(self.plugin.root)
         return json.dumps([self.kind, root, *(self.spec.get(name) for name in names)], default=str)
 
@@ -90,7 +92,28 @@ class Entry:
 
 
 def entries_of(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
-    """Every handler of every file; what is wrong goes into ``problems``, a line each."""
+    """Every handler of every file; what is wrong goes into ``problems``, a line each.
+
+    The handlers of SessionEnd share their time: the most that one of settings files has.
+    """
+    entries = list(_entries(files, problems))
+    last = [entry for entry in entries if entry.event.name == "SessionEnd"]
+    asked = max((entry.timeout for entry in last if entry.plugin is None), default=1.5)
+    shared = min(_milliseconds(os.environ.get(SESSION_END_VARIABLE)) or asked, SESSION_END)
+    for entry in entries:
+        if entry.event.name == "SessionEnd":
+            own = entry.timeout if "timeout" in entry.spec else shared
+            yield replace(entry, timeout=min(own, shared))
+        else:
+            yield entry
+
+
+def _milliseconds(written: str | None) -> float:
+    """A number of milliseconds as seconds; 0 for none."""
+    return int(written) / 1000 if written is not None and written.isdecimal() else 0.0
+
+
+def _entries(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
     for file in files:
         for name, groups in file.table.items():
             events = KNOWN if file.own else EVENTS
@@ -165,8 +188,6 @@ def _entry(file: File, event: Event, spec: dict[str, Any], text: str, test: Test
     kind = cast("Kind", spec["type"])
     seconds = event.seconds if kind in SHORT else SECONDS[kind]
     timeout = float(spec.get("timeout", seconds))
-    if event.name == "SessionEnd":
-        timeout = min(timeout, SESSION_END)
     wish = spec.get("onFailure", "block" if file.own and event.name in POLICY else "continue")
     blocks = wish != "continue" and event.name not in OPEN
     if event.name == "PreModelSwitch":

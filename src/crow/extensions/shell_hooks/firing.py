@@ -23,12 +23,14 @@ from crow.extensions.shell_hooks.environment import (
 from crow.extensions.shell_hooks.http import HTTPFailedError
 from crow.extensions.shell_hooks.memory import NAME, Memory, effort_of, root_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
-from crow.extensions.shell_hooks.output import Printed
+from crow.extensions.shell_hooks.output import Printed, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
 from crow.extensions.shell_hooks.process import Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
+
+PATIENCE = 1.0  # seconds before a handler's status message is shown
 
 Watch = Callable[[Entry, bytes, Printed], None]
 
@@ -59,7 +61,7 @@ class Firing:
     async def _timed(self, entry: Entry) -> Outcome:
         """Run one handler, and put that into the trace."""
         began = perf_counter()
-        outcome = self._settled(entry, await self._handled(entry))
+        outcome = self._settled(entry, await self._announced(entry))
         call = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
         seconds = perf_counter() - began
         error = outcome.notice or None
@@ -69,6 +71,26 @@ class Firing:
         record = Record(entry.event.name, NAME, str(entry), answer, (), error, seconds, call)
         self.ctx.session.trace.add(record)
         return outcome
+
+    async def _announced(self, entry: Entry) -> Outcome:
+        """Run one handler; its status message is shown where that takes a while."""
+        text = entry.spec.get("statusMessage")
+        if not text:
+            return await self._handled(entry)
+        done = asyncio.Event()
+        teller = asyncio.create_task(self._tell(text, done))
+        try:
+            return await self._handled(entry)
+        finally:
+            done.set()
+            await teller
+
+    async def _tell(self, text: str, done: asyncio.Event) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await done.wait()
+        except TimeoutError:
+            await self.ctx.ui.notify(text)
 
     def _settled(self, entry: Entry, outcome: Outcome) -> Outcome:
         """Take away what was to run once and succeeded."""
@@ -96,9 +118,13 @@ class Firing:
         if entry.kind == "prompt":
             return await ask_model(entry, self.ctx, body.decode().strip())
         if entry.kind == "http":
-            printed: Printed | str = await self.memory.web.ask(entry.spec, body, self.env(entry))
+            printed: Printed | str | None = await self.memory.web.ask(
+                entry.spec, body, self.env(entry)
+            )
         else:
             printed = await call_tool(entry, self.ctx, self.whole)
+        if printed is None:
+            return Outcome()
         if isinstance(printed, str):
             return failed(entry, printed)
         self._show(entry, body, printed)
@@ -158,7 +184,7 @@ class Firing:
 
     async def _follow(self, entry: Entry, program: Program, body: bytes) -> None:
         """Wait for a program in the background; what it says reaches the model's next turn."""
-        limit = entry.timeout if entry.spec.get("asyncRewake") else None
+        limit = entry.timeout if entry.spec.get("asyncRewake") else program.limit
         try:
             async with asyncio.timeout(limit):
                 printed = await self._collect(program)
@@ -169,7 +195,8 @@ class Firing:
         if entry.spec.get("asyncRewake") and printed.code == 2:
             self._wake(entry, printed)
         else:
-            self.deliver(entry, self._settled(entry, self.conclude(entry, printed)))
+            sound = replace(printed, stdout=without_faults(entry.event, printed.stdout))
+            self.deliver(entry, self._settled(entry, self.conclude(entry, sound)))
 
     def _wake(self, entry: Entry, printed: Printed) -> None:
         said = printed.stderr.strip() or printed.stdout.strip()

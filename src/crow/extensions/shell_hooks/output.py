@@ -89,6 +89,25 @@ def checked(event: Event, table: Fields) -> Output:
     return Output(fault=fault) if fault else Output(fields=table)
 
 
+def without_faults(event: Event, stdout: str) -> str:
+    """The same output without the fields that do not fit, where it is an object."""
+    try:
+        table: Any = json.loads(stdout)
+        if not isinstance(table, dict) or not _fault(event, cast("Fields", table)):
+            return stdout
+    except (ValueError, RecursionError):
+        return stdout
+    fields = cast("dict[str, Any]", table)
+    kept = {name: value for name, value in fields.items() if not _fault(event, {name: value})}
+    inner: object = fields.get("hookSpecificOutput")
+    if isinstance(inner, dict):
+        named = {"hookEventName": event.name}
+        specific = cast("dict[str, Any]", inner).items()
+        fit = {k: v for k, v in specific if not _specific_fault(event, {**named, k: v})}
+        kept["hookSpecificOutput"] = {**fit, **named}
+    return json.dumps(kept)
+
+
 def _several(text: str) -> Output | None:
     """Several objects, one a line, are plain text where none of them says anything to Crow."""
     try:

@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import cast
+from typing import Any, cast
 
 from crow.extensions.shell_hooks.output import Printed
 from crow.warden import Warden
@@ -23,7 +23,8 @@ FIRST_LINE = 4096
 class Program(asyncio.SubprocessProtocol):
     """A running hook. ``decided`` is set when it ends, or says that nobody is to wait for it.
 
-    While it runs its group is on the list of ``warden``.
+    While it runs its group is on the list of ``warden``. ``limit`` is how many seconds it wants to
+    have when it is not waited for.
     """
 
     def __init__(self, warden: Warden) -> None:
@@ -31,6 +32,7 @@ class Program(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self.silent = asyncio.Event()
         self.detached = False
+        self.limit: float | None = None
         self._output = {1: bytearray(), 2: bytearray()}
         self._open = {1, 2}
         self._transport: asyncio.SubprocessTransport | None = None
@@ -88,8 +90,9 @@ class Program(asyncio.SubprocessProtocol):
     def _look(self, kept: bytearray) -> None:
         """Notice a first line that asks for not being waited for."""
         line, newline, _ = kept[:FIRST_LINE].partition(b"\n")
-        if newline and asks_to_detach(line):
-            self.detached = True
+        wish = wish_to_detach(line) if newline else None
+        if wish is not None:
+            self.detached, self.limit = True, wish.get("asyncTimeout", 0) / 1000 or None
             self.decided.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -154,10 +157,14 @@ class Program(asyncio.SubprocessProtocol):
             warden.remove(self._transport.get_pid())
 
 
-def asks_to_detach(line: bytes | bytearray) -> bool:
-    """True for ``{"async": true}``."""
+def wish_to_detach(line: bytes | bytearray) -> Mapping[str, Any] | None:
+    """What stands in ``{"async": true, "asyncTimeout": milliseconds}``; None for other lines."""
     try:
         said: object = json.loads(line)
     except ValueError:
-        return False
-    return isinstance(said, dict) and cast("dict[str, object]", said).get("async") is True
+        return None
+    wish = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    limit = wish.get("asyncTimeout", 0)
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit < 0:
+        return {"async": True} if wish.get("async") is True else None
+    return wish if wish.get("async") is True else None

@@ -89,10 +89,16 @@ def judged(entry: Entry, verdict: Mapping[str, Any]) -> Outcome:
     return Outcome("blocking", block=reason, permission=permission, reason=reason, stop=stop)
 
 
-async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Printed | str:
-    """Call a tool of a server; what it says, or what is wrong as a text."""
+async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Printed | str | None:
+    """Call a tool of a server; what it says, or what is wrong as a text.
+
+    None where a session begins and its servers are not there yet. Where ``onFailure`` is given, an
+    answer that is no object is a failure.
+    """
     server, name = entry.spec["server"], entry.spec["tool"]
     tool = _tool_of(ctx, server, name)
+    if tool is None and entry.event.name == "SessionStart":
+        return None
     if tool is None:
         return f"there is no tool {name!r} of a server {server!r}: it is not connected"
     args: object = entry.spec.get("input")
@@ -104,7 +110,11 @@ async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Pri
         result = ToolResult.of(await tool.run(given, call))
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         return f"{type(error).__name__}: {error}"
-    return result.text or "the tool failed" if result.error else Printed(0, result.text)
+    if result.error:
+        return result.text or "the tool failed"
+    if "onFailure" in entry.spec and not result.text.lstrip().startswith("{"):
+        return "the tool answered no JSON object"
+    return Printed(0, result.text)
 
 
 def _tool_of(ctx: Context, server: str, name: str) -> Tool | None:

@@ -126,7 +126,8 @@ def fits_type(value: Any, node: Node) -> bool:
     names = types_of(node)
     if isinstance(value, bool):
         return not names or "boolean" in names
-    return not names or any(isinstance(value, TYPES[name][0]) for name in names)
+    is_whole = isinstance(value, float) and value.is_integer() and "integer" in names
+    return not names or is_whole or any(isinstance(value, TYPES[name][0]) for name in names)
 
 
 def types_of(node: Node) -> tuple[str, ...]:

@@ -1,0 +1,150 @@
+"""Every setting as a row: its value, where that came from, and why it does not count."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from crow.settings import Settings
+from crow.settings.schema import schema
+
+HIDDEN = "(hidden)"
+SECRET = re.compile(r"key$|token|secret|password|passwd|authorization|cookie", re.IGNORECASE)
+WHOLLY = re.compile(r"(^|\.)headers\.|^mcpServers\.[^.]+\.env\.|\.servers\.[^.]+\.env\.")
+INLINE = re.compile(
+    r"(?i)(bearer\s+|basic\s+|(?:api[-_]?key|token|password|secret)[=:]\s*)[^\s\"']+"
+    r"|\b(?:sk|ghp|gho|github_pat|glpat|xox[abp])[-_][\w-]{8,}"
+)
+IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
+UNTRUSTED = "the project is not trusted (crow trust)"
+BY_ENVIRONMENT = {"model": "CROW_MODEL", "base_url": "CROW_BASE_URL", "api_key": "CROW_API_KEY"}
+Node = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value of one setting.
+
+    ``state`` is ``set``, ``default`` (nobody has said anything; None where there is no value then)
+    or ``left out``, with the ``reason``.
+    """
+
+    name: str
+    value: Any
+    source: str = ""
+    state: Literal["set", "default", "left out"] = "set"
+    reason: str = ""
+
+
+def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Row]:
+    """All settings that the schema has, and what files say beside; then what is left out."""
+    whole = schema()
+    for name, node in whole["properties"].items():
+        if name == "hooks":
+            yield from _hooks(settings)
+        elif env.get(BY_ENVIRONMENT.get(name, "")) and not _is_said(settings, name):
+            yield from _from_environment(settings, name, env)
+        elif name != "$schema":
+            yield from _setting(settings, whole, node, name, settings.values.get(name))
+    for each in settings.withheld:
+        for name, value in _leaves(each.table, ""):
+            yield Row(name, hidden(name, value), str(each.source), "left out", UNTRUSTED)
+
+
+def _is_said(settings: Settings, name: str) -> bool:
+    """True for a model that goes before the environment's: the administrator's, an option's."""
+    origin = settings.origins.get(name)
+    strong = origin is not None and origin.layer in ("command line", "managed")
+    return name == "model" and strong
+
+
+def _from_environment(settings: Settings, name: str, env: Mapping[str, str]) -> Iterator[Row]:
+    variable = BY_ENVIRONMENT[name]
+    yield Row(name, hidden(name, env[variable]), f"{variable} in the environment")
+    if name in settings.origins:
+        reason = f"{variable} goes before it"
+        value = hidden(name, settings.values[name])
+        yield Row(name, value, str(settings.origins[name]), "left out", reason)
+
+
+def _setting(settings: Settings, whole: Node, node: Node, path: str, value: Any) -> Iterator[Row]:
+    """A setting that the schema describes; a table's entries one by one."""
+    if "$ref" in node:
+        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
+    known: Node = node.get("properties", {})
+    if path == "permissions.defaultMode":
+        yield from _mode(settings, value)
+    elif known and (value or path != "extensions.limits"):  # `limits` says the same
+        table = cast("Node", value or {})
+        for name in (*known, *(name for name in table if name not in known)):
+            inner = known.get(name, {})
+            yield from _setting(settings, whole, inner, f"{path}.{name}", table.get(name))
+    elif not known:
+        yield from _leaf(settings, node, path, value)
+
+
+def _leaf(settings: Settings, node: Node, path: str, value: Any) -> Iterator[Row]:
+    """A setting that is no table, or one whose names are free."""
+    entries = settings.lists.get(path, ())
+    if entries:
+        yield from (Row(path, hidden(path, each.text), str(each.source)) for each in entries)
+    elif isinstance(value, dict) and value:
+        for name, leaf in _leaves(cast("Node", value), path):
+            yield Row(name, hidden(name, leaf), str(settings.origins.get(name, "")))
+    elif path in settings.origins:
+        yield Row(path, hidden(path, value), str(settings.origins[path]))
+    else:
+        yield Row(path, node.get("default"), "", "default")
+
+
+def _mode(settings: Settings, wanted: Any) -> Iterator[Row]:
+    mode = settings.permissions.mode
+    name = "permissions.defaultMode"
+    source = str(settings.origins.get(name, ""))
+    if mode is None:
+        yield Row(name, "default", "", "default")
+    else:
+        yield Row(name, mode, source)
+    if wanted is not None and wanted != mode:
+        yield Row(name, wanted, source, "left out", "it is not for this file to choose")
+
+
+def _hooks(settings: Settings) -> Iterator[Row]:
+    for source, table in settings.hooks:
+        for event, groups in table.items():
+            yield Row(f"hooks.{event}", hidden("hooks", groups), str(source))
+    for each in settings.unused_hooks:
+        for event, groups in each.table.items():
+            value = hidden("hooks", groups)
+            yield Row(f"hooks.{event}", value, str(each.source), "left out", each.why)
+    if not settings.hooks and not settings.unused_hooks:
+        yield Row("hooks", {}, "", "default")
+
+
+def _leaves(table: Node, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The values of a table of tables, each with its dotted path."""
+    for name, value in table.items():
+        path = f"{prefix}.{name}" if prefix else name
+        if isinstance(value, dict) and value:
+            yield from _leaves(cast("Node", value), path)
+        elif value != {}:
+            yield path, value
+
+
+def hidden(path: str, value: Any) -> Any:
+    """A value without what nobody should see."""
+    if SECRET.search(path.rpartition(".")[2]) or WHOLLY.search(path):
+        return HIDDEN
+    match value:
+        case str():
+            return INLINE.sub(HIDDEN, IN_URL.sub(f"{HIDDEN}@", value))
+        case dict():
+            table = cast("dict[str, Any]", value)
+            return {name: hidden(f"{path}.{name}", each) for name, each in table.items()}
+        case list():
+            return [hidden(path, each) for each in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,0 +1,115 @@
+"""Every setting with its value and its file, as ``crow config`` shows it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow.cli.setting import Row, hidden, rows
+from crow.settings import load
+from crow.settings.schema import schema
+from crow.trust import trust
+
+
+def write(path: Path, content: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with nothing in it."""
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+def shown(project: Path, **options: Any) -> list[Row]:
+    env = options.pop("env", {})
+    return list(rows(load(project, managed=(), **options), env))
+
+
+def leaves(node: Any, whole: Any, path: str) -> list[str]:
+    """The settings that a schema has, but for tables whose names are free."""
+    if "$ref" in node:
+        node = whole["$defs"][node["$ref"].rpartition("/")[2]]
+    inner = node.get("properties")
+    if not inner:
+        return [path]
+    return [leaf for name in inner for leaf in leaves(inner[name], whole, f"{path}.{name}")]
+
+
+def test_every_setting_that_the_schema_has_is_shown_with_its_default(project: Path) -> None:
+    whole = schema()
+    known = [
+        leaf
+        for name, node in whole["properties"].items()
+        for leaf in ([name] if name == "hooks" else leaves(node, whole, name))
+        if name != "$schema" and not leaf.startswith("extensions.limits.")
+    ]
+    found = shown(project)
+    assert [row.name for row in found] == known
+    assert {row.state for row in found} == {"default"}
+    assert Row("limits.turns", 200, "", "default") in found
+
+
+def test_of_a_list_every_entry_has_its_own_file(home: Path, project: Path) -> None:
+    user = write(home / ".claude/settings.json", {"permissions": {"deny": ["Bash"]}})
+    local = write(project / ".crow/settings.local.json", {"permissions": {"deny": ["Edit"]}})
+    found = [row for row in shown(project) if row.name == "permissions.deny"]
+    assert [(row.value, row.source) for row in found] == [("Edit", str(local)), ("Bash", str(user))]
+
+
+def test_what_is_left_out_is_shown_with_the_reason(home: Path, project: Path) -> None:
+    table = {"hooks": {"Stop": []}, "env": {"A": "b"}, "disableAllHooks": True}
+    path = write(project / ".crow/settings.json", table)
+    user = write(home / ".crow/settings.json", {"hooks": {"Stop": []}, "model": "mine"})
+
+    def left_out() -> list[tuple[str, str, str]]:
+        found = shown(project, env={"CROW_MODEL": "theirs"})
+        assert Row("model", "theirs", "CROW_MODEL in the environment") in found
+        return [(r.name, r.source, r.reason) for r in found if r.state == "left out"]
+
+    model = ("model", str(user), "CROW_MODEL goes before it")
+    untrusted = "the project is not trusted (crow trust)"
+    named = ("hooks.Stop", "env.A", "disableAllHooks")
+    assert left_out() == [model, *((name, str(path), untrusted) for name in named)]
+    trust(project)
+    switch = f"disableAllHooks in {path}"
+    assert left_out() == [
+        model,
+        ("hooks.Stop", str(user), switch),
+        ("hooks.Stop", str(path), switch),
+    ]
+
+
+def test_a_mode_that_a_project_may_not_choose_is_shown_as_left_out(project: Path) -> None:
+    write(project / ".crow/settings.json", {"permissions": {"defaultMode": "bypassPermissions"}})
+    trust(project)
+    found = {row.state: row for row in shown(project) if row.name == "permissions.defaultMode"}
+    assert found["default"].value == "default"
+    assert found["left out"].value == "bypassPermissions"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("api_key", "SECRET"),
+        ("env.MY_TOKEN", "SECRET"),
+        ("headers.X-Any", "SECRET"),
+        ("providers.mine.headers.X", "SECRET"),
+        ("mcpServers.one.env.A", "SECRET"),
+        ("extensions.mcp.servers.one.env.A", "SECRET"),
+        ("base_url", "http://me:SECRET@host/v1"),
+        ("hooks", [{"hooks": [{"command": "curl -H 'Authorization: Bearer SECRET' x"}]}]),
+        ("hooks", [{"hooks": [{"headers": {"X": "SECRET"}, "url": "http://x"}]}]),
+        ("mcpServers.one.args", ["--token=SECRET", "sk-SECRETSECRET"]),
+        ("pluginConfigs.x.options", {"password": "SECRET"}),
+    ],
+)
+def test_what_nobody_should_see_is_hidden_wherever_it_stands(path: str, value: Any) -> None:
+    assert "SECRET" not in json.dumps(hidden(path, value))

@@ -223,7 +223,8 @@ async def test_a_hook_dies_with_its_children_where_crow_is_killed(
     stage: Stage, tmp_path: Path, how: str
 ):
     pids = tmp_path / "pids"
-    command = f"sleep 60 & echo $! $$ >> {pids}.new; mv {pids}.new {pids}; wait"
+    # it has its input, so Crow knows of it
+    command = f"cat; sleep 60 & echo $! $$ >> {pids}.new; mv {pids}.new {pids}; wait"
     crow = subprocess.Popen(  # noqa: ASYNC220 - it only starts
         [sys.executable, "-c", KILLED, command, str(tmp_path), how]
     )

@@ -137,6 +137,25 @@ async def test_a_missing_key_of_the_first_model_hides_no_other(tmp_path: Path, h
 
 
 @pytest.mark.rule("a model picker")
+async def test_models_of_several_providers_come_in_groups(tmp_path: Path) -> None:
+    names = ["gpt-5", "ollama/qwen3", "ollama/llama3", "openrouter/x/y"]
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=several({None: ScriptedModel()}, names))):
+        opened = await editor.wire.request("session/new", {"cwd": str(tmp_path)})
+    (picker,) = opened["result"]["configOptions"]
+    assert picker["currentValue"] == "scripted"
+    assert [
+        (group["group"], [(value["value"], value["name"]) for value in group["options"]])
+        for group in picker["options"]
+    ] == [
+        ("others", [("scripted", "scripted")]),
+        ("openai", [("gpt-5", "gpt-5")]),
+        ("ollama", [("ollama/qwen3", "qwen3"), ("ollama/llama3", "llama3")]),
+        ("openrouter", [("openrouter/x/y", "x/y")]),
+    ]
+
+
+@pytest.mark.rule("a model picker")
 async def test_a_local_server_is_asked_for_its_models_and_answers_as_the_chosen_one(
     tmp_path: Path,
 ) -> None:

@@ -16,6 +16,9 @@ MODE = "mode"
 MODEL = "model"
 THOUGHT = "thought_level"
 EFFORT = "reasoning_effort"
+OTHERS = "others"
+"""The group of the models whose provider is not known by their names."""
+SEVERAL = 2
 UNSAID = "default"
 """The thought level that leaves the choice to the model's provider."""
 
@@ -40,8 +43,7 @@ def config_options(agent: Agent, session: Session) -> list[Message]:
         listed = [_value(mode.id, mode.name, mode.description) for mode in offered]
         options.append(_select(MODE, "Mode", session.mode, listed))
     if names := models(agent, session):
-        current = session.model or names[0]
-        options.append(_select(MODEL, "Model", current, [_value(name, name) for name in names]))
+        options.append(_select(MODEL, "Model", session.model or names[0], _by_provider(names)))
     if levels := thought_levels(agent, session):
         listed = [_value(level, level.capitalize()) for level in levels]
         options.append(_select(THOUGHT, "Thinking", thought_level(session), listed))
@@ -129,6 +131,26 @@ def models(agent: Agent, session: Session) -> list[str]:
         return []
     named = dict.fromkeys(name for name in (*names, *known) if name)
     return [name for name in named if name.rpartition("/")[2] not in named or "/" not in name]
+
+
+def _by_provider(names: list[str]) -> list[Message]:
+    """Models as values; in groups where several providers have some of them."""
+    groups: dict[str, list[Message]] = {}
+    for name in names:
+        provider = _provider(name)
+        shown = name.removeprefix(f"{provider}/")
+        groups.setdefault(provider, []).append(_value(name, shown))
+    if len(groups.keys() - {OTHERS}) < SEVERAL:
+        return [_value(name, name) for name in names]
+    return [{"group": name, "name": name, "options": listed} for name, listed in groups.items()]
+
+
+def _provider(name: str) -> str:
+    """Who has a model, as far as its name says."""
+    from crow.llm.naming import provider_meant
+
+    before, slash, _ = name.partition("/")
+    return before if slash else provider_meant(name) or OTHERS
 
 
 def _own(agent: Agent) -> str | None:

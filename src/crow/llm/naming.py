@@ -191,7 +191,7 @@ def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:
     known = known_providers(settings)
     if slash and (named := _named(before, known)):
         return named
-    if not slash and (meant := _meant(name)):
+    if not slash and (meant := provider_meant(name)):
         return meant
     if env.get("OPENAI_BASE_URL") or (not slash and env.get("OPENAI_API_KEY")):
         return "openai"
@@ -231,7 +231,7 @@ def _named(text: str, known: set[str]) -> str | None:
     return lower if lower in known else OTHER_NAMES.get(lower)
 
 
-def _meant(name: str) -> str | None:
-    """The provider whose models have names that begin like this one."""
+def provider_meant(name: str) -> str | None:
+    """The provider whose models have names that begin like this one; None where none has."""
     lower = name.lower()
     return next((key for key, each in PRESETS.items() if lower.startswith(each.families)), None)

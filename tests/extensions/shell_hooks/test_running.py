@@ -149,6 +149,20 @@ async def test_a_directory_that_is_gone_is_replaced(stage: Stage):
     assert out.read_text().strip() == str(stage.cwd)
 
 
+async def test_where_the_project_is_gone_too_programs_start_in_the_home_directory(
+    stage: Stage, home: Path
+):
+    out = stage.scripts / "out"
+    stage.handle("Stop", {**TEXT, "command": f"pwd > {out}"})
+    gone = str(stage.cwd / "gone")
+    async with stage.agent("Ok.") as agent:
+        agent.remove("shell_hooks")
+        agent.use(stage.hooks(project=gone))
+        session = await agent.new_session(gone)
+        await agent.run("Go", session=session)
+    assert out.read_text().strip() == str(home)
+
+
 async def test_the_same_handler_in_two_files_runs_once_and_as_strictly_as_either_says(
     stage: Stage,
 ):

@@ -237,6 +237,17 @@ async def test_context_of_more_than_ten_thousand_characters_is_a_file_and_a_prev
     assert "word word" in told
 
 
+@pytest.mark.parametrize("of", ["plain text", "systemMessage"])
+async def test_plain_text_and_messages_have_the_same_limit(stage: Stage, of: str):
+    long = "word " * 3000
+    stage.on("UserPromptSubmit", says=long if of == "plain text" else {"systemMessage": long})
+    await stage.run("Ok.")
+    told = stage.told(0) if of == "plain text" else stage.person.notices
+    assert len(told) < 3000
+    path = Path(told.partition("saved to ")[2].partition(";")[0])
+    assert path.read_text().strip() == long.strip()
+
+
 async def test_exactly_ten_thousand_characters_are_handed_over_whole(stage: Stage):
     stage.on("UserPromptSubmit", says="x" * 10_000)
     await stage.run("Ok.")

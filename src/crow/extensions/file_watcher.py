@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal, cast
 
 from crow.core.agent import Agent
-from crow.core.context import CompactContext, Context, SessionContext
+from crow.core.context import CompactContext, Context, RunContext, SessionContext
 from crow.core.hooks import LAST, hook
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
@@ -43,8 +43,8 @@ class FileWatcherHook:
 
     ``paths`` are watched in every session, relative ones from its directory. Other extensions put
     absolute paths into ``session.cache[WATCHED]`` (`crow.core.ports`), a set; it is read when the
-    session begins, after every change of a file and after ``/clear``. Fires ``on_file_changed``
-    (``FileChanged``).
+    session begins, with every prompt, after every change of a file and after ``/clear``. Fires
+    ``on_file_changed`` (``FileChanged``).
     """
 
     name = NAME
@@ -62,9 +62,14 @@ class FileWatcherHook:
         """Watch what is to be watched."""
         self._watch(ctx)
 
+    @hook("before_run", order=LAST)
+    def look_again(self, ctx: RunContext) -> None:
+        """What is to be watched may be something else now."""
+        self._watch(ctx)
+
     @hook("after_compact", order=LAST)
     def begin_anew(self, ctx: CompactContext) -> None:
-        """What is to be watched may be something else now."""
+        """After ``/clear`` hooks have said anew what they want watched."""
         self._watch(ctx)
 
     def wanted(self, session: Session) -> frozenset[str]:
@@ -106,6 +111,13 @@ class Watched:
 
     async def _follow(self) -> None:
         """Tell of every change, until something else is to be watched."""
+        try:
+            await self._listen()
+        except (OSError, RuntimeError):  # the system can watch no more
+            while not await self._tell():  # noqa: ASYNC110 - nobody says when
+                await asyncio.sleep(SECOND_LOOK / 1000)
+
+    async def _listen(self) -> None:
         from watchfiles import awatch  # pyright: ignore[reportUnknownVariableType] - of anyio's
 
         places = {os.path.realpath(os.path.dirname(path)) for path in self.files}  # noqa: PTH120
@@ -128,7 +140,9 @@ class Watched:
                     return
 
     async def _tell(self) -> bool:
-        """Fire for what has changed; True where somebody else goes on with other files."""
+        """Fire for what has changed; True where nothing is left to do here."""
+        if POINT.name not in self.agent.hooks.names:  # the extension was removed
+            return True
         point = cast("Watch[FileContext]", self.agent.hooks[POINT.name])
         for path, event in list(self._news()):
             await point.fire(FileContext(self.agent, self.session, path, event))

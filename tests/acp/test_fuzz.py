@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor
 
 CROW = str(Path(sys.executable).with_name("crow"))
+PATIENCE = 10
 KNOWN = "<a session>"
 """Stands for the id of an open session."""
 PLACE: dict[str, Any] = {"cwd": "/", "mcpServers": []}
@@ -176,7 +178,9 @@ class Line:
         begin = len(wire.received)
         owed = Counter(name for line in named for name in answered(line))
         await wire.write(b"".join(line + b"\n" for line in named))
-        await wire.until(lambda: not owed - self._answers(begin))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await wire.until(lambda: not owed - self._answers(begin))
         await self._fence()
         assert self._answers(begin) - Counter(self._own(begin)) == owed, named
         wire.received[:begin] = []

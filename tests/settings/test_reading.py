@@ -253,6 +253,22 @@ def test_of_claudes_files_only_what_means_the_same_here_is_taken(home: Path, pro
     assert [(source.path, table) for source, table in settings.hooks] == [(str(path), {"Stop": []})]
 
 
+def test_limits_of_any_file_count_and_name_it(home: Path, project: Path) -> None:
+    table = {
+        "denyInsteadOfPrompting": True,
+        "blockReadsOutsideWorkingDirectories": False,
+        "blockWritesOutsideWorkingDirectories": True,
+        "workingDirectoriesExclude": ["build"],
+    }
+    mine = write(home / ".claude/settings.json", {"permissions": table})
+    settings = load(project, managed=())
+    limits = {"denyInsteadOfPrompting", "blockWritesOutsideWorkingDirectories"}
+    assert settings.permissions.limits == limits
+    assert texts(settings.permissions.excluded) == ["build"]
+    assert str(settings.origins["permissions.denyInsteadOfPrompting"]) == str(mine)
+    assert settings.problems == ()
+
+
 def test_hooks_of_all_files_are_kept_side_by_side(home: Path, project: Path) -> None:
     write(home / ".crow/settings.json", {"hooks": {"Stop": [1]}})
     write(project / ".crow/settings.json", {"hooks": {"Stop": [2]}})

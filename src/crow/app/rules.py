@@ -16,9 +16,10 @@ KEPT_RULES = Path(".claude", "settings.local.json")
 def rules_of(settings: Settings) -> dict[str, Any]:
     """The permission lists of the settings, as `crow.extensions.permissions` takes them.
 
-    ``allow``, ``ask``, ``deny`` are `Written` rules, ``mode`` a name, ``directories`` absolute.
+    ``allow``, ``ask``, ``deny`` are `Written` rules, ``mode`` a name, ``directories``
+    absolute, ``limits`` a `Limits`.
     """
-    from crow.extensions.permissions import Written
+    from crow.extensions.permissions import Limits, Written
 
     lists = settings.permissions
     named = {"allow": lists.allow, "ask": lists.ask, "deny": lists.deny}
@@ -28,7 +29,14 @@ def rules_of(settings: Settings) -> dict[str, Any]:
     }
     rules["ask"] += [Written("*", text) for text in settings.unread]  # theirs are not known
     directories = tuple(place_of(entry) for entry in lists.directories)
-    return {**rules, "mode": lists.mode or "default", "directories": directories}
+    limits = Limits(
+        "denyInsteadOfPrompting" in lists.limits,
+        "blockReadsOutsideWorkingDirectories" in lists.limits,
+        "blockWritesOutsideWorkingDirectories" in lists.limits,
+        tuple(entry.text for entry in lists.excluded),
+    )
+    mode = lists.mode or "default"
+    return {**rules, "mode": mode, "directories": directories, "limits": limits}
 
 
 def can_keep_rules(settings: Settings) -> bool:

@@ -15,6 +15,7 @@ from crow.settings import Settings, Withheld
 from crow.trust import what_would_run
 
 LONGEST = 500
+SHOWN_LISTS = frozenset({"allow", "additionalDirectories", "trusted", "ask", "deny"})
 FOLDERS: Mapping[str, str] = {
     "extensions": "extension",
     "agents": "sub-agent",
@@ -89,9 +90,9 @@ def _permissions(table: Table) -> Iterator[str]:
         yield f"works in: {folder}"
     for name in table.get("trusted", ()):
         yield f"lets an extension allow calls: {name}"
-    for name in ("defaultMode", "denyInsteadOfPrompting", "disableBypassPermissionsMode"):
-        if name in table:
-            yield f"setting: permissions.{name} = {_short(table[name])}"
+    for name, value in table.items():
+        if name not in SHOWN_LISTS:
+            yield f"setting: permissions.{name} = {_short(value)}"
 
 
 def _servers(table: Table) -> Iterator[str]:

@@ -42,7 +42,12 @@ CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, *HTTP_LISTS, *PLUGIN
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
-LISTS = (*RULES, "additionalDirectories", "trusted")
+LISTS = (*RULES, "additionalDirectories", "workingDirectoriesExclude", "trusted")
+LIMITS = (
+    "denyInsteadOfPrompting",
+    "blockReadsOutsideWorkingDirectories",
+    "blockWritesOutsideWorkingDirectories",
+)
 BYPASS = "bypassPermissions"
 NO_BYPASS = "disableBypassPermissionsMode"
 PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
@@ -278,6 +283,8 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         reading.listed("permissions.additionalDirectories"),
         reading.listed("permissions.trusted"),
         _mode(reading),
+        reading.listed("permissions.workingDirectoriesExclude"),
+        frozenset(name for name in LIMITS if values.get("permissions", {}).get(name)),
     )
     given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
     hooks, unused = reading.hooks_by_force()

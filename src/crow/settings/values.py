@@ -47,7 +47,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The lists of all files joined, the strongest file's first, and the mode to begin with."""
+    """The lists of all files joined, the strongest file's first, and the mode to begin with.
+
+    ``excluded`` are no part of the working directories; ``limits`` names the switches that are on,
+    such as ``denyInsteadOfPrompting``.
+    """
 
     allow: tuple[Entry, ...] = ()
     ask: tuple[Entry, ...] = ()
@@ -55,6 +59,8 @@ class Permissions:
     directories: tuple[Entry, ...] = ()
     trusted: tuple[Entry, ...] = ()
     mode: str | None = None
+    excluded: tuple[Entry, ...] = ()
+    limits: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,8 @@ def test_malformed_rules_are_named_and_the_rest_applies():
         mode="wild",
     )
     assert hook.warnings == (
-        "mode 'wild' is unknown and taken for default",
+        "there is no mode 'wild', so default is used; there are: "
+        "default, manual, acceptEdits, plan, dontAsk, bypassPermissions",
         "allow rule 'Bash(' is ignored: it is neither Tool nor Tool(specifier)",
         "allow rule '*' is ignored: an allow rule may have a wildcard only after a literal mcp__server__",
         "allow rule 'Bash()' is ignored: its parentheses are empty",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.check import check_case, check_lines, parse_call
     from crow.extensions.permissions.disk import Disk, LocalDisk
     from crow.extensions.permissions.hook import PermissionsHook
+    from crow.extensions.permissions.limits import Limits
     from crow.extensions.permissions.mode import MODES, Mode
     from crow.extensions.permissions.permissions import Decision, Permissions
     from crow.extensions.permissions.written import Written
@@ -20,6 +21,7 @@ __all__ = [
     "MODES",
     "Decision",
     "Disk",
+    "Limits",
     "LocalDisk",
     "Mode",
     "Permissions",
@@ -34,6 +36,7 @@ _HOMES = {
     "MODES": "mode",
     "Decision": "permissions",
     "Disk": "disk",
+    "Limits": "limits",
     "LocalDisk": "disk",
     "Mode": "mode",
     "Permissions": "permissions",

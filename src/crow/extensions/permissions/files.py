@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from crow.extensions.permissions.disk import Disk, Place, inside
+from crow.extensions.permissions.disk import Disk, Place, inside, place
+from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.pattern import CHILD
 from crow.extensions.permissions.protected import is_protected
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
@@ -45,11 +46,14 @@ class Files:
     deny: tuple[Rule, ...]
     accepts: bool = False
     frozen: bool = False
+    limits: Limits = NO_LIMITS
 
     @property
     def has_read_limits(self) -> bool:
-        """Whether any deny or ask rule speaks of paths that may be read."""
-        return any(rule.path is not None for rule in (*self.deny, *self.ask))
+        """Whether any deny or ask rule, or a limit, speaks of paths that may be read."""
+        return self.limits.blocks_reads or any(
+            rule.path is not None for rule in (*self.deny, *self.ask)
+        )
 
     def read(self, where: Place, *, deep: bool = False, tool: str = "Read") -> Finding:
         """Judge a read; ``deep`` is for a directory together with what is directly in it.
@@ -61,6 +65,8 @@ class Files:
             return found
         if where.real is None:
             return Finding("guard", f"it cannot be told where {where.path} leads")
+        if self.limits.blocks_reads and not self.is_inside(where):
+            return outside(where, "blockReadsOutsideWorkingDirectories")
         if self.has_read_limits and self.disk.links(where.real) > 1:
             return Finding("guard", f"{where.path} has another name, which may be a denied one")
         return self._permission(where, "Read", tool, deep=deep and tool in SEARCHERS)
@@ -72,6 +78,8 @@ class Files:
             return found
         if where.real is None:
             return Finding("guard", f"it cannot be told where {where.path} leads")
+        if self.limits.blocks_writes and not self.is_inside(where):
+            return outside(where, "blockWritesOutsideWorkingDirectories")
         if self.frozen:
             return Finding("guard", "the mode is plan, which edits nothing")
         if any(is_protected(path) for path in where.names):
@@ -110,9 +118,20 @@ class Files:
     def is_inside(self, where: Place) -> bool:
         """Whether a path is in a working directory, as written and really."""
         real = self.real(self.roots)
+        if any(inside(path, one) for one in self._left_out() for path in where.names):
+            return False
         return any(inside(where.path, root) for root in (*self.roots, *real)) and any(
             where.real is not None and inside(where.real, root) for root in real
         )
+
+    def _left_out(self) -> tuple[str, ...]:
+        """The directories that are no part of the working directories."""
+        named = [
+            place(self.disk, root, text).names
+            for text in self.limits.excluded
+            for root in self.roots
+        ]
+        return tuple(path for names in named for path in names)
 
     def real(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Paths with every link followed."""
@@ -174,14 +193,19 @@ class Files:
                 fixed = fixed or rule
         return fixed or next(iter(relative.values()), None)
 
-    def hides_denied(self, where: Place) -> Rule | Literal["unknown"] | None:
-        """A rule that denies (or asks about) something anywhere below a directory."""
+    def hides_denied(self, where: Place) -> str | Literal[True] | None:
+        """What speaks against reading something below a directory: a rule, or that it is excluded.
+
+        True where there is too much below it to tell.
+        """
         for path in self._below(where):
             if path is None:
-                return "unknown"
+                return True
             found = self._last((*self.deny, *self.ask), path, READERS)
             if found is not None:
-                return found
+                return found.text
+            if self.limits.blocks_reads and not self.is_inside(Place(path, path)):
+                return "workingDirectoriesExclude"
         return None
 
     def leads_out(self, where: Place) -> bool:
@@ -218,3 +242,10 @@ class Files:
                 yield path
                 if name.endswith("/") and name != ".git/":
                     waiting.append(path)
+
+
+def outside(where: Place, setting: str) -> Finding:
+    """A refusal of what is not in a working directory; ``setting`` is the one that wants it."""
+    return Finding(
+        "deny", f"{where.path} is outside of the working directories, which {setting} blocks"
+    )

@@ -13,6 +13,7 @@ from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, Option
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Ask, Deny
+from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, QUIET
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ class PermissionsHook:
 
     ``allow``, ``ask`` and ``deny`` are rules as Claude Code writes them. ``mode`` is the one that
     new sessions begin in. ``additional_directories`` are worked in beside the session's own.
-    ``quiet`` names tools that need no question. ``save`` is called with a rule that the user wants
-    to keep, and whether it allows, asks or denies; without it such rules last as long as the
-    session. Rules that are malformed are named in ``warnings``; the rest applies. A tool with a
-    true member ``interactive`` is asked about each time. `replace` gives a session rules of its
-    own.
+    ``limits`` hold whatever the rules allow. ``quiet`` names tools that need no question. ``save``
+    is called with a rule that the user wants to keep, and whether it allows, asks or denies;
+    without it such rules last as long as the session. Rules that are malformed are named in
+    ``warnings``; the rest applies. A tool with a true member ``interactive`` is asked about each
+    time. `replace` gives a session rules of its own.
     """
 
     name = "permissions"
@@ -49,6 +50,7 @@ class PermissionsHook:
         mode: str = "default",
         additional_directories: Iterable[str] = (),
         *,
+        limits: Limits | None = None,
         quiet: Iterable[str] = (),
         save: Save | None = None,
         permissions: Permissions | None = None,
@@ -62,6 +64,7 @@ class PermissionsHook:
             "deny": tuple(deny),
             "mode": mode,
             "directories": tuple(additional_directories),
+            "limits": limits or NO_LIMITS,
             "quiet": QUIET | frozenset(quiet),
         }
 

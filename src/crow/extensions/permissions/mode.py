@@ -14,3 +14,12 @@ MODES: dict[str, Mode] = {
     "bypassPermissions": "bypassPermissions",
 }
 QUIET = frozenset({"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput"})
+
+
+def unknown_mode(name: str) -> str:
+    """What to tell of a mode that there is not."""
+    if name == "auto":
+        return (
+            "the mode auto is not part of Crow, which lets no model decide for you; default is used"
+        )
+    return f"there is no mode {name!r}, so default is used; there are: {', '.join(MODES)}"

@@ -16,7 +16,8 @@ from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
 from crow.extensions.permissions.files import Files, Finding
 from crow.extensions.permissions.globbing import outside_parts
-from crow.extensions.permissions.mode import MODES, QUIET, Mode
+from crow.extensions.permissions.limits import NO_LIMITS, Limits
+from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
 from crow.extensions.permissions.named import means, name_of
 from crow.extensions.permissions.opinion import SecondOpinion
 from crow.extensions.permissions.parser import Reading, new_parser, read
@@ -76,7 +77,8 @@ class Permissions:
     """The rules, the mode and the directories, parsed once and never changed.
 
     ``base`` is the primary working directory (the call's own where it is None); ``directories``
-    are worked in beside it. ``quiet`` names further tools that need no question by default.
+    are worked in beside it. ``limits`` hold whatever the rules allow. ``quiet`` names further tools
+    that need no question by default.
     ``second`` is the other parser's opinion; where it has none, complex commands are asked about.
     """
 
@@ -86,6 +88,7 @@ class Permissions:
     mode: Mode = "default"
     base: str | None = None
     directories: tuple[str, ...] = ()
+    limits: Limits = NO_LIMITS
     quiet: frozenset[str] = QUIET
     warnings: tuple[str, ...] = ()
     disk: Disk = field(default_factory=LocalDisk)
@@ -105,7 +108,7 @@ class Permissions:
         """Parse rules. What is malformed is left out and named in ``warnings``."""
         warnings: list[str] = []
         if mode not in MODES:
-            warnings.append(f"mode {mode!r} is unknown and taken for default")
+            warnings.append(unknown_mode(mode))
         return cls(
             parse_rules(allow, "allow", warnings),
             parse_rules(ask, "ask", warnings),
@@ -173,8 +176,9 @@ class Permissions:
     def _in_mode(self, decision: Decision) -> Decision:
         if self.mode == "bypassPermissions" and decision.decision == "ask" and decision.default:
             return Decision("allow", "the mode is bypassPermissions")
-        if self.mode == "dontAsk" and decision.decision == "ask":
-            reason = f"the mode is dontAsk, and {decision.reason}"
+        if decision.decision == "ask" and (self.mode == "dontAsk" or self.limits.never_asks):
+            why = "the mode is dontAsk" if self.mode == "dontAsk" else "nobody is to be asked"
+            reason = f"{why}, and {decision.reason}"
             return Decision("deny", reason, decision.rule, decision.default)
         return decision
 
@@ -194,12 +198,25 @@ class Permissions:
         roots = tuple(dict.fromkeys((base, cwd, *self.directories)))
         accepts = self.mode in {"acceptEdits", "bypassPermissions"}
         frozen = self.mode == "plan"
-        return Files(self.disk, cwd, base, roots, self.allow, self.ask, self.deny, accepts, frozen)
+        return Files(
+            self.disk,
+            cwd,
+            base,
+            roots,
+            self.allow,
+            self.ask,
+            self.deny,
+            accepts,
+            frozen,
+            self.limits,
+        )
 
     @property
     def limits_reading(self) -> bool:
-        """Whether any deny or ask rule speaks of paths that may be read."""
-        return any(rule.path is not None for rule in (*self.deny, *self.ask))
+        """Whether any deny or ask rule, or a limit, speaks of paths that may be read."""
+        return self.limits.blocks_reads or any(
+            rule.path is not None for rule in (*self.deny, *self.ask)
+        )
 
     def reader(self, cwd: str) -> Callable[[str], bool]:
         """Tells of a path whether no rule keeps it from being read; for tools that search."""

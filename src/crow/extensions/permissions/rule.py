@@ -158,6 +158,7 @@ def parse_rules(
         try:
             rules.append(parse_rule(text, behaviour))
         except ValueError as error:
-            shown = text.text if isinstance(text, Written) else text
-            warnings.append(f"{behaviour} rule {shown!r} is ignored: {error}")
+            one = text if isinstance(text, Written) else Written(text)
+            where = f" in {one.source}" if "/" in one.source else ""
+            warnings.append(f"{behaviour} rule {one.text!r}{where} is ignored: {error}")
     return tuple(rules)

@@ -209,15 +209,12 @@ class Search:
     def note_hidden(self, where: Place, *, large: bool = True) -> None:
         """Look for what may not be read below a directory that is read whole."""
         hidden = self.paths.files.hides_denied(where)
-        if hidden == "unknown" and not large:
-            return
-        if hidden == "unknown":
-            self.report.suspect(f"{where.path} is too large to look for what may not be read")
+        if hidden is True:
+            if large:
+                self.report.suspect(f"{where.path} is too large to look for what may not be read")
         elif hidden is not None:
-            verb = "speaks of something in"
-            self.report.note(
-                Finding("ask", f"the rule {hidden.text} {verb} {where.path}", hidden.text)
-            )
+            text = f"the rule {hidden} speaks of something in {where.path}"
+            self.report.note(Finding("ask", text, hidden))
 
     def guard_removal(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Notice the removal of what must not be removed unasked."""

@@ -1,0 +1,22 @@
+"""Limits on all calls, whatever the rules allow: what Claude Code's settings say beside rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``never_asks``: where a question would be asked, the call is denied.
+
+    ``blocks_reads`` and ``blocks_writes`` deny what is outside of the working directories, of
+    which ``excluded`` are no part: directories, relative ones below each of them.
+    """
+
+    never_asks: bool = False
+    blocks_reads: bool = False
+    blocks_writes: bool = False
+    excluded: tuple[str, ...] = ()
+
+
+NO_LIMITS = Limits()

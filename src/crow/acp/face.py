@@ -62,6 +62,8 @@ class Face:
         self._peer = peer
         self._seats = seats
         self._editors: dict[str, Editor] = {}
+        self._seated: list[tuple[str, Editor]] = []
+        self._is_gone = False
         self._dialect: Dialect | None = None
 
     # sessions
@@ -330,15 +332,19 @@ class Face:
 
     def leave(self) -> None:
         """The client is gone: its sessions go on without it, where there are seats for others."""
-        for session_id, editor in self._editors.items():
+        self._is_gone = True
+        for session_id, editor in self._seated:
             if self._seats is not None:
                 self._seats.leave(session_id, editor)
 
     def _attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
         """Let an editor speak for a session; ``again``: after it was told all of it."""
-        if self._seats is None:
+        if self._seats is not None:
+            self._seats.of(session)
+        if self._seats is None or self._is_gone:
             editor.attach(session)
         else:
+            self._seated.append((session.id, editor))
             self._seats.welcome(session, editor, again=again)
 
     def _has(self, session: Session) -> bool:
@@ -364,7 +370,7 @@ class Face:
         session, editor = self.open_session(params)
         offered = options.values(self.agent, session, name)
         if value not in offered:
-            there = ", ".join(offered) or "none"
+            there = ", ".join(map(str, offered)) or "none"
             raise invalid(f"{name} {value!r} is not on offer; there are: {there}")
         changes = options.changes(self.agent, session, name, value)
         refused = await self.agent.configure(session, **changes)

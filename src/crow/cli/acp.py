@@ -1,4 +1,4 @@
-"""Speak the Agent Client Protocol on standard input and output, for editors."""
+"""Speak the Agent Client Protocol, with the editor that started it or with clients that connect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def declare(parser: Parser) -> None:
     """The options of ``crow acp``."""
     from crow.cli import listening
-    from crow.cli.options import declare_agent
+    from crow.cli.options import declare_agent, seconds
 
     declare_agent(parser)
     listening.declare(parser)
@@ -41,17 +41,6 @@ def declare(parser: Parser) -> None:
         help="print what this editor needs to start Crow, and end: zed, jetbrains, neovim, "
         "avante, emacs or toad",
     )
-
-
-def seconds(text: str) -> float:
-    """A time of more than nothing. Raises ``ArgumentTypeError``."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
-    return value
 
 
 def main(options: argparse.Namespace, out: Output) -> int:

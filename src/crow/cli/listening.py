@@ -20,6 +20,8 @@ IDLE = 1800.0
 
 def declare(parser: Parser) -> None:
     """The options of a server."""
+    from crow.cli.options import seconds
+
     parser.add_argument(
         "--listen",
         metavar="HOST:PORT",
@@ -35,16 +37,16 @@ def declare(parser: Parser) -> None:
         help="--listen: the token is in this file, or is made up and written there",
     )
     parser.add_argument(
-        "--question-timeout",
+        "--away-timeout",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=PATIENCE,
         help=f"--listen: how long a question waits for a client that is gone ({PATIENCE:g})",
     )
     parser.add_argument(
         "--idle-timeout",
         metavar="SECONDS",
-        type=float,
+        type=seconds,
         default=IDLE,
         help=f"--listen: close stored sessions that nobody has used for so long ({IDLE:g})",
     )
@@ -71,7 +73,7 @@ def listen(
         offer,
         address,
         token,
-        patience=options.question_timeout,
+        patience=options.away_timeout,
         idle=options.idle_timeout,
         ready=lambda real: out.note(announcement(real, token, is_secret=given is not None)),
     )

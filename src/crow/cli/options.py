@@ -46,6 +46,17 @@ def declare_agent(parser: Parser) -> None:
     )
 
 
+def seconds(text: str) -> float:
+    """A time of more than nothing. Raises ``ArgumentTypeError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
+
+
 def directory(options: argparse.Namespace) -> Path:
     """The directory of ``--cwd``. Raises `UsageError` where there is none."""
     path = Path(options.cwd).expanduser()

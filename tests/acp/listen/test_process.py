@@ -158,7 +158,7 @@ async def test_a_signal_cancels_turns_and_leaves_nothing(
 async def test_a_question_that_nobody_comes_back_to_is_answered_by_no(
     start: Any, tmp_path: Path
 ) -> None:
-    served = start("--question-timeout", "0.2", "--settings", marking("Stop", tmp_path))
+    served = start("--away-timeout", "0.2", "--settings", marking("Stop", tmp_path))
     first = FakeEditor(silent=["session/request_permission"])
     later = FakeEditor()
     async with first.dialed(served.ws):

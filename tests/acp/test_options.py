@@ -14,8 +14,9 @@ from acp import RequestError
 from crow import Agent, Continue
 from crow.core.catalog import Mode
 from crow.core.ports import LLM
+from crow.extensions import CompactionHook
 from crow.llm import Routed
-from crow.testing import FakeEditor, ScriptedModel
+from crow.testing import FakeEditor, ScriptedModel, text
 from crow.testing.endpoint import Endpoint, answer
 
 CROW = str(Path(sys.executable).with_name("crow"))
@@ -134,6 +135,34 @@ async def test_a_missing_key_of_the_first_model_hides_no_other(tmp_path: Path, h
         assert (await editor.prompt(session, "hello")).stop_reason == "end_turn"
         with pytest.raises(RequestError, match="mistral needs a key"):
             await editor.connection.set_config_option("model", session, "mistral/large")
+
+
+FULL: Any = {"total_tokens": 900}
+
+
+@pytest.mark.parametrize("switches", [False, True])
+async def test_what_is_on_or_off_is_offered_to_clients_that_show_it(
+    tmp_path: Path, switches: bool
+) -> None:
+    model = ScriptedModel(text("One.", usage=FULL), "Two.", context_window=1000)
+    editor = FakeEditor(switches=switches)
+    async with editor.connected(Agent(llm=model, hooks=[CompactionHook(keep_turns=1)])):
+        opened = await editor.wire.request("session/new", {"cwd": str(tmp_path)})
+        session, options = opened["result"]["sessionId"], opened["result"]["configOptions"]
+        offered = {option["id"]: option["currentValue"] for option in options}
+        assert offered.get("auto_compact") is (True if switches else None)
+        change = {"sessionId": session, "configId": "auto_compact", "type": "boolean"}
+        answered = await editor.wire.request(
+            "session/set_config_option", {**change, "value": False}
+        )
+        if switches:
+            assert current(answered["result"]["configOptions"])["auto_compact"] is False
+        refused = {"sessionId": session, "configId": "auto_compact", "value": "false"}
+        answered = await editor.wire.request("session/set_config_option", refused)
+        assert answered["error"]["code"] == -32602
+        await editor.prompt(session, "Hi")
+        await editor.prompt(session, "And?")
+    assert len(model.asked) == 2
 
 
 @pytest.mark.rule("a model picker")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from crow.acp.jsonrpc import Message
@@ -23,7 +23,7 @@ UNSAID = "default"
 """The thought level that leaves the choice to the model's provider."""
 
 
-def choices(agent: Agent, session: Session) -> Message:
+def choices(agent: Agent, session: Session, *, switches: bool = False) -> Message:
     """The fields ``modes`` and ``configOptions`` of an answer, as far as there is a choice."""
     fields: Message = {}
     if offered := modes(agent, session):
@@ -31,13 +31,13 @@ def choices(agent: Agent, session: Session) -> Message:
             "currentModeId": session.mode,
             "availableModes": [_mode(mode) for mode in offered],
         }
-    if options := config_options(agent, session):
+    if options := config_options(agent, session, switches=switches):
         fields["configOptions"] = options
     return fields
 
 
-def config_options(agent: Agent, session: Session) -> list[Message]:
-    """The complete list of options, as it is now."""
+def config_options(agent: Agent, session: Session, *, switches: bool = False) -> list[Message]:
+    """The complete list of options, as it is now; switches for clients that show such."""
     options: list[Message] = []
     if offered := modes(agent, session):
         listed = [_value(mode.id, mode.name, mode.description) for mode in offered]
@@ -47,11 +47,27 @@ def config_options(agent: Agent, session: Session) -> list[Message]:
     if levels := thought_levels(agent, session):
         listed = [_value(level, level.capitalize()) for level in levels]
         options.append(_select(THOUGHT, "Thinking", thought_level(session), listed))
+    if switches:
+        options += [_switch(name, *said, session) for name, said in switches_of(agent).items()]
     return options
 
 
-def values(agent: Agent, session: Session, name: str) -> list[str]:
+def switches_of(agent: Agent) -> dict[str, tuple[str, str]]:
+    """What can be on or off in a session, with its name and what it is about.
+
+    An extension that has such has a ``switches``; it reads them in the session's ``options``, where
+    what is not there is on.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for thing in agent.extensions.values():
+        found |= getattr(thing, "switches", {})
+    return found
+
+
+def values(agent: Agent, session: Session, name: str) -> Sequence[str | bool]:
     """What an option can be set to; nothing for one that there is not."""
+    if name in switches_of(agent):
+        return (True, False)
     if name == MODE:
         return [mode.id for mode in modes(agent, session)]
     if name == THOUGHT:
@@ -168,6 +184,17 @@ def _mode(mode: Mode) -> Message:
 def _value(value: str, name: str, description: str = "") -> Message:
     fields: Message = {"value": value, "name": name}
     return {**fields, "description": description} if description else fields
+
+
+def _switch(name: str, title: str, about: str, session: Session) -> Message:
+    return {
+        "type": "boolean",
+        "id": name,
+        "category": "model_config",
+        "name": title,
+        "description": about,
+        "currentValue": session.options.get(name) is not False,
+    }
 
 
 def _select(category: str, name: str, current: str, values: list[Message]) -> Message:

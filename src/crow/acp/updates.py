@@ -135,11 +135,13 @@ class Translation:
 
     def choices(self) -> Message:
         """The modes and options of a session that is opened."""
-        return options.choices(self.agent, self.session)
+        switches = self.abilities.boolean_options
+        return options.choices(self.agent, self.session, switches=switches)
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""
-        return options.config_options(self.agent, self.session)
+        switches = self.abilities.boolean_options
+        return options.config_options(self.agent, self.session, switches=switches)
 
     def permission(self, request: PermissionRequest) -> Message:
         """The parameters of ``session/request_permission``."""

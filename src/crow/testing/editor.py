@@ -46,6 +46,7 @@ class FakeEditor:
         files: dict[str, str] | None = None,
         terminals: bool = False,
         notices: bool = False,
+        switches: bool = False,
         meta: Message | None = None,
         silent: Iterable[str] = (),
         refused: Mapping[str, str] | None = None,
@@ -59,6 +60,7 @@ class FakeEditor:
         self._permissions = list(permissions)
         self._answers = None if answers is None else list(answers)
         self._notices = notices
+        self._switches = switches
         self._meta = meta
         self._silent = frozenset(silent)
         self._wire: Wire | None = None
@@ -181,6 +183,9 @@ class FakeEditor:
             offered["elicitation"] = {"form": {}}
         if self._notices:
             offered["session"] = {"notices": {}, "compaction": {}}
+        if self._switches:
+            shown = offered.setdefault("session", {})
+            shown["configOptions"] = {"boolean": {}}
         return {**offered, "_meta": self._meta} if self._meta else offered
 
     async def new_session(self, cwd: str | os.PathLike[str]) -> str:

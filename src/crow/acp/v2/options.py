@@ -13,7 +13,7 @@ RENAMED_IN_GROUP = {"group": "groupId"}
 
 def config_options(agent: Agent, session: Session) -> list[Message]:
     """The complete list of options, as it is now."""
-    return [_option(each) for each in options.config_options(agent, session)]
+    return [_option(each) for each in options.config_options(agent, session, switches=True)]
 
 
 def commands(agent: Agent, session: Session) -> list[Message]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
@@ -25,6 +25,7 @@ from crow.extensions.compaction.summary import summarise
 
 TIMEOUT = 900.0
 OUTPUTS = "compaction outputs"
+AUTO = "auto_compact"
 ATTEMPTS = 2
 RECENT_SHARE = 0.25
 SUMMARY_SHARE = 0.5
@@ -60,10 +61,14 @@ class CompactionHook:
     done then, and the request is sent once more.
 
     Two compactions in a row that do not help are enough: the run ends with a `ModelError` that
-    says what it is that does not fit. Adds the command ``/compact``.
+    says what it is that does not fit. Adds the command ``/compact``. Where a session's option
+    ``auto_compact`` is False it waits for that command, or for the endpoint to complain.
     """
 
     name = "compaction"
+    switches: ClassVar = {
+        AUTO: ("Compact automatically", "Make room before the model's window is full.")
+    }
 
     def __init__(
         self,
@@ -144,6 +149,8 @@ class CompactionHook:
 
     async def _ensure_room(self, ctx: TurnContext) -> None:
         """Compact where it is time to. Raises `ModelError` where that was of no use before."""
+        if ctx.session.options.get(AUTO) is False:
+            return
         count = await ctx.get_token_count()
         memory = self._memory(ctx)
         if count["fraction"] is None or count["fraction"] < self.fraction:

@@ -13,6 +13,7 @@ from crow.core.events import Event, ToolEnded
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions import PermissionsHook
+from crow.extensions.permissions import MODES
 from crow.testing import ScriptedModel, call
 from crow.tools import builtin
 
@@ -265,8 +266,7 @@ def test_malformed_rules_are_named_and_the_rest_applies():
         mode="wild",
     )
     assert hook.warnings == (
-        "there is no mode 'wild', so default is used; there are: "
-        "default, manual, acceptEdits, plan, dontAsk, bypassPermissions",
+        f"there is no mode 'wild', so default is used; there are: {', '.join(MODES)}",
         "allow rule 'Bash(' is ignored: it is neither Tool nor Tool(specifier)",
         "allow rule '*' is ignored: an allow rule may have a wildcard only after a literal mcp__server__",
         "allow rule 'Bash()' is ignored: its parentheses are empty",

@@ -164,7 +164,7 @@ def test_hooks_that_crow_complains_of_are_those_that_an_editor_underlines(hooks:
         ),
         ({"mcpServers": {"a": {"type": "smtp"}}}, "'mcpServers.a.type' must be one of stdio, http"),
         ({"providers": {"a": {"bas_url": "x"}}}, "no setting 'providers.a.bas_url'; did you mean"),
-        ({"model": " "}, "'model' must not be empty"),
+        ({"model": ""}, "'model' must not be empty"),
         ({"disableAllHooks": "yes"}, "'disableAllHooks' must be true or false, not \"yes\""),
         ({"hooks": []}, "'hooks' must be a table, not []"),
         ({"permissions": {"disableBypassPermissionsMode": True}}, "must be one of disable"),

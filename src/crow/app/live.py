@@ -95,6 +95,7 @@ class LiveSettings:
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
+        confine(ctx.session, ground.settings)
         await self._tell(ctx, ground)
         await self._offer(ctx, ground)
 
@@ -143,6 +144,7 @@ class LiveSettings:
             ground.would_run = stamps(ground.project)
             if ground.settings == old:
                 return
+            confine(root, ground.settings)
             await self.effect.on_session(ctx, old, ground.settings, late=True)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
@@ -236,6 +238,13 @@ class LiveSettings:
             await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
         await self.refresh(ctx.session, ground)
         await self._offer(ctx, ground)
+
+
+def confine(session: Session, settings: Settings) -> None:
+    """Take a session out of the mode without questions where that is switched off."""
+    permissions: Mapping[str, Any] = settings.values.get("permissions", {})
+    if session.mode == "bypassPermissions" and "disableBypassPermissionsMode" in permissions:
+        session.mode = "default"
 
 
 def shortened(lines: Iterable[str]) -> str:

@@ -18,19 +18,29 @@ Stamp = tuple[int, int, int, int]
 
 
 def machine() -> tuple[Path, ...]:
-    """The administrator's folders. Where they are empty, ``CROW_MANAGED`` can name another one."""
-    if sys.platform == "darwin":
-        base = Path("/Library/Application Support")
-        own = base / "ClaudeCode", base / "Crow"
-    elif os.name == "nt":
-        base = Path(os.environ.get("PROGRAMFILES") or "C:\\Program Files")
-        own = base / "ClaudeCode", base / "Crow"
-    else:
-        own = Path("/etc/claude-code"), Path("/etc/crow")
-    named = os.environ.get("CROW_MANAGED")
+    """The administrator's folders, or what ``CROW_MANAGED`` names in their place."""
+    return chosen(*of_machine(), named=os.environ.get("CROW_MANAGED"))
+
+
+def chosen(*own: Path, named: str | None) -> tuple[Path, ...]:
+    """The machine's folders; another one only where the machine has none of them.
+
+    So nobody gets around an administrator's settings by setting a variable.
+    """
     if named and not any(is_there(folder) for folder in own):
         return (Path(named).expanduser().absolute(),)
     return own
+
+
+def of_machine() -> tuple[Path, Path]:
+    """Where administrators put settings on this system: Claude Code's place, and Crow's."""
+    if sys.platform == "darwin":
+        base = Path("/Library/Application Support")
+        return base / "ClaudeCode", base / "Crow"
+    if os.name == "nt":
+        base = Path(os.environ.get("PROGRAMFILES") or "C:\\Program Files")
+        return base / "ClaudeCode", base / "Crow"
+    return Path("/etc/claude-code"), Path("/etc/crow")
 
 
 @dataclass(slots=True)

@@ -145,7 +145,7 @@ def _fault(value: Any, node: Node) -> str:
     """What beside its type is wrong with a value; empty where nothing is."""
     if "enum" in node and value not in node["enum"]:
         return f"must be one of {', '.join(map(str, node['enum']))}"
-    if isinstance(value, str) and node.get("minLength", 0) > len(value.strip()):
+    if isinstance(value, str) and node.get("minLength", 0) > len(value):
         return "must not be empty"
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < node.get("minimum", value):

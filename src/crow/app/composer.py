@@ -12,6 +12,7 @@ from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
+from crow.core.hooks import Owner
 from crow.core.installed import Found
 from crow.discovery import find, in_a_line, load_file, things
 from crow.settings import Settings, Source
@@ -166,7 +167,8 @@ class Composer:
         """Use the hooks of settings files and plugins, and those that skills will bring."""
         name = "shell_hooks"
         if name not in self.disabled and "on_skill" in self.agent.hooks.names:
-            self.agent.hooks.register("on_skill", self.front_matter.skill_used)
+            owner = Owner(name, self.front_matter, source="crow")
+            self.agent.hooks.register("on_skill", self.front_matter.skill_used, owner=owner)
         if not self.settings.hooks and not any(plugin.hooks for plugin in self.plugins):
             return
         from crow.extensions import ShellHooks

@@ -25,7 +25,7 @@ from crow.extensions import (
 )
 from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.shell_hooks import EVENTS
-from crow.testing import ScriptedModel, call
+from crow.testing import ScriptedModel, call, text
 
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -177,8 +177,8 @@ async def test_session_start_and_prompt_hooks_give_context_as_text_or_json(stage
     said = specific("UserPromptSubmit", additionalContext="as JSON", sessionTitle="A title")
     stage.on("UserPromptSubmit", says=said)
     reply = await stage.run("Ok.")
-    for text in ("from the start", "from the prompt", "as JSON"):
-        assert text in stage.told(0)
+    for context in ("from the start", "from the prompt", "as JSON"):
+        assert context in stage.told(0)
     assert reply.session.title == "A title"
 
 
@@ -272,6 +272,14 @@ async def test_a_run_that_fails_fires_stop_failure_with_the_kind_of_error(stage:
         await stage.run(ModelError("slow down", kind="rate_limit"))
     [event] = given(seen)
     assert (event["error"], event["error_details"]) == ("rate_limit", "slow down")
+    assert given(stop) == []
+
+
+async def test_an_answer_that_was_cut_off_fires_stop_failure_and_not_stop(stage: Stage):
+    seen, stop = stage.on("StopFailure", matcher="max_output_tokens"), stage.on("Stop", code=2)
+    reply = await stage.run(text("Once upon a", finish="length"))
+    assert reply.stop_reason == "max_tokens"
+    assert given(seen)[0]["error_details"].startswith("the answer is longer")
     assert given(stop) == []
 
 

@@ -56,7 +56,7 @@ OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("after_llm_response", tuple(KNOWN), turns.replied),
     ("after_tool", tuple(KNOWN), calls.after),
     ("PostToolBatch", ("PostToolBatch",), calls.batch),
-    ("Stop", ("Stop",), turns.finished),
+    ("Stop", ("Stop", "StopFailure"), turns.finished),
     ("on_error", ("StopFailure",), turns.broken),
     ("PreCompact", ("PreCompact",), sessions.compacting),
     ("PostCompact", ("PostCompact", "SessionStart", "SessionEnd"), sessions.compacted),

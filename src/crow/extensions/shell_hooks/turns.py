@@ -18,6 +18,7 @@ from crow.extensions.shell_hooks.payload import background_tasks, model_of
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks.hook import ShellHooks
 
+CUT_OFF = "the answer is longer than the model may write at once"
 FAULTS = {
     "rate_limit": "rate_limit",
     "overloaded": "overloaded",
@@ -107,8 +108,11 @@ async def replied(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
 
 
 async def finished(hooks: ShellHooks, ctx: RunContext) -> Continue | Stop | None:
-    """Stop, or SubagentStop in a sub-agent."""
+    """Stop, or SubagentStop in a sub-agent; StopFailure for an answer that was cut off."""
     session = ctx.session
+    if ctx.stop_reason == "max_tokens" and session.parent is None:
+        await failed(hooks, ctx, "max_output_tokens", CUT_OFF)
+        return None
     event = "Stop" if session.parent is None else "SubagentStop"
     fields: dict[str, Any] = {
         "stop_hook_active": ctx.count > 0,
@@ -135,5 +139,10 @@ async def broken(hooks: ShellHooks, ctx: ErrorContext) -> None:
     error = ctx.error
     kind = FAULTS.get(error.kind, "unknown") if isinstance(error, ModelError) else "unknown"
     text = str(error) or type(error).__name__
+    await failed(hooks, ctx, kind, text)
+
+
+async def failed(hooks: ShellHooks, ctx: Context, kind: str, text: str) -> None:
+    """StopFailure."""
     fields = {"error": kind, "error_details": text, "last_assistant_message": text}
     await hooks.fire("StopFailure", ctx, kind, fields)

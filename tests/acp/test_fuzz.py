@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from crow import Agent
@@ -220,10 +220,14 @@ async def process(tmp_path: Path) -> AsyncIterator[Line]:
         yield Line(editor, tmp_path)
 
 
-ONE_CONNECTION = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+FUZZ: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    "phases": [Phase.explicit, Phase.reuse, Phase.generate],  # an answer that is missing takes long
+}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=ONE_CONNECTION)
+@settings(max_examples=60, **FUZZ)
 @given(written=st.lists(lines(), min_size=1, max_size=5))
 async def test_every_request_has_one_answer_and_the_connection_lives(
     connection: Line, written: list[bytes]
@@ -233,7 +237,7 @@ async def test_every_request_has_one_answer_and_the_connection_lives(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@settings(max_examples=800, deadline=None, suppress_health_check=ONE_CONNECTION)
+@settings(max_examples=800, **FUZZ)
 @given(written=st.lists(lines(), min_size=1, max_size=8))
 async def test_every_request_has_one_answer_for_a_long_time(
     connection: Line, written: list[bytes]
@@ -243,7 +247,7 @@ async def test_every_request_has_one_answer_for_a_long_time(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@settings(max_examples=200, deadline=None, suppress_health_check=ONE_CONNECTION)
+@settings(max_examples=200, **FUZZ)
 @given(written=st.lists(lines(), min_size=1, max_size=8))
 async def test_every_request_to_the_command_has_one_answer(
     process: Line, written: list[bytes]
@@ -252,7 +256,7 @@ async def test_every_request_to_the_command_has_one_answer(
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, suppress_health_check=ONE_CONNECTION)
+@settings(max_examples=15, **FUZZ)
 @given(written=lines(), data=st.data())
 async def test_half_a_line_and_the_end_of_input_is_the_end(
     tmp_path: Path, written: bytes, data: st.DataObject

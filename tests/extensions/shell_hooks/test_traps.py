@@ -258,7 +258,7 @@ async def test_a_missing_script_blocks_nothing_and_is_shown(stage: Stage):
     stage.handle("PreToolUse", {"type": "command", "command": "/no/such/script.sh"})
     reply = await stage.run(WRITE, "Ok.")
     assert made(stage)
-    assert "Failed with non-blocking status code" in stage.person.notices
+    assert "failed: exit status 127: " in stage.person.notices
     assert "(exit status 127)" in stage.person.notices
     [record] = records(reply.session, "PreToolUse")
     assert isinstance(record.answer, dict)

@@ -104,5 +104,5 @@ def failed(entry: Entry, why: str, *, kind: Kind = "non_blocking_error") -> Outc
 
 
 def _status(printed: Printed) -> str:
-    first = next(iter(printed.stderr.strip().splitlines()), "No stderr output")
-    return f"Failed with non-blocking status code: {first} (exit status {printed.code})"
+    first = next(iter(printed.stderr.strip().splitlines()), "nothing on standard error")
+    return f"exit status {printed.code}: {first}"

@@ -80,10 +80,10 @@ def _state(project: Path, said: str) -> str:
 
 def what_would_run(project: Path) -> Iterator[Path]:
     """The project's files that could make Crow run something, or let it."""
-    for folder in (project / ".claude", project / ".crow", project / ".agents"):
+    for folder in filter(Path.is_dir, (project / name for name in (".claude", ".crow", ".agents"))):
         yield from (folder / name for name in WATCHED if (folder / name).is_file())
-        for name in WATCHED_FOLDERS:
-            yield from sorted(p for p in (folder / name).rglob("*") if _counts(p))
+        for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
+            yield from sorted(path for path in inner.rglob("*") if _counts(path))
     if (project / ".mcp.json").is_file():
         yield project / ".mcp.json"
 

@@ -25,7 +25,7 @@ from crow.core.run import agreed
 from crow.core.session import Session
 from crow.settings import Memory, Settings, SettingsError
 from crow.settings.files import is_there, parse_file, stamp
-from crow.trust import fingerprint, is_refused, refuse, stamps, trust
+from crow.trust import fingerprint, is_refused, project_of, refuse, stamps, trust
 
 NAME = "settings"
 LAYERS: Mapping[str, str] = {
@@ -74,6 +74,7 @@ class LiveSettings:
     def __init__(self, settings: Settings, effect: Effect) -> None:
         self.settings = settings
         self._made = settings
+        self._would_run = stamps(Path(settings.project)) if settings.project else ()
         self.effect = effect
         self.asks = False
         self.told: set[str] = set()
@@ -123,11 +124,11 @@ class LiveSettings:
         base = self.settings
         assert base.reader is not None
         memory = base.memory.copy() if base.memory else Memory()
-        before = list(memory.changed)
-        settings = base.reader.load(cwd, memory)
-        if settings.project == base.project and not before:
-            settings = base
-        return Ground(settings, memory, stamps(Path(settings.project)), set(self.told))
+        project = project_of(Path(cwd), base.reader.home)
+        would_run = stamps(project)
+        if str(project) == base.project and not memory.changed and would_run == self._would_run:
+            return Ground(base, memory, would_run, set(self.told))
+        return Ground(base.reader.load(cwd, memory), memory, would_run, set(self.told))
 
     async def refresh(self, session: Session, ground: Ground) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
@@ -183,7 +184,7 @@ class LiveSettings:
 
     async def _follow(self, ctx: Context, ground: Ground, new: Settings) -> None:
         """Let the agent's own things be as a session's settings say."""
-        old, self.settings = self.settings, new
+        old, self.settings, self._would_run = self.settings, new, ground.would_run
         for text in self.effect.on_agent(old, new):
             if text not in ground.told:
                 ground.told.add(text)

@@ -1,10 +1,12 @@
 """Makes up shell commands, asks Crow about each, and runs what it would let through under a tracer.
 
-Fails when a program ran that no rule names, or when a file was written; half of the commands are
-asked about under a bare ``Bash`` and deny rules, and fail when a denied program ran. Nothing harmful can run:
-PATH has stubs alone. Run it as ``python tests/fuzz_shell.py --seconds 60``; it is no part of the
-test suite. With bubblewrap the commands run in a sandbox; with strace every program that they
-start is seen, else only the stubs.
+Fails when a program ran that no rule names, or when a file was written; a third of the commands is
+asked about under a bare ``Bash`` and deny rules, and fails when a denied program ran. Run it as
+``python tests/fuzz_shell.py --seconds 600``; `make test ARGS='-m slow -k fuzz'` runs it for a while.
+
+With bubblewrap the commands run in a sandbox that can write to one temporary directory alone, and
+the programs that only read are the machine's own, so that their real options are tried. Without it
+PATH has stubs alone. With strace every program that is started is seen, else only the stubs.
 """
 
 from __future__ import annotations
@@ -29,10 +31,38 @@ RULES = (
     "Bash(npm run *)", "Bash(npm test)", "Bash(git commit *)", "Bash(* --version)", "Bash(printf *)",
     "Bash(test *)", "Bash([ *)", "Bash([[ *)", "Bash(read *)", "Bash(let *)", "Bash(declare *)",
     "Bash(unset *)", "Bash(export *)", "Bash(set *)", "Bash(mapfile *)", "Bash(true *)", "Bash(x=*)",
-    "Bash(cd *)", "Bash(xargs npm run *)", "Bash(find *)", "Bash(sort *)", "Bash(watch npm test)",
+    "Bash(cd *)", "Bash(xargs npm run *)", "Bash(find *)", "Bash(watch npm test)",
 )  # fmt: skip
-READERS = "ls cat head tail grep find wc which diff stat du sort uniq sed date tr cut seq xargs env"
-STUBS = ("npm", "git", "curl", "evil", "sh", "watch", "tee", "rm", "touch", *READERS.split())
+READERS = (
+    "ls cat head tail grep find wc which diff stat du sort uniq sed date tr cut seq xargs env comm "
+    "tree file base64 xxd od nl tac paste join fold column rg timeout nice nohup stdbuf time basename "
+    "dirname realpath readlink md5sum egrep fgrep printf test echo true pwd ps cmp expand strings"
+).split()
+STUBS = ("npm", "git", "curl", "evil", "sh", "watch", "tee", "rm", "touch")
+OPTIONS = (
+    "-o w", "-ow", "--output=w", "--output w", "-uo w", "-i", "-i.b", "--in-place", "-delete",
+    "-exec ./evil ;", "-exec ./evil {} +", "-ok ./evil ;", "-fprint w", "-fprintf w x", "-fls w",
+    "--compress-program=./evil", "-S 1", "-T .", "--files0-from=f", "-s 2020-01-01", "-f f", "f w",
+    "--pre ./evil", "--pre=./evil", "-z", "-r", "-R", "-C", "-m f", "'1e ./evil'", "'s/a/b/w w'",
+    "'s/a/./e'", "-e 'w w'", "-n", "-n '1p;w w'", "-n '1p'", "'s/a/b/'", "-ne 1p", "-k 1", "-k $X",
+    "-k *", "-n $X", "*", "f*", "d/*", "$X", '"$X"', "{f,w}", "{-o,w}", "-", "--", "-c", "-l", "-I{}",
+    "-n1", "-0", "-print0", "-printf w", "-name f", "-type f", "-maxdepth 1", "+%F", "-d now", "-u",
+    "-rf", "-ri", "-ie", "-x", "-a f", "-p", "-t", "-E", "-v", "-q", "-d x", "-s", "-revert", "-l 5",
+    "--magic-file=f", "-b", "--fromfile", "--info", "--help", "--version", "d", "f", "w", "d/g", "./f",
+)  # fmt: skip
+FRAMES = (
+    "{a} {o}", "{a} {o} {o}", "{a} {o} {o} {o}", "{a} {o} | {a} {o}", "{a} | xargs {o} {a}",
+    "find . {o} | xargs {o} {a} {o}", "for f in {o}; do {a} $f {o}; done", "{a} <({a} {o})",
+    'for f in {o} {o}; do {a} "$f"; done', "for f in {a} {o}; do $f {o}; done", "x={o}; {a} $x",
+    'for f in *; do {a} {o} "$f"; done', "while read -r l; do {a} {o}; done < f", "{a} {o} > {o}",
+    "case {o} in {o}) {a} {o};; *) {a};; esac", "read -r x < f; {a} $x {o}", "{a} {{{o},f}}", "{p}",
+    "if {a} {o}; then {a} {o}; fi", "{a} {o} && {p}", "{p} | {a} {o}", "( {a} {o}; {p} )", "{a} {p}",
+    "for f in {p}; do {a} $f; done", "while {a}; do {p}; break; done", "[[ $X == {o} ]] && {a} {o}",
+    "case a in {p}) {a};; esac", "x={p}; {a} {o}", "{a} <<< {p}", "{a} <<E\n{p}\nE", "{a} <({p})",
+    "timeout 5 {a} {o}", "nice {a} {p}", "A=1 {a} {o}", "LC_ALL=C {a} {o}", "command {a} {o}",
+    "{a} {o} 2>&1", "{a} {o} 2>/dev/null", "! {a} {o}", "{a} $({a} {o})", '{a} "$({p})" {o}',
+    "for f in {o}; do for g in {o}; do {a} $f $g; done; done", "for f in {o}; do read -r f; {a} $f; done",
+)  # fmt: skip
 ATOMS = (
     "npm run build", "npm run", "npm test", "git commit -m", "echo hi", "ls", "cat f", "true", "pwd",
     "x --version", "printf", "test", "[", "[[", "read", "let", "declare -i", "unset", "cd d", "set",
@@ -67,13 +97,16 @@ class Bench:
     bwrap: str | None = shutil.which("bwrap")
     strace: str | None = shutil.which("strace")
     bash: str = shutil.which("bash") or "/bin/bash"
+    search: str = ""
     ran: int = 0
     faults: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         (self.top / "bin").mkdir()
         self.log = self.top / "log"
-        for name in STUBS:
+        real = self.bwrap and self.strace
+        self.search = f"{self.top / 'bin'}:{os.defpath}" if real else str(self.top / "bin")
+        for name in STUBS if real else (*STUBS, *READERS):
             stub = self.top / "bin" / name
             stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >> "{self.log}"\n')
             stub.chmod(0o755)
@@ -92,8 +125,12 @@ class Bench:
         shutil.copy(self.top / "bin" / "evil", self.cwd / "evil")
         self.log.write_text("")
 
-    def files(self) -> set[str]:
-        return {str(path.relative_to(self.cwd)) for path in self.cwd.rglob("*")}
+    def files(self) -> dict[str, bytes]:
+        """What is in the workspace, with the content of files."""
+        return {
+            str(path.relative_to(self.cwd)): path.read_bytes() if path.is_file() else b""
+            for path in self.cwd.rglob("*")
+        }
 
     def run(self, command: str, *, denying: bool = False) -> str | None:
         """Run a command; what it did that no rule names (or that one denies), or None."""
@@ -114,14 +151,14 @@ class Bench:
         if fault is None and not denying and self.strace and trace.exists():
             fault = self.unnamed(trace.read_bytes())
         if fault is None and not denying and self.files() != before:
-            fault = f"files changed: {self.files() ^ before}"
+            fault = f"files changed: {dict(self.files().items() ^ before.items())}"
         if seen or self.files() != before:
             self.fill()
         return fault
 
     def spawn(self, argv: list[str]) -> None:
         """Run it to its end, or for two seconds."""
-        env = {"PATH": str(self.top / "bin"), "HOME": str(self.cwd), "LC_ALL": "C.UTF-8"}
+        env = {"PATH": self.search, "X": "-o w", "HOME": str(self.cwd), "LC_ALL": "C.UTF-8"}
         process = subprocess.Popen(
             argv,
             cwd=self.cwd,
@@ -144,6 +181,8 @@ class Bench:
             path = match[1]
             if path in fixed or path.startswith(os.fsencode(self.top / "bin")):
                 continue
+            if path.startswith(b"/") and os.fsdecode(path).rpartition("/")[2] in READERS:
+                continue
             if b"= -1" not in trace[match.end() : trace.find(b"\n", match.end())]:
                 return f"{path!r} ran"
         return None
@@ -151,7 +190,7 @@ class Bench:
 
 def is_named(words: list[str]) -> bool:
     """Whether a rule, or the list of reading programs, names what ran."""
-    if words[-1] == "--version" or words[0] in READERS.split():
+    if words[-1] == "--version" or words[0] in READERS:
         return True
     return words[1:2] != [] and words[1] in OURS.get(words[0], ())
 
@@ -173,19 +212,31 @@ def made_up(rng: random.Random) -> str:
     return "".join(piece + rng.choice(("", " ", " ")) for piece in pieces)
 
 
+def framed(rng: random.Random) -> str:
+    """A command that makes sense: programs that only read, their options, and what must not be."""
+    frame = rng.choice(FRAMES)
+    while "{a}" in frame or "{o}" in frame or "{p}" in frame:
+        name = rng.choice(READERS) if rng.random() < 0.8 else rng.choice(ATOMS)
+        frame = frame.replace("{a}", name, 1)
+        frame = frame.replace("{o}", rng.choice(OPTIONS), 1)
+        frame = frame.replace("{p}", rng.choice(PAYLOADS), 1)
+    return frame.replace("{{", "{").replace("}}", "}")
+
+
 def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
     """Try commands for a while; how many were asked about in all, how many were let through."""
     rng = random.Random(seed)
     disk, second = LocalDisk(str(bench.cwd)), SecondOpinion(remembered=1)
     denials = [f"Bash({name} *)" for name in DENIED]
     allowing = Permissions.of(allow=RULES, disk=disk, second=second)
+    plain = Permissions.of(disk=disk, second=second)
     denying = Permissions.of(allow=["Bash"], deny=denials, disk=disk, second=second)
     end = time.monotonic() + seconds
     tried = allowed = 0
     while time.monotonic() < end:
-        command = made_up(rng)
+        command = rng.choice((made_up, framed))(rng)
         tried += 1
-        permissions = rng.choice((allowing, denying))
+        permissions = rng.choice((allowing, denying, plain))
         decision = permissions.judge("Bash", {"command": command}, cwd=str(bench.cwd))
         if decision.decision != "allow":
             continue
@@ -203,6 +254,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as top:
         bench = Bench(Path(top).resolve())
+        print(f"sandbox: {bench.bwrap or 'none'}, tracer: {bench.strace or 'none'}", flush=True)
         tried, allowed = fuzz(options.seconds, options.seed, bench)
         print(
             f"seed {options.seed}: {tried} commands, {allowed} let through, {len(bench.faults)} faults"

@@ -9,7 +9,7 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 
 from crow.core.context import ToolContext
-from crow.extensions import ShellHooks
+from crow.extensions import PermissionsHook, ShellHooks
 from crow.extensions.shell_hooks import File
 from crow.extensions.shell_hooks.matcher import FORMER, matcher
 from crow.testing import call
@@ -134,6 +134,22 @@ async def test_a_callback_in_python_that_fails_before_a_tool_blocks_in_crow(stag
     async with stage.agent(WRITE, "Ok.") as agent:
         agent.hooks.register("PreToolUse", fails)
         await agent.run("Go", cwd=stage.cwd)
+    assert not made(stage)
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "PermissionRequest"])
+async def test_a_call_is_blocked_where_it_cannot_be_told_which_hooks_are_meant(
+    stage: Stage, event: str
+):
+    def broken(rule: str, name: str, args: Any, cwd: str) -> bool:
+        raise RuntimeError("broken")
+
+    stage.on(event, **{"if": "Write"})  # type: ignore[arg-type]
+    stage.person.answer = "allow_once"
+    async with stage.agent(WRITE, "Ok.", hooks=[PermissionsHook()]) as agent:
+        agent.remove("shell_hooks")
+        agent.use(stage.hooks(applies=broken))
+        await agent.run("Go", cwd=stage.cwd, client=stage.person)
     assert not made(stage)
 
 

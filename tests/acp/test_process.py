@@ -327,12 +327,25 @@ async def test_a_stdout_that_does_not_block_is_written_whole(command: Any, tmp_p
         await Running(process).left()
 
 
+GATED = """
+from crow.acp import serve_stdio
+def build():
+    while not (HERE / "gate").exists():
+        time.sleep(0.01)
+    return plain(SCRIPT)
+serve_stdio(build)
+"""
+
+
 @pytest.mark.rule("no orphans")
-async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["it is built", "it serves"])
+async def test_the_death_of_the_parent_ends_the_process(
+    command: Any, tmp_path: Path, when: str
+) -> None:
     """C02: the pipe is still open in someone else's hands."""
     start = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid); p.wait()"
     parent = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-uc", start, *command('call("deaf")')),
+        *(sys.executable, "-uc", start, *command('"ready"', GATED)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -342,7 +355,13 @@ async def test_the_death_of_the_parent_ends_the_process(command: Any, tmp_path: 
     parent.stdin.write(HELLO)
     while b'"id":0' not in await parent.stdout.readline():
         pass
-    await asyncio.sleep(0.2)
+    if when == "it serves":
+        (tmp_path / "gate").touch()
+        parent.stdin.write(line("session/new", 1, cwd=str(tmp_path)))
+        while b'"id":1' not in await parent.stdout.readline():
+            pass
     parent.kill()
+    await until(lambda: not is_alive(parent.pid))
+    (tmp_path / "gate").touch()
     await until(lambda: not is_alive(pid))
     await parent.communicate()

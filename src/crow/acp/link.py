@@ -32,7 +32,7 @@ class Link:
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
     is ended that many seconds after its input (and after `start`), whatever it still does, unless
-    `close` came first.
+    `close` came first. ``parent`` is the process that had started this one when the link was made.
     """
 
     def __init__(
@@ -40,6 +40,7 @@ class Link:
     ) -> None:
         self.offer = offer
         self.hello: Message = {}
+        self.parent = os.getppid()
         self._source = source
         self._sink = sink
         self._last_gasp = last_gasp

@@ -166,7 +166,6 @@ async def leaving_with_parent(link: Link, *, is_process: bool) -> AsyncGenerator
 
 
 async def _watch_parent(link: Link) -> None:
-    parent = os.getppid()
-    while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of it
+    while os.getppid() == link.parent:  # noqa: ASYNC110 - no event tells of it
         await asyncio.sleep(PARENT_CHECK)
     link.hang_up()

@@ -65,7 +65,7 @@ class Server:
         """End it, if it still runs."""
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.communicate(timeout=20)
+        self.process.communicate(timeout=50)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ BEARER = {"Authorization": "Bearer a-token-for-tests-only"}
 
 @pytest.fixture
 def client(server: Any) -> Any:
-    with httpx2.Client(base_url=server.bare.removesuffix("/acp"), timeout=20) as client:
+    with httpx2.Client(base_url=server.bare.removesuffix("/acp"), timeout=50) as client:
         yield client
 
 

@@ -64,7 +64,7 @@ async def until(stream: AsyncIterator[Event], number: int) -> list[Event]:
 
 @pytest.fixture
 async def client(server: Any) -> AsyncGenerator[Client]:
-    async with httpx2.AsyncClient(timeout=20) as http:
+    async with httpx2.AsyncClient(timeout=50) as http:
         client = Client(http, server.http)
         await client.initialize()
         yield client

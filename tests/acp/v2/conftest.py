@@ -99,7 +99,7 @@ class Draft:
             writer = asyncio.StreamWriter(transport, protocol, None, loop)
             async with self._talking(Wire(reader, writer, reading, fault)):
                 yield
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(50):
                 await serving
         finally:
             serving.cancel()
@@ -121,7 +121,7 @@ class Draft:
         try:
             async with self._talking(Wire(process.stdout, process.stdin, check=fault)):
                 yield
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(50):
                 await process.wait()
         finally:
             if process.returncode is None:

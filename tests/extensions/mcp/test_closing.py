@@ -126,6 +126,6 @@ def test_a_program_that_forgets_to_close_leaves_no_server(raw: Raw, trace: Path)
 
 def test_a_server_that_is_started_by_hand_ends_with_its_input():
     done = subprocess.run(
-        [sys.executable, str(SERVERS / "raw.py"), "{}"], input="", text=True, timeout=10
+        [sys.executable, str(SERVERS / "raw.py"), "{}"], input="", text=True, timeout=50
     )
     assert done.returncode == 0

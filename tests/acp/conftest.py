@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -62,6 +64,20 @@ def install(program: str, npm: list[str]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
         pytest.skip(f"the clients of npm cannot be installed: {error}")
+
+
+@pytest.fixture(scope="session")
+def routes() -> frozenset[str]:
+    """The methods of version 1 that the agent answers, as its table names them."""
+    source = import_module("crow.acp.routes").__file__
+    assert source is not None
+    (table,) = [
+        node
+        for node in ast.parse(Path(source).read_text("utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name == "routes"
+    ]
+    keys = [key for node in ast.walk(table) if isinstance(node, ast.Dict) for key in node.keys]
+    return frozenset(str(key.value) for key in keys if isinstance(key, ast.Constant))
 
 
 @pytest.fixture(autouse=True)

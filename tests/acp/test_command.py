@@ -46,6 +46,40 @@ async def test_every_method_of_the_protocol_works_on_the_command(tmp_path: Path)
     assert later.process.returncode == 0
 
 
+async def test_the_python_library_drives_every_method(
+    tmp_path: Path, routes: frozenset[str]
+) -> None:
+    editor = FakeEditor()
+    async with editor.spawned(CROW, "acp", "--allow", "Bash", cwd=tmp_path):
+        client = editor.connection
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Run `sleep 600`"))
+        await editor.saw("tool_call_update", status="in_progress")
+        steer = {"sessionId": session, "prompt": [{"type": "text", "text": "left!"}]}
+        assert (await editor.wire.request("_session/steering", steer))["result"]
+        await editor.cancel(session)
+        assert (await turn).stop_reason == "cancelled"
+        await client.set_session_mode(session, "plan")
+        await client.set_config_option("mode", session, "default")
+        for method, params in {
+            "session/set_title": {"sessionId": session, "title": "A title"},
+            "session/status": {"sessionId": session},
+            "auth/status": {},
+        }.items():
+            if method in routes:
+                assert (await editor.wire.request(method, params))["result"]
+        await client.close_session(session)
+        await client.load_session(str(tmp_path), session)
+        await client.resume_session(session, str(tmp_path))
+        forked = (await client.fork_session(session, str(tmp_path))).session_id
+        await client.delete_session(forked)
+        assert [each.title for each in (await client.list_sessions()).sessions] == ["A title"]
+        await client.authenticate("environment")
+        await client.logout()
+        driven = {message["method"] for message in editor.wire.sent if "method" in message}
+    assert routes - driven == set()
+
+
 async def test_cancelling_the_command_in_the_middle_of_a_command(tmp_path: Path) -> None:
     editor = FakeEditor()
     async with editor.spawned(CROW, "acp", "--allow", "Bash", cwd=tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from crow.testing import official
 
 HERE = Path(__file__).with_name("node")
 SCHEMA = HERE / "node_modules/@agentclientprotocol/sdk/schema/v1"
+DRAFTED = {"session/status", "auth/status"}
 CROW = str(Path(sys.executable).with_name("crow"))
 
 pytestmark = pytest.mark.node
@@ -21,10 +23,14 @@ pytestmark = pytest.mark.node
 
 @pytest.mark.slow
 @pytest.mark.rule("conformance with others' clients")
-async def test_the_typescript_library_drives_every_method(node: str, tmp_path: Path) -> None:
+async def test_the_typescript_library_drives_every_method(
+    node: str, tmp_path: Path, routes: frozenset[str]
+) -> None:
+    drafted = sorted(routes & DRAFTED)
     process = await asyncio.create_subprocess_exec(
         *(node, str(HERE / "client.mjs"), str(tmp_path), CROW, "acp", "--allow", "Bash"),
         cwd=tmp_path,
+        env={**os.environ, "DRAFTED": " ".join(drafted)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -61,11 +67,15 @@ async def test_the_typescript_library_drives_every_method(node: str, tmp_path: P
         "rejected": "end_turn",
         "otherIsThere": False,
         "left": 1,
+        "title": "A file",
+        "steered": "promptRequired",
+        "told": dict.fromkeys(drafted, "object"),
         "authenticated": {},
         "loggedOut": {},
         "status": 0,
     }
     assert {"user_message_chunk", "tool_call", "usage_update"} <= set(later["replayed"])
+    assert routes - set(told["driven"]) == set()
 
 
 @pytest.mark.parametrize(

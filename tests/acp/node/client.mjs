@@ -10,6 +10,9 @@ import * as acp from "@agentclientprotocol/sdk";
 const [cwd, command, ...args] = process.argv.slice(2);
 const { agent, client } = acp.methods;
 
+/** Every method that was called. */
+const driven = new Set([agent.initialize]);
+
 /** One client of one process: records every update, and answers every question with `answer`. */
 async function connected(answer, work) {
   const child = spawn(command, args, { cwd, stdio: ["pipe", "pipe", "inherit"] });
@@ -36,12 +39,17 @@ async function connected(answer, work) {
       clientCapabilities: capabilities,
       clientInfo: { name: "node-client", version: "1" },
     });
-    return await work({ ask: context.request.bind(context), tell: context.notify.bind(context), seen, greeting });
+    const ask = (method, params) => (driven.add(method), context.request(method, params));
+    const tell = (method, params) => (driven.add(method), context.notify(method, params));
+    return await work({ ask, tell, seen, greeting });
   });
   child.stdin.end();
   return { ...result, status: await ended };
 }
 
+/** Methods of the protocol's draft that take a session at most, as far as they are there. */
+const drafted = (process.env.DRAFTED ?? "").split(" ").filter(Boolean);
+const kindOf = (value) => typeof value;
 const text = (said) => [{ type: "text", text: said }];
 const kinds = (updates) => [...new Set(updates.map(({ update }) => update.sessionUpdate))];
 
@@ -105,6 +113,12 @@ const later = await connected("reject_once", async ({ ask, seen }) => {
   await ask(agent.session.resume, { sessionId, cwd, mcpServers: [] });
   const resumed = seen.updates.filter(({ update }) => update.sessionUpdate.endsWith("_chunk")).length;
   const rejected = await ask(agent.session.prompt, { sessionId, prompt: text("Create a file called other.txt") });
+  const titled = await ask("session/set_title", { sessionId, title: "A file" });
+  const steered = await ask("_session/steering", {
+    sessionId,
+    prompt: text("left!"),
+    _meta: { steering: { idleBehavior: "promptRequired" } },
+  });
   const fork = await ask("session/fork", { sessionId, cwd, mcpServers: [] });
   await ask(agent.session.delete, { sessionId: fork.sessionId });
   await ask(agent.session.delete, { sessionId: fork.sessionId });
@@ -116,9 +130,12 @@ const later = await connected("reject_once", async ({ ask, seen }) => {
     rejected: rejected.stopReason,
     otherIsThere: existsSync(join(cwd, "other.txt")),
     left: sessions.length,
+    title: titled.title,
+    steered: steered.outcome,
+    told: Object.fromEntries(await Promise.all(drafted.map(async (each) => [each, kindOf(await ask(each, { sessionId }))]))),
     authenticated: await ask(agent.authenticate, { methodId: "environment" }),
     loggedOut: await ask(agent.logout, {}),
   };
 });
 
-process.stdout.write(JSON.stringify({ first, later, content: readFileSync(join(cwd, "test.txt"), "utf8") }));
+process.stdout.write(JSON.stringify({ first, later, driven: [...driven], content: readFileSync(join(cwd, "test.txt"), "utf8") }));

@@ -1,0 +1,109 @@
+"""``crow trust``, and who is asked about a project in a terminal and in an editor's process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.conftest import Crow
+from tests.cli.test_ask import PROMPT, Screen
+
+from crow.testing import FakeEditor
+from crow.testing.endpoint import Endpoint, answer
+from crow.trust import is_trusted, trust
+
+
+def write(path: Path, content: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+def wanting(crow: Crow, out: str = "seen") -> Path:
+    """Let the project want a hook."""
+    handler = {"type": "command", "command": f"cat > {crow.cwd.parent}/{out}"}
+    table = {"hooks": {"UserPromptSubmit": [{"hooks": [handler]}]}}
+    return write(crow.cwd / ".claude/settings.json", table)
+
+
+async def test_without_a_person_and_without_yes_nothing_is_trusted(crow: Crow) -> None:
+    wanting(crow)
+    ended = await crow("trust")
+    assert ended.status == 2
+    assert "hook at UserPromptSubmit: cat > " in ended.out
+    assert "  .claude/settings.json\n" in ended.out
+    assert ended.complaint.startswith("not trusted: there is nobody to ask")
+    assert not is_trusted(crow.cwd)
+    ended = await crow("trust", "-y")
+    assert (ended.status, "trusted, until one of 1 files changes" in ended.out) == (0, True)
+    assert is_trusted(crow.cwd)
+
+
+async def test_what_was_decided_is_listed_and_can_be_taken_back(crow: Crow, tmp_path: Path) -> None:
+    wanting(crow)
+    trust(crow.cwd)
+    other = tmp_path / "other"
+    write(other / ".crow/settings.json", {"env": {"A": "b"}})
+    trust(other)
+    write(other / ".crow/settings.json", {})
+    listed = await crow("trust", "--list", "--json")
+    assert sorted((each["project"], each["state"]) for each in listed.events) == [
+        (str(other), "changed"),
+        (str(crow.cwd), "trusted"),
+    ]
+    assert f"trusted   {crow.cwd}\n" in (await crow("trust", "--list")).out
+    assert "is not trusted" in (await crow("trust", "--revoke")).out
+    assert "was not trusted" in (await crow("trust", "--revoke")).out
+
+
+async def test_a_person_at_a_terminal_is_asked_and_enter_means_no(crow: Crow) -> None:
+    wanting(crow)
+    for typed, status in (("\r", 1), ("y\r", 0)):
+        screen = Screen()
+        process = await screen.start(crow, "trust")
+        await screen.until("Trust them? y/N: ")
+        screen.type(typed)
+        assert await screen.close(process) == status
+    assert is_trusted(crow.cwd)
+
+
+async def test_crow_asks_before_the_first_prompt_and_the_hooks_run_then(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    wanting(crow)
+    endpoint.play(answer("Hello."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("Trust ")
+    await screen.until("hook at UserPromptSubmit")
+    await screen.until("Not now")
+    screen.type("1\r")
+    await screen.until(PROMPT)
+    screen.type("hi\r")
+    await screen.until("Hello.")
+    assert (crow.cwd.parent / "seen").exists()
+    await screen.until(PROMPT)
+    screen.type("\x04")
+    assert await screen.close(process) == 0
+
+
+async def test_an_editors_process_asks_about_the_project_of_its_session(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    wanting(crow)
+    endpoint.play(answer("Hello."))
+    editor = FakeEditor(permissions=["allow_always"])
+    command = crow.command("acp")
+    async with editor.spawned(*command, env=crow.env, cwd=tmp_path):
+        session = await editor.new_session(crow.cwd)
+        await editor.saw("config_option_update")
+        await editor.prompt(session, "hi")
+    assert is_trusted(crow.cwd)
+    assert (crow.cwd.parent / "seen").exists()
+    assert str(crow.cwd) in editor.asked[0]["toolCall"]["title"]
+
+
+async def test_the_schema_is_printed(crow: Crow) -> None:
+    printed = await crow("config", "--schema")
+    assert json.loads(printed.out)["title"] == "Crow settings"

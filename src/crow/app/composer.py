@@ -56,7 +56,7 @@ class Composer:
         self.disabled = {entry.text for entry in settings.disabled}
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
-        self.front_matter = FrontMatter(agent, settings, self.plugins, self.for_hooks())
+        self.front_matter = FrontMatter(agent, settings, self.for_hooks())
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""

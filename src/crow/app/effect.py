@@ -131,6 +131,10 @@ class Effect:
         if helpers is not None:
             helpers.folders = tuple(composer.for_subagents()["folders"])
             helpers.__dict__.pop("definitions", None)  # read again when they are asked for
+        skills: Any = self.agent.extensions.get("skills")
+        if skills is not None:
+            for path in composer.for_skills().get("paths", ()):
+                skills.add_folder(path)
 
     def _options(self, old: Settings, new: Settings) -> Iterator[str]:
         before, now = Composer(self.agent, old), Composer(self.agent, new)

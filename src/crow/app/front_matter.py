@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.app.plugins import may_bring
+from crow.app.plugins import may_bring, plugins_of
 from crow.core.agent import Agent
 from crow.core.context import Context, SessionContext
 from crow.plugins import Plugin
@@ -14,35 +14,30 @@ from crow.settings import Settings
 
 if TYPE_CHECKING:
     from crow.extensions import ShellHooks
-    from crow.extensions.shell_hooks import File
     from crow.extensions.skills.use import SkillContext
     from crow.extensions.subagents import Definition
 
 NAME = "shell_hooks"
-Table = Mapping[str, Any]
 
 
 class FrontMatter:
     """Hangs where skills are used and sub-agents begin, and adds what they bring.
 
     Where the settings of that session have no objection. ``options`` are those of the extension
-    that runs hooks; it is made when there are some.
+    that runs hooks, which is made when there are some.
     """
 
     name = NAME
 
-    def __init__(
-        self, agent: Agent, settings: Settings, plugins: Iterable[Plugin], options: Table
-    ) -> None:
+    def __init__(self, agent: Agent, settings: Settings, options: Mapping[str, Any]) -> None:
         self.agent = agent
         self.settings = settings
-        self.plugins = tuple(plugins)
         self.options = options
 
     async def skill_used(self, ctx: SkillContext) -> None:
         """Add the hooks of a skill; they stay until the session ends."""
         table: object = ctx.front_matter.get("hooks")
-        if table is None or not self._may(ctx):
+        if table is None or not may_bring(self._settings(ctx)):
             return
         if not ctx.trusted:
             text = f"the skill {ctx.skill} is of a project that is not trusted (crow trust)"
@@ -52,35 +47,35 @@ class FrontMatter:
 
     async def hired(self, ctx: Context, definition: Definition) -> None:
         """Add the hooks of a sub-agent's definition, which end with it."""
-        if not self._may(ctx):
+        if not may_bring(self._settings(ctx)):
             return
-        path = Path(definition.source)
-        folders = [folder for plugin in self.plugins for folder in plugin.parts["agents"]]
-        if any(path.is_relative_to(folder) for folder in folders):
-            text = f"{path}: the agents of a plugin bring no hooks: they do not run"
+        if self._plugin(ctx, definition.source) is not None:
+            text = f"{definition.source}: the agents of a plugin bring no hooks: they do not run"
             await ctx.ui.notify(text, severity="warning")
             return
         await self._add(ctx, definition.source, definition.hooks, once=False)
 
-    def _may(self, ctx: Context) -> bool:
+    def _settings(self, ctx: Context) -> Settings:
         from crow.app.live import ground_of
 
         ground = ground_of(ctx.session)
-        return may_bring(self.settings if ground is None else ground.settings)
+        return self.settings if ground is None else ground.settings
+
+    def _plugin(self, ctx: Context, path: str) -> Plugin | None:
+        """The plugin that a file is of."""
+        plugins, _ = plugins_of(self._settings(ctx))
+        return next((each for each in plugins if Path(path).is_relative_to(each.root)), None)
 
     async def _add(self, ctx: Context, path: str, table: object, *, once: bool) -> None:
         if not isinstance(table, dict):
             await ctx.ui.notify(f"{path}: 'hooks' must be a table", severity="warning")
             return
-        file = self._file(path, cast("dict[str, Any]", table), once=once)
-        for problem in self._extension().add(ctx.agent, ctx.session, file):
-            await ctx.ui.notify(problem, severity="warning")
-
-    def _file(self, path: str, table: dict[str, Any], *, once: bool) -> File:
         from crow.extensions.shell_hooks import File
 
-        mine = [plugin for plugin in self.plugins if Path(path).is_relative_to(plugin.root)]
-        return File(path, table, once=once, plugin=mine[0] if mine else None)
+        plugin = self._plugin(ctx, path)
+        file = File(path, cast("dict[str, Any]", table), once=once, plugin=plugin)
+        for problem in self._extension().add(ctx.agent, ctx.session, file):
+            await ctx.ui.notify(problem, severity="warning")
 
     def _extension(self) -> ShellHooks:
         from crow.extensions import ShellHooks

@@ -229,6 +229,23 @@ async def test_folders_of_plugins_are_used_and_a_projects_only_where_it_is_trust
     assert await ran(stage) == ["named", "user"]
 
 
+async def test_a_project_that_is_trusted_in_an_open_session_brings_its_plugins_there(
+    stage: Stage, home: Path
+):
+    root = plugin(stage.cwd / ".crow/plugins/p", noting("hook"), event="Stop")
+    (root / "skills/careful").mkdir(parents=True)
+    text = "---\nname: careful\ndescription: Be careful\n---\nBe careful."
+    (root / "skills/careful/SKILL.md").write_text(text)
+    async with built(stage, "Ok.", "Ok.", "Ok.") as made:
+        reply = await made.run("Go", cwd=stage.cwd)
+        assert not (stage.cwd / "ran").exists()
+        trust(stage.cwd)
+        await made.run("And?", session=reply.session)
+        await made.run("/careful", session=reply.session)
+    assert (stage.cwd / "ran").read_text().split() == ["hook", "hook"]
+    assert "Do what the skill careful says" in str(stage.model.asked[-1]["messages"][-1])
+
+
 async def test_the_administrators_switches_leave_the_plugins_that_they_enabled(
     stage: Stage, shop: Path, tmp_path: Path
 ):

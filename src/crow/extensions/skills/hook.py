@@ -85,7 +85,9 @@ class SkillsHook:
 
     def add_folder(self, path: str | Path) -> None:
         """Look for skills in one more folder; in open sessions from the next prompt on."""
-        self._added.append(Path(path).expanduser().absolute())
+        folder = Path(path).expanduser().absolute()
+        if folder not in self._added:
+            self._added.append(folder)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""

@@ -105,8 +105,8 @@ class Agent:
         self._llm = llm
 
     @property
-    def extensions(self) -> Mapping[str, Any]:
-        """The extensions in use, by name."""
+    def extensions(self) -> dict[str, Any]:
+        """The extensions in use, by name; an extension may put itself here under one of its own."""
         return self._roster.extensions
 
     @property

@@ -42,6 +42,35 @@ async def test_who_answers_an_ask_may_be_called_back_without_waiting(echo, watch
     assert heard == ["allow_once"]
 
 
+async def test_what_is_changed_after_it_was_judged_does_not_run(echo):
+    async def around_tool(ctx: Any, call_next: Any) -> Any:
+        ctx.args["text"] = "b"
+        return await call_next()
+
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("around_tool", around_tool)
+    reply = await agent.run("go")
+    assert echo.ran == []
+    assert "a hook changed the arguments after they had been judged" in str(
+        reply.session.messages[2]
+    )
+
+
+async def test_a_tool_may_do_with_its_arguments_what_it_likes_and_run_twice(echo):
+    async def around_tool(ctx: Any, call_next: Any) -> Any:
+        await call_next()
+        return await call_next()
+
+    async def run(args: dict[str, Any], bench: Any) -> str:
+        return args.pop("text")
+
+    echo.run = run
+    agent = bare(call("echo", text="a"), "done", tools=[echo])
+    agent.hooks.register("around_tool", around_tool)
+    reply = await agent.run("go")
+    assert reply.session.messages[2]["content"] == "a"
+
+
 async def test_stop_at_a_tool_gate_denies_the_call_and_ends_the_run(echo):
     agent = bare([call("echo", text="a"), call("echo", text="b")], tools=[echo])
     agent.hooks.register("before_tool", lambda ctx: Stop("enough"))

@@ -32,6 +32,7 @@ class ToolContext(Context):
     """
 
     __slots__ = (
+        "approved",
         "args",
         "call",
         "duration",
@@ -52,6 +53,7 @@ class ToolContext(Context):
         self.call = call
         self.tool = tool
         self.args: dict[str, Any] = copy.deepcopy(call.args)
+        self.approved = self.args
         self.result: ToolResult | None = None
         self.outcome: Outcome = "ok"
         self.duration = 0.0
@@ -134,7 +136,8 @@ class ToolContext(Context):
         self.conclude("error", ToolResult.failure(fault))
 
     def rule(self, ruling: Ruling) -> None:
-        """Conclude a call that must not run, or that a hook answered."""
+        """Conclude a call that must not run, or that a hook answered; keep what was approved."""
+        self.approved = copy.deepcopy(self.args)
         if isinstance(ruling.verdict, Stop):
             self.stop(ruling.reason)
         if ruling.refused:
@@ -143,12 +146,14 @@ class ToolContext(Context):
             self.conclude("answered", ToolResult.of(ruling.answer.value))
 
     async def execute(self) -> ToolResult:
-        """Run the tool; the innermost of ``around_tool``."""
+        """Run the tool; the innermost of ``around_tool``. What runs is what was approved."""
         assert self.tool is not None
+        if self.args != self.approved:
+            raise RuntimeError("a hook changed the arguments after they had been judged")
         owner, clock = self.owner, self.clock
         self.owner, self.clock = self.call.name, None
         try:
-            return ToolResult.of(await self.tool.run(self.args, self))
+            return ToolResult.of(await self.tool.run(copy.deepcopy(self.approved), self))
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if self.run.cancelled or (task is not None and task.cancelling()):

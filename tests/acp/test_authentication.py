@@ -36,7 +36,7 @@ async def test_a_terminal_is_offered_only_to_clients_that_have_one(tmp_path: Pat
         ):
             greeting = await greeted(editor, capabilities)
             assert [method["type"] for method in greeting["authMethods"]] == kinds
-            assert greeting["agentCapabilities"]["auth"] == {"logout": {}}
+            assert greeting["agentCapabilities"]["auth"] == {"status": {}, "logout": {}}
             for method in greeting["authMethods"][1:]:
                 assert method["args"] == ["--login"]
                 assert ("_meta" in method) == (capabilities is LEGACY)
@@ -97,4 +97,4 @@ async def test_an_agent_that_stores_no_keys_has_no_logout(tmp_path: Path) -> Non
         answered = await editor.wire.request("logout", {})
         greeting = editor.wire.received[0]["result"]
     assert answered["error"]["code"] == -32601
-    assert greeting["agentCapabilities"]["auth"] == {}
+    assert greeting["agentCapabilities"]["auth"] == {"status": {}}

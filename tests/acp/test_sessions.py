@@ -239,7 +239,7 @@ async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
     assert greeting["agentInfo"]["name"] == "crow"
     assert greeting["agentCapabilities"]["loadSession"] is True
     offered = greeting["agentCapabilities"]["sessionCapabilities"]
-    beyond = {"fork", "title"}
+    beyond = {"fork", "title", "status"}
     assert set(offered) - beyond == {
         *("list", "resume", "delete", "close", "additionalDirectories"),
     }

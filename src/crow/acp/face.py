@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crow.acp import options
+from crow.acp.account import Account
 from crow.acp.content import from_blocks
 from crow.acp.dialects import dialect_of
 from crow.acp.editor import Editor
-from crow.acp.handshake import AUTH_METHOD
 from crow.acp.jsonrpc import (
-    AUTH_REQUIRED,
     INTERNAL_ERROR,
-    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    NOT_FOUND,
     Message,
     Refusal,
     as_object,
 )
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
+from crow.acp.refusals import found, invalid, not_found, unauthenticated
 from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.core.agent import Agent
@@ -51,7 +48,8 @@ class Face:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session; ``requests`` are these and all others. Methods raise `Refusal`.
+    being answered, by session; ``requests`` are these and all others. ``account`` answers what is
+    about credentials. Methods raise `Refusal`.
     """
 
     def __init__(self, agent: Agent, link: Greeted, peer: Peer, seats: Seats | None = None) -> None:
@@ -61,6 +59,7 @@ class Face:
         self._link = link
         self._peer = peer
         self._seats = seats
+        self.account = Account(agent, link.offer)
         self._editors: dict[str, Editor] = {}
         self._seated: list[tuple[str, Editor]] = []
         self._is_gone = False
@@ -116,6 +115,16 @@ class Face:
             for info in page
         ]
         return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
+
+    async def session_status(self, params: Message) -> Message:
+        """Say whether a session is open, or stored; nothing is opened for it."""
+        session_id = params["sessionId"]
+        if session_id in self.agent.sessions:
+            return {"status": "open"}
+        knows: Any = getattr(self.agent.store, "knows", None)
+        if knows is not None and await knows(session_id):
+            return {"status": "saved"}
+        raise not_found(f"there is no session {session_id!r}")
 
     async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go."""
@@ -174,7 +183,7 @@ class Face:
             editor.end_turn()
         if is_unconfigured(reply):
             editor.release()
-            raise Refusal(AUTH_REQUIRED, "Authentication required", reply.detail)
+            raise unauthenticated(reply.detail)
         return Result(answer(reply), editor.release)
 
     async def entitle(self, session: Session, prompt: Content, editor: Editor) -> None:
@@ -214,29 +223,6 @@ class Face:
         editor = await self._choose(params, params["configId"], params["value"])
         return {"configOptions": editor.projection.options()}
 
-    async def authenticate(self, params: Message) -> Message:
-        """See whether there are credentials now."""
-        if params["methodId"] != AUTH_METHOD["id"]:
-            raise invalid(f"there is no method {params['methodId']!r} to be used here")
-        try:
-            _name = self.agent.llm.model
-        except ModelError as error:
-            raise Refusal(AUTH_REQUIRED, "Authentication required", str(error)) from error
-        return {}
-
-    async def logout(self, params: Message) -> Message:
-        """Remove the stored keys; those of the environment are not ours to remove."""
-        if not self.stores_keys:
-            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
-        from crow import credentials
-
-        for provider in credentials.providers():
-            credentials.forget(provider)
-        forget: Any = getattr(self.agent.llm, "forget", None)
-        if forget is not None:
-            await forget()
-        return {}
-
     # helpers
 
     @property
@@ -245,11 +231,6 @@ class Face:
         if self._dialect is None:
             self._dialect = dialect_of(self.agent, self._link.hello, self._link.offer)
         return self._dialect
-
-    @property
-    def stores_keys(self) -> bool:
-        """True where a command stores keys, which can be removed again."""
-        return bool(self._link.offer.login)
 
     @property
     def _store(self) -> Store:
@@ -400,21 +381,3 @@ def inherited(origin: Session) -> dict[str, Any]:
         "model": origin.model,
         "mode": origin.mode,
     }
-
-
-async def found(looking: Awaitable[T]) -> T:
-    """What is looked for, or the refusal that says that it cannot be had."""
-    try:
-        return await looking
-    except SessionError as error:
-        raise not_found(str(error)) from error
-
-
-def not_found(details: str) -> Refusal:
-    """The refusal for a session that cannot be had."""
-    return Refusal(NOT_FOUND, "Resource not found", details)
-
-
-def invalid(details: str) -> Refusal:
-    """The refusal for parameters that make no sense here."""
-    return Refusal(INVALID_PARAMS, "Invalid params", details)

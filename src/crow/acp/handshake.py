@@ -63,7 +63,7 @@ class Offer:
         """The offer in the words of the protocol."""
         session: Message = {"close": {}, "fork": {}, "additionalDirectories": {}, "title": {}}
         if self.store:
-            session |= {"list": {}, "resume": {}, "delete": {}}
+            session |= {"list": {}, "resume": {}, "delete": {}, "status": {}}
         return {
             "loadSession": self.store,
             "promptCapabilities": {
@@ -73,7 +73,7 @@ class Offer:
             },
             "mcpCapabilities": {"http": self.mcp, "sse": self.mcp},
             "sessionCapabilities": session,
-            "auth": {"logout": {}} if self.login else {},
+            "auth": {"status": {}, **({"logout": {}} if self.login else {})},
         }
 
     def methods(self, client: Message) -> list[Message]:

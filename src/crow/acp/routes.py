@@ -25,6 +25,16 @@ Option = schema.SetSessionConfigOptionSelectRequest
 Switch = schema.SetSessionConfigOptionBooleanRequest
 
 
+class Nothing(BaseModel):
+    """The parameters of a method that takes none."""
+
+
+class OfSession(BaseModel):
+    """The parameters of a method that takes a session's id."""
+
+    sessionId: str  # noqa: N815 - the protocol's
+
+
 class SetTitle(BaseModel):
     """The parameters of ``session/set_title``, which the library does not know yet."""
 
@@ -104,8 +114,9 @@ def routes_of(face: Face) -> Routes:
 def routes(face: Face) -> Routes:
     """The methods of version 1."""
     requests: dict[str, Route] = {
-        "authenticate": (schema.AuthenticateRequest, face.authenticate),
-        "logout": (schema.LogoutRequest, face.logout),
+        "authenticate": (schema.AuthenticateRequest, face.account.authenticate),
+        "auth/status": (Nothing, face.account.status),
+        "logout": (schema.LogoutRequest, face.account.logout),
         "session/new": (schema.NewSessionRequest, face.new_session),
         "session/load": (schema.LoadSessionRequest, face.load_session),
         "session/resume": (schema.ResumeSessionRequest, face.resume_session),
@@ -114,6 +125,7 @@ def routes(face: Face) -> Routes:
         "session/close": (schema.CloseSessionRequest, face.close_session),
         "session/delete": (schema.DeleteSessionRequest, face.delete_session),
         "session/set_title": (SetTitle, face.set_title),
+        "session/status": (OfSession, face.session_status),
         "session/prompt": (schema.PromptRequest, face.prompt),
         "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
         "session/set_config_option": (Option, face.set_config_option),

@@ -93,7 +93,13 @@ V1 = Version(
     "acp.schema",
     RESPONSES,
     REQUESTS,
-    frozenset({"InitializeResponse.agentCapabilities.sessionCapabilities.title"}),
+    frozenset(
+        {
+            "InitializeResponse.agentCapabilities.auth.status",
+            "InitializeResponse.agentCapabilities.sessionCapabilities.status",
+            "InitializeResponse.agentCapabilities.sessionCapabilities.title",
+        }
+    ),
 )
 
 

@@ -25,6 +25,8 @@ from crow.testing.wire import Message, Wire
 INFO = schema.Implementation(name="draft-client", version="1")
 OFFER = Offer(store=True, mcp=True, latest=2)
 NEWER = (
+    "InitializeResponse.capabilities.auth.status",
+    "InitializeResponse.capabilities.session.status",
     "InitializeResponse.capabilities.session.title",
     "NewSessionResponse.availableCommands",
     "ResumeSessionResponse.availableCommands",

@@ -58,6 +58,7 @@ def test_what_can_be_done_is_said_by_objects() -> None:
         "title": {},
         "mcp": {"stdio": {}, "http": {}},
         "delete": {},
+        "status": {},
     }
     assert [(m["methodId"], m["type"]) for m in result["authMethods"]] == [
         ("environment", "agent"),
@@ -114,7 +115,8 @@ async def test_a_whole_conversation_with_the_command(draft: Any, tmp_path: Path)
         said = [update["messageId"] for update in later.updates("user_message")]
         assert said == [update["messageId"] for update in first.updates("user_message")]
         assert [card["name"] for card in later.cards()] == [c["name"] for c in first.cards()]
-        assert [option.config_id for option in resumed.config_options or ()] == ["mode", "model"]
+        offered = [option.config_id for option in resumed.config_options or ()]
+        assert offered == ["mode", "model", "auto_compact"]
         answer = await client.set_config_option("mode", session, "plan")
         chosen = {option.config_id: option.current_value for option in answer.config_options}
         assert chosen["mode"] == "plan"
@@ -125,6 +127,9 @@ async def test_a_whole_conversation_with_the_command(draft: Any, tmp_path: Path)
             assert refused["error"]["code"] == -32602, kind
         forked = (await client.fork_session(session, str(tmp_path))).session_id
         await client.delete_session(forked)
+        assert (await later.wire.request("auth/status"))["result"]["state"] == "not_required"
+        known = await later.wire.request("session/status", {"sessionId": session})
+        assert known["result"] == {"status": "open"}
         await client.login("environment")
         await client.logout()
         for gone in ("authenticate", "session/load", "session/set_mode"):

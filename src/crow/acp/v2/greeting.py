@@ -17,10 +17,10 @@ def greet(request: Message, offer: Offer) -> Message:
     if params["protocolVersion"] == DRAFT_VERSION and not is_told:
         details = "info: its name and version are missing"
         return failure(request["id"], INVALID_PARAMS, "Invalid params", details)
-    result = {
+    result: Message = {
         "protocolVersion": DRAFT_VERSION,
         "info": {"name": "crow", "title": "Crow", "version": __version__},
-        "capabilities": {"session": capabilities(offer), "auth": {}},
+        "capabilities": {"session": capabilities(offer), "auth": {"status": {}}},
         "authMethods": [
             method(each) for each in offer.methods(as_object(params.get("capabilities")))
         ],
@@ -39,7 +39,7 @@ def capabilities(offer: Offer) -> Message:
     if offer.mcp:
         session["mcp"] = {"stdio": {}, "http": {}}
     if offer.store:
-        session["delete"] = {}
+        session |= {"delete": {}, "status": {}}
     return session
 
 

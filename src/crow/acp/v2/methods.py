@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 from crow.acp.editor import Editor
-from crow.acp.face import Face, invalid, not_found
+from crow.acp.face import Face
 from crow.acp.jsonrpc import Message
+from crow.acp.refusals import invalid, not_found
 from crow.acp.turn import explain
 from crow.acp.v2.dialect import V2
 from crow.acp.v2.prompts import Prompt
@@ -58,13 +59,10 @@ class Methods:
             await self.face.close(session)
         return {}
 
-    async def login(self, params: Message) -> Message:
-        """See whether there are credentials now."""
-        return await self.face.authenticate(params)
-
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys, where this agent stores any."""
-        return await self.face.logout(params) if self.face.stores_keys else {}
+        account = self.face.account
+        return await account.logout(params) if account.stores_keys else {}
 
     # prompts
 

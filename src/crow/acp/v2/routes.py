@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acp.experimental.v2 import schema
 from pydantic import BaseModel
 
-from crow.acp.routes import Route, Routes, SetTitle
+from crow.acp.routes import Nothing, OfSession, Route, Routes, SetTitle
 from crow.acp.v2.methods import Methods
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def routes(face: Face) -> Routes:
     """The methods of version 2."""
     own = Methods(face)
     requests: dict[str, Route] = {
-        "auth/login": (schema.LoginAuthRequest, own.login),
+        "auth/login": (schema.LoginAuthRequest, face.account.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
+        "auth/status": (Nothing, face.account.status),
         "session/new": (schema.NewSessionRequest, face.new_session),
         "session/resume": (schema.ResumeSessionRequest, own.resume_session),
         "session/fork": (schema.ForkSessionRequest, face.fork_session),
@@ -53,6 +54,7 @@ def routes(face: Face) -> Routes:
         "session/close": (schema.CloseSessionRequest, own.close_session),
         "session/delete": (schema.DeleteSessionRequest, face.delete_session),
         "session/set_title": (SetTitle, face.set_title),
+        "session/status": (OfSession, face.session_status),
         "session/prompt": (schema.PromptRequest, own.prompt),
         "session/set_config_option": (SetOption, own.set_config_option),
         "tool_call/cancel": (CancelToolCall, own.cancel_tool_call),

@@ -230,6 +230,12 @@ class Archive:
                 return found[0], together(found[1], tail.rows)
         raise self.missing(session_id)
 
+    async def knows(self, session_id: str) -> bool:
+        """True where there is a session of that id. Raises `SessionError`."""
+        if not self.path.exists():
+            return False
+        return await self.ask(partial(shelf.find, session_id=session_id)) is not None
+
     async def replay(self, session_id: str) -> list[Event]:
         """A session as events; one that cannot be stored, from memory. Raises `SessionError`."""
         ledger = self.ledgers.get(session_id)

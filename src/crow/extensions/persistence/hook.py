@@ -117,6 +117,10 @@ class PersistenceHook:
             raise ValueError(f"there is no page at the cursor {cursor!r}")
         return await self._archive.page(cwd, cursor, limit)
 
+    async def knows(self, session_id: str) -> bool:
+        """True where there is a stored session of that id. Raises `SessionError`."""
+        return await self._archive.knows(session_id)
+
     async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:
         """Sessions where all words of a text were said in one message, the best first.
 

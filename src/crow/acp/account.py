@@ -1,0 +1,72 @@
+"""Credentials, as a client asks about them: whether there are any, and to forget them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crow.acp.handshake import AUTH_METHOD, Offer
+from crow.acp.jsonrpc import METHOD_NOT_FOUND, Message, Refusal
+from crow.acp.refusals import invalid, unauthenticated
+from crow.core.agent import Agent
+from crow.core.errors import ModelError
+
+
+class Account:
+    """The keys that an agent's model is asked with. Methods raise `Refusal`."""
+
+    def __init__(self, agent: Agent, offer: Offer) -> None:
+        self._agent = agent
+        self._offer = offer
+
+    @property
+    def stores_keys(self) -> bool:
+        """True where a command stores keys, which can be removed again."""
+        return bool(self._offer.login)
+
+    async def authenticate(self, params: Message) -> Message:
+        """See whether there are credentials now."""
+        if params["methodId"] != AUTH_METHOD["id"]:
+            raise invalid(f"there is no method {params['methodId']!r} to be used here")
+        try:
+            _name = self._agent.llm.model
+        except ModelError as error:
+            raise unauthenticated(str(error)) from error
+        return {}
+
+    async def status(self, params: Message) -> Message:
+        """Say whether a user has to sign in before a model can be asked; no model is asked."""
+        told: Message = {"state": self._state()}
+        if self.stores_keys:
+            from crow import credentials
+
+            told["accounts"] = [{"label": f"{name} API key"} for name in credentials.providers()]
+        return told
+
+    async def logout(self, params: Message) -> Message:
+        """Remove the stored keys; those of the environment are not ours to remove."""
+        if not self.stores_keys:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
+        from crow import credentials
+
+        for provider in credentials.providers():
+            credentials.forget(provider)
+        forget: Any = getattr(self._agent.llm, "forget", None)
+        if forget is not None:
+            await forget()
+        return {}
+
+    def _state(self) -> str:
+        try:
+            name = self._agent.llm.model
+        except ModelError as error:
+            return "unauthenticated" if error.kind == "unconfigured" else "unknown"
+        return "not_required" if needs_no_key(name) else "authenticated"
+
+
+def needs_no_key(model: str) -> bool:
+    """True for the rehearsal, and for models of servers on this machine."""
+    from crow.llm.naming import REHEARSAL
+    from crow.llm.presets import PRESETS
+
+    preset = PRESETS.get(model.partition("/")[0])
+    return model == REHEARSAL or (preset is not None and preset.is_local)

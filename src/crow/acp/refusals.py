@@ -1,0 +1,34 @@
+"""Why a request is refused, in the protocol's words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from crow.acp.jsonrpc import AUTH_REQUIRED, INVALID_PARAMS, NOT_FOUND, Refusal
+from crow.core.errors import SessionError
+
+T = TypeVar("T")
+
+
+async def found(looking: Awaitable[T]) -> T:
+    """What is looked for, or the refusal that says that it cannot be had."""
+    try:
+        return await looking
+    except SessionError as error:
+        raise not_found(str(error)) from error
+
+
+def not_found(details: str) -> Refusal:
+    """The refusal for a session that cannot be had."""
+    return Refusal(NOT_FOUND, "Resource not found", details)
+
+
+def invalid(details: str) -> Refusal:
+    """The refusal for parameters that make no sense here."""
+    return Refusal(INVALID_PARAMS, "Invalid params", details)
+
+
+def unauthenticated(details: str) -> Refusal:
+    """The refusal for what needs credentials where there are none."""
+    return Refusal(AUTH_REQUIRED, "Authentication required", details)

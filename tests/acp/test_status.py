@@ -1,0 +1,51 @@
+"""What a client asks about without changing anything: credentials, and sessions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from crow import Agent
+from crow.extensions.persistence import PersistenceHook
+from crow.testing import FakeEditor, ScriptedModel
+
+CROW = str(Path(sys.executable).with_name("crow"))
+
+
+async def state(tmp_path: Path, *options: str, **env: str) -> dict[str, Any]:
+    """What the command says of its credentials."""
+    editor = FakeEditor()
+    async with editor.spawned(CROW, "acp", *options, cwd=tmp_path, env=env):
+        return (await editor.wire.request("auth/status", {}))["result"]
+
+
+async def test_the_state_of_the_credentials(tmp_path: Path) -> None:
+    assert await state(tmp_path, "--model", "rehearsal") == {
+        "state": "not_required",
+        "accounts": [],
+    }
+    assert (await state(tmp_path, "--model", "openai/gpt-5"))["state"] == "unauthenticated"
+    told = await state(tmp_path, "--model", "openai/gpt-5", OPENAI_API_KEY="sk-1")
+    assert told["state"] == "authenticated"
+    assert "sk-1" not in str(told)
+
+
+async def test_a_session_is_open_or_saved_or_not_known(tmp_path: Path) -> None:
+    editor = FakeEditor()
+    hooks = [PersistenceHook(tmp_path / "db")]
+    async with editor.connected(Agent(llm=ScriptedModel("Hello."), hooks=hooks)):
+        session = await editor.new_session(tmp_path)
+
+        async def status(session_id: str) -> Any:
+            answer = await editor.wire.request("session/status", {"sessionId": session_id})
+            return answer.get("result", {}).get("status") or answer["error"]["code"]
+
+        assert await status(session) == "open"
+        await editor.prompt(session, "Hi")
+        await editor.connection.close_session(session)
+        assert await status(session) == "saved"
+        assert await status(session) == "saved"
+        assert await status("other") == -32002
+        await editor.connection.delete_session(session)
+        assert await status(session) == -32002

@@ -88,10 +88,15 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
 async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> None:
     path = write(crow.cwd / ".claude/settings.json", PreToolUse=group(GUARD))
     listed = await crow("hooks", "list")
-    assert f"{path}: hooks: left out, the project is not trusted" in listed.out
+    why = "the project is not trusted (crow trust)"
+    assert f"{path}: hooks of PreToolUse are left out: {why}" in listed.out
     assert GUARD not in listed.out
     await crow("trust", "--yes")
     assert GUARD in (await crow("hooks", "list")).out
+    switch = json.dumps({"disableAllHooks": True})
+    listed = await crow("hooks", "list", "PreToolUse", "--json", "--settings", switch)
+    why = "disableAllHooks in command line"
+    assert {"event": "PreToolUse", "source": str(path), "inactive": why} in listed.events
 
 
 async def test_setup_hooks_run_where_the_command_line_asks_for_it(crow: Crow, home: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.options import agent_of, declare_place, settings_of
@@ -86,10 +87,29 @@ def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out:
         out.raw(out.styled("hooks of settings files that do not run", "bold"))
     for handler in handlers:
         show_handler(handler, options, out)
-    for text in settings.withheld:
-        if not options.json:
-            out.line(f"{text}: left out, the project is not trusted (crow trust)", "yellow")
+    for source, name, why in left_out(settings):
+        if event in (None, name):
+            show_left_out(source, name, why, options, out)
     return 0
+
+
+def left_out(settings: Settings) -> Iterator[tuple[str, str, str]]:
+    """Hooks of settings files that do not hang at all: file, event and the reason."""
+    for each in settings.unused_hooks:
+        yield from ((str(each.source), name, each.why) for name in each.table)
+    for withheld in settings.withheld:
+        why = "the project is not trusted (crow trust)"
+        yield from ((str(withheld.source), name, why) for name in withheld.table.get("hooks", ()))
+
+
+def show_left_out(
+    source: str, event: str, why: str, options: argparse.Namespace, out: Output
+) -> None:
+    """A line for the hooks of an event in a file that do not count."""
+    if options.json:
+        out.verbatim(json.dumps({"event": event, "source": source, "inactive": why}))
+    else:
+        out.line(f"{one_line(source)}: hooks of {one_line(event)} are left out: {why}", "yellow")
 
 
 def handlers_of(agent: Agent) -> list[Any]:

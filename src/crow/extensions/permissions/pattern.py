@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SINGLE = re.compile(r"[^/*?\[]+/\*\*")
+SET_MARKS = re.compile(r"[\[\\&~|]|(?<=-)-|-(?=-)")  # what `re` takes, or will take, for more
 CHILD = "\x02"  # a name that stands for anything in a directory
 
 
@@ -39,7 +40,7 @@ def _segment(segment: str) -> str:
         elif one == "?":
             expression += "[^/]"
         elif one == "[" and (found := re.match(r"\[[!^]?\]?[^\]]*\]", segment[index:])):
-            inner = found[0][1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            inner = SET_MARKS.sub(r"\\\g<0>", found[0][1:-1])
             expression += "(?!/)[" + ("^" + inner[1:] if inner[:1] in "!^" else inner) + "]"
             index += found.end() - 1
         elif one == "\\" and index + 1 < len(segment):

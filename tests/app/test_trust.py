@@ -291,3 +291,23 @@ async def test_an_editors_user_sees_what_is_wrong_with_the_settings(
     assert any("line 1: no JSON" in title for title in told)
     assert any("every call is asked about" in title for title in told)
     assert len(editor.asked) == 1
+
+
+@pytest.mark.parametrize("way", ["load_session", "resume_session", "fork_session"])
+async def test_an_editors_user_is_asked_when_a_stored_session_opens(
+    project: Path, seen: Path, way: str
+) -> None:
+    agent = build(cwd=project, env={})
+    agent.llm = ScriptedModel("hello")
+    first = FakeEditor(permissions=["reject_once"])
+    async with first.connected(agent):
+        session = await first.new_session(project)
+        await first.saw("tool_call_update")
+        await first.prompt(session, "Hi")
+    second = FakeEditor(permissions=["allow_always"])
+    async with second.connected(build(cwd=project, env={})):
+        await getattr(second.connection, way)(session_id=session, cwd=str(project), mcp_servers=[])
+        await second.saw("config_option_update")
+    assert is_trusted(project)
+    assert len(second.asked) == 1
+    assert '"SessionStart"' in seen.read_text()

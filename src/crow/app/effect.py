@@ -127,6 +127,10 @@ class Effect:
             self.agent.found.remove(found)
         if folder.parent.parent != Path.home():
             composer.use_folder(folder, trusted=new.trusted)
+        skills: Any = self.agent.extensions.get("skills")
+        if skills is not None:
+            for path in composer.for_skills().get("paths", ()):
+                skills.add_folder(path)
         helpers: Any = self.agent.extensions.get("subagents")
         if helpers is not None:
             helpers.folders = tuple(composer.for_subagents()["folders"])

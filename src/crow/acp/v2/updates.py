@@ -203,7 +203,7 @@ class Translation:
         del number
         options = [option(each) for each in offered]
         params = {"sessionId": self.session.id, "title": question.text, "options": options}
-        return Poll(params)
+        return Poll({**params, "description": question.detail} if question.detail else params)
 
     # how far it is
 

@@ -25,6 +25,7 @@ from crow.acp.jsonrpc import (
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
 from crow.acp.refusals import found, invalid, not_found, unauthenticated
+from crow.acp.trace_context import note_trace
 from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.core.agent import Agent
@@ -169,6 +170,7 @@ class Face:
         """
         session, editor = self.open_session(params)
         content = self.content(params, session)
+        note_trace(params, session)
         turn = asyncio.current_task()
         assert turn is not None
         running = self.turns.setdefault(session.id, set())

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted, outcome unknown"
 SUBAGENTS = "subagents.open"
 """The key of a session's ``cache`` for the sessions of sub-agents that work for it, by id."""
+TRACE_CONTEXT = "trace_context"
+"""The key of a session's ``cache`` for the W3C trace context of the last prompt that had one."""
 
 
 class TokenCount(TypedDict):

@@ -9,6 +9,7 @@ from crow.acp.editor import Editor
 from crow.acp.face import Face
 from crow.acp.jsonrpc import Message
 from crow.acp.refusals import invalid, not_found
+from crow.acp.trace_context import note_trace
 from crow.acp.turn import explain
 from crow.acp.v2.dialect import V2
 from crow.acp.v2.prompts import Prompt
@@ -74,6 +75,7 @@ class Methods:
         """
         session, editor = self.face.open_session(params)
         content = self.face.content(params, session)
+        note_trace(params, session)
         prompt = Prompt(session, params["prompt"])
         editor.begin_turn()
         editor.tell(editor.projection.running())

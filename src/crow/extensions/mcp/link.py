@@ -6,7 +6,7 @@ Imported when the first server is connected, and not before: the library takes a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -144,9 +144,13 @@ class Link:
             return await self._asked(_all(fetch, lambda page: page.resource_templates))
         return []
 
-    async def call(self, name: str, args: dict[str, Any], progress: Progress) -> CallToolResult:
-        """Call a tool."""
-        return await self._asked(self.client.call_tool(name, args, progress_callback=progress))
+    async def call(
+        self, name: str, args: dict[str, Any], progress: Progress, meta: Mapping[str, str]
+    ) -> CallToolResult:
+        """Call a tool; ``meta`` goes along with the request."""
+        told: Any = dict(meta) or None
+        calling = self.client.call_tool(name, args, progress_callback=progress, meta=told)
+        return await self._asked(calling)
 
     async def read(self, uri: str) -> ReadResourceResult:
         """Read a resource."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow.core.context import Context
 from crow.core.ports import Bench
+from crow.core.session import TRACE_CONTEXT
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
@@ -194,7 +195,8 @@ class Server:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
         pulse = Pulse(self.limits.call)
-        return await self._answer(link.call(tool, args, pulse), pulse, bench)
+        calling = link.call(tool, args, pulse, bench.cache.get(TRACE_CONTEXT, {}))
+        return await self._answer(calling, pulse, bench)
 
     async def read(self, uri: str) -> ReadResourceResult:
         """Read a resource."""

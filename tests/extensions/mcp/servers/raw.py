@@ -81,6 +81,8 @@ def discover(request: dict[str, Any]) -> None:
 def call(request: dict[str, Any]) -> None:
     """Call a tool."""
     trace(f"call {request['params']['name']}")
+    if parent := request["params"].get("_meta", {}).get("traceparent"):
+        trace(f"traceparent {parent}")
     behave = BEHAVIOURS.get(SPEC.get("call", "echo"), echo)
     behave(request)
 

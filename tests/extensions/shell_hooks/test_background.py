@@ -129,7 +129,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@pytest.mark.parametrize("how", [pytest.param("sync", marks=pytest.mark.slow), "async"])
 async def test_a_hook_dies_with_its_children_where_crow_is_killed(
     stage: Stage, tmp_path: Path, how: str
 ):

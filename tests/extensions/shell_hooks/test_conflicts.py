@@ -90,7 +90,7 @@ async def test_at_a_model_switch_deny_beats_ask_beats_allow(
 async def test_a_failure_decides_nothing_is_shown_and_blocks_where_it_is_meant_to(
     stage: Stage, script: str
 ):
-    handler = {"type": "command", "command": script, "timeout": 0.5 if "sleep" in script else 600}
+    handler = {"type": "command", "command": script, "timeout": 0.1 if "sleep" in script else 600}
     stage.handle("PreToolUse", handler, matcher="Write")
     await stage.run(WRITE, "Ok.")
     assert made(stage)

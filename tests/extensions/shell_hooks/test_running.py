@@ -211,6 +211,7 @@ async def test_variables_of_the_env_file_are_there_in_later_commands_and_in_sub_
         assert "<4 2>" in stage.told(request)
 
 
+@pytest.mark.slow
 async def test_the_status_message_is_shown_while_a_handler_takes_its_time(
     stage: Stage, tmp_path: Path
 ):

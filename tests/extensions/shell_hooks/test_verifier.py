@@ -143,6 +143,7 @@ class Slow:
         yield self.script.pop(0)
 
 
+@pytest.mark.slow
 async def test_an_agent_that_takes_too_long_is_ended_with_what_it_runs(stage: Stage):
     pids = stage.cwd / "pid"
     stage.handle("Stop", {**AGENT, "timeout": 1})

@@ -7,7 +7,7 @@ import copy
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from crow.acp import options
 from crow.acp.account import Account
@@ -25,6 +25,7 @@ from crow.acp.jsonrpc import (
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
 from crow.acp.refusals import found, invalid, not_found, unauthenticated
+from crow.acp.seating import Alone, Seating
 from crow.acp.trace_context import note_trace
 from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
@@ -33,9 +34,6 @@ from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
 from crow.core.session import Session, Store
-
-if TYPE_CHECKING:
-    from crow.acp.listen.seats import Seats
 
 T = TypeVar("T")
 SETTLE = 0.02
@@ -53,17 +51,17 @@ class Face:
     about credentials. Methods raise `Refusal`.
     """
 
-    def __init__(self, agent: Agent, link: Greeted, peer: Peer, seats: Seats | None = None) -> None:
+    def __init__(
+        self, agent: Agent, link: Greeted, peer: Peer, seating: Seating | None = None
+    ) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
         self.requests: set[asyncio.Task[Any]] = set()
         self.agent = agent
         self._link = link
         self._peer = peer
-        self._seats = seats
+        self.seating = seating or Alone()
         self.account = Account(agent, link.offer)
         self._editors: dict[str, Editor] = {}
-        self._seated: list[tuple[str, Editor]] = []
-        self._is_gone = False
         self._dialect: Dialect | None = None
 
     # sessions
@@ -155,9 +153,7 @@ class Face:
             raise not_found(f"there is no session {params['sessionId']!r}")
         if session is not None:
             session.title = title
-            editor = self._editors.get(session.id)
-            if editor is not None:
-                editor.show(TitleChanged(title))
+            await session.client.update(session.id, TitleChanged(title))
         return {"title": title}
 
     # prompts
@@ -178,8 +174,8 @@ class Face:
         editor.begin_turn()
         try:
             reply = await self.agent.prompt(session, content)
-            explain(reply, editor)
-            await self.entitle(session, content, editor)
+            await explain(reply)
+            await self.entitle(session, content)
         finally:
             running.discard(turn)
             editor.end_turn()
@@ -188,16 +184,16 @@ class Face:
             raise unauthenticated(reply.detail)
         return Result(answer(reply), editor.release)
 
-    async def entitle(self, session: Session, prompt: Content, editor: Editor) -> None:
+    async def entitle(self, session: Session, prompt: Content) -> None:
         """Give a session a title that has none: the beginning of its first prompt."""
         if not session.title and session.messages:
             session.title = title_of(prompt)
-            await editor.update(session.id, TitleChanged(session.title))
+            await session.client.update(session.id, TitleChanged(session.title))
 
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
         session = self.agent.sessions.get(params["sessionId"])
-        if session is not None and self._has(session):
+        if session is not None and self.seating.has(session, self._editors.get(session.id)):
             self.agent.cancel(session)
 
     async def steer(self, params: Message) -> Message:
@@ -262,7 +258,7 @@ class Face:
         editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
-        if not self._has(session):
+        if not self.seating.has(session, editor):
             raise not_found(ELSEWHERE)
         editor.introduce()
         return session, editor
@@ -272,11 +268,13 @@ class Face:
         _store = self._store
         editor = self._editor(params)
         was_open = session_id in self.agent.sessions
-        session = self.agent.sessions.get(session_id) if self._seats else None
-        if session is None:
-            load = self.agent.load_session
-            session = await found(load(session_id, client=editor, source=source, **place(params)))
-        self._attach(session, editor, again=source == "load")
+        async with self.seating.opening(session_id) as found_open:
+            session = found_open
+            if session is None:
+                load = self.agent.load_session
+                loading = load(session_id, client=editor, source=source, **place(params))
+                session = await found(loading)
+            self.seating.attach(session, editor, again=source == "load")
         if was_open:
             await self._move(session, editor, params)
         return session, editor
@@ -290,7 +288,7 @@ class Face:
 
     def opened(self, session: Session, editor: Editor, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""
-        self._attach(session, editor)
+        self.seating.attach(session, editor)
         self._editors[session.id] = editor
         if editor.mcp_servers and "mcp" not in self.agent.extensions:
             editor.keep(Notice(NO_MCP, "warning"))
@@ -313,34 +311,9 @@ class Face:
                 for editor in self._editors.values():
                     editor.show(ConfigChanged())
 
-    def leave(self) -> None:
-        """The client is gone: its sessions go on without it, where there are seats for others."""
-        self._is_gone = True
-        for session_id, editor in self._seated:
-            if self._seats is not None:
-                self._seats.leave(session_id, editor)
-
-    def _attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
-        """Let an editor speak for a session; ``again``: after it was told all of it."""
-        if self._seats is not None:
-            self._seats.of(session)
-        if self._seats is None or self._is_gone:
-            editor.attach(session)
-        else:
-            self._seated.append((session.id, editor))
-            self._seats.welcome(session, editor, again=again)
-
-    def _has(self, session: Session) -> bool:
-        """True where this client has a session, and no other one took it."""
-        if self._seats is None:
-            return True
-        editor = self._editors.get(session.id)
-        return editor is not None and self._seats.is_held(session.id, editor)
-
     async def close(self, session: Session) -> None:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
-        editor = self._editors.get(session.id)
-        if self._seats is not None and self._seats.is_held_by_other(session.id, editor):
+        if self.seating.is_taken(session, self._editors.get(session.id)):
             raise Refusal(INVALID_REQUEST, "Invalid request", "another client uses this session")
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from crow.acp.jsonrpc import Message
 from crow.core.context import Reply
 from crow.core.errors import ModelError
-from crow.core.events import Event, Notice
+from crow.core.events import Notice
 from crow.core.messages import Content, Usage, text_of
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
@@ -15,25 +13,21 @@ UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")
 TITLE = 60
 
 
-class Audience(Protocol):
-    """Whoever is shown what happens in a session."""
-
-    def show(self, event: Event) -> None: ...
-
-
 def is_unconfigured(reply: Reply) -> bool:
     """True where there are no credentials to ask a model with."""
     return isinstance(reply.error, ModelError) and reply.error.kind == "unconfigured"
 
 
-def explain(reply: Reply, audience: Audience) -> None:
+async def explain(reply: Reply) -> None:
     """Show the user why a run ended that did not end by itself."""
+    session = reply.session
     if is_unconfigured(reply):
         return
     if reply.stop_reason == "error":
-        audience.show(Notice(reply.detail or "the run failed", "error"))
+        notice = Notice(reply.detail or "the run failed", "error")
+        await session.client.update(session.id, notice)
     elif reply.detail and reply.stop_reason in UNASKED:
-        audience.show(Notice(reply.detail, "warning"))
+        await session.client.update(session.id, Notice(reply.detail, "warning"))
 
 
 def answer(reply: Reply) -> Message:

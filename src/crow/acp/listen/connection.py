@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crow.acp.face import Face
 from crow.acp.handshake import Offer, greet
 from crow.acp.jsonrpc import Message
+from crow.acp.listen.seating import Shared
 from crow.acp.outbox import Outgoing
 from crow.acp.peer import Peer
 from crow.acp.server import converse
@@ -36,7 +37,8 @@ class Connection:
         self.outgoing = outgoing
         self._agent = agent
         self._peer = Peer(outgoing)
-        self._face = Face(agent, self, self._peer, seats)
+        self._seating = Shared(seats)
+        self._face = Face(agent, self, self._peer, self._seating)
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -87,7 +89,7 @@ class Connection:
             if await self.ready():
                 await converse(self._face, self._peer, LinkTransport(self, self.outgoing))
         finally:
-            self._face.leave()
+            self._seating.leave()
             self.outgoing.close()
         while self._face.requests:
             await asyncio.wait(self.requests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, Request
@@ -141,9 +142,10 @@ class EventStream(Response):
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(start)
         await send({"type": "http.response.body", "body": b"", "more_body": True})
-        async for frame in self._stream.frames(self._last):
-            if frame:
-                await send({"type": "http.response.body", "body": frame, "more_body": True})
+        async with aclosing(self._stream.frames(self._last)) as frames:
+            async for frame in frames:
+                if frame:
+                    await send({"type": "http.response.body", "body": frame, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -74,7 +74,7 @@ class Hub:
                 way = connection.outgoing
                 if isinstance(way, Delivery) and not way.is_watched and now - way.seen > GRACE:
                     self.disconnect(connection)
-            await self._seats.tidy()
+            self._seats.tidy()
 
     async def close(self) -> None:
         """Cancel what runs, answer what was asked, close the agent; within a second."""

@@ -185,12 +185,6 @@ class Seat:
         if said != message_id and self.editor is not None and not self.editor.is_prompting:
             self.editor.pass_on(self.session.id, UserMessage(content, message_id))
 
-    def show(self, event: Event) -> None:
-        """Show an event without waiting."""
-        self._note(self.session.id, event)
-        if self.editor is not None:
-            self.editor.show(event)
-
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event, and wait while the editor that is there cannot take more."""
         self._note(session_id, event)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from crow.acp.listen.seat import Seat
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from crow.core.session import Session
 
 LEFT = "idle"
+LOOK = 0.02
 
 
 class Seats:
@@ -30,6 +33,8 @@ class Seats:
         self._patience = patience
         self._idle = idle
         self._seats: dict[str, Seat] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._closing: set[asyncio.Task[None]] = set()
         agent.use(self, name="seats")
 
     def on_message(self, ctx: Context, message: Message) -> None:
@@ -40,6 +45,20 @@ class Seats:
             message_id = f"{session.id}.{session.segment}.{len(session.messages) - 1}"
             seat.prompted(run, message_id, message.get("content") or "")
 
+    @asynccontextmanager
+    async def opening(self, session_id: str) -> AsyncGenerator[Session | None]:
+        """Be the only one that opens a session; the session where it is open, and stays so."""
+        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        async with lock:
+            sessions = self._agent.sessions
+            session = sessions.get(session_id)
+            while session is not None and session.closed:
+                await asyncio.sleep(LOOK)
+                session = sessions.get(session_id)
+            yield session
+        if not lock.locked():
+            self._locks.pop(session_id, None)
+
     def of(self, session: Session) -> Seat:
         """The seat of an open session."""
         seat = self._seats.get(session.id)
@@ -48,22 +67,6 @@ class Seats:
             session.client = seat
         return seat
 
-    def welcome(self, session: Session, editor: Editor, *, again: bool = False) -> None:
-        """Let an editor have a session as soon as its client knows of it; the last one wins."""
-        if editor.arrival is None:
-            arrival = editor.arrival = self.of(session).expect(editor, again=again)
-            editor.attach(session, arrival.told)
-
-    def is_held(self, session_id: str, editor: Editor) -> bool:
-        """True where an editor has a session, or is about to."""
-        seat = self._seats.get(session_id)
-        return seat is not None and (seat.editor is editor or editor.arrival is not None)
-
-    def is_held_by_other(self, session_id: str, editor: Editor | None) -> bool:
-        """True where another editor has a session."""
-        seat = self._seats.get(session_id)
-        return seat is not None and seat.editor is not None and seat.editor is not editor
-
     def leave(self, session_id: str, editor: Editor) -> None:
         """An editor's connection has ended."""
         editor.arrival = None
@@ -71,15 +74,17 @@ class Seats:
         if seat is not None:
             seat.leave(editor)
 
-    async def tidy(self) -> None:
+    def tidy(self) -> None:
         """Close the sessions that nobody has used for too long; they are stored."""
         now = asyncio.get_running_loop().time()
         for session_id, seat in list(self._seats.items()):
             if self._agent.sessions.get(session_id) is not seat.session:
                 del self._seats[session_id]
             elif self._is_left(seat) and now - seat.empty_since >= self._idle:
-                await self._agent.close_session(seat.session, LEFT)
-                self._seats.pop(session_id, None)
+                del self._seats[session_id]
+                task = asyncio.create_task(self._agent.close_session(seat.session, LEFT))
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
 
     def _is_left(self, seat: Seat) -> bool:
         return seat.editor is None and not seat.arrivals and not seat.session.busy

@@ -80,7 +80,7 @@ def configuration(hub: Hub, guard: Guard) -> Config:
         loop="none",
         lifespan="off",
         log_config=None,
-        log_level="critical",
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -94,7 +94,7 @@ def configuration(hub: Hub, guard: Guard) -> Config:
 
 @contextmanager
 def hearing_signals(stop: asyncio.Event) -> Generator[None]:
-    """Stop on the first SIGTERM or SIGINT, even while the loop is stuck; end on the second."""
+    """Stop on the first signal that wants it, even while the loop is stuck; end on the second."""
     if current_thread() is not main_thread():
         yield
         return
@@ -108,7 +108,9 @@ def hearing_signals(stop: asyncio.Event) -> Generator[None]:
         Thread(target=end_soon, name="crow-acp-ending", daemon=True).start()
         loop.call_soon_threadsafe(stop.set)
 
-    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    known = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.signal(number, hear) for number in known}
     try:
         yield
     finally:

@@ -12,8 +12,8 @@ from crow.core.errors import CrowError
 
 VARIABLE = "CROW_ACP_TOKEN"
 SHORTEST = 16
-USABLE = re.compile(r"[A-Za-z0-9._~+/=-]+")
-"""What an ``Authorization: Bearer`` header can carry (RFC 6750, section 2.1)."""
+USABLE = re.compile(r"[A-Za-z0-9._~-]+")
+"""What an ``Authorization: Bearer`` header and a URL can both carry as it is."""
 
 
 class TokenError(CrowError):
@@ -44,7 +44,7 @@ def checked(token: str, source: str) -> str:
     if len(token) < SHORTEST:
         raise TokenError(f"{source}: a token has at least {SHORTEST} characters")
     if not USABLE.fullmatch(token):
-        raise TokenError(f"{source}: a token has letters, digits and -._~+/= only")
+        raise TokenError(f"{source}: a token has letters, digits and -._~ only")
     return token
 
 

@@ -110,9 +110,9 @@ class Methods:
                 return
             reply = await self.face.agent.prompt(session, content, shown=False)
             if reply.stop_reason != "error":  # its failure is told with the end of the work
-                explain(reply, editor)
+                await explain(reply)
             if prompt.inserted.done():
-                await self.face.entitle(session, content, editor)
+                await self.face.entitle(session, content)
         finally:
             prompt.withdraw(reply)
             editor.end_turn()

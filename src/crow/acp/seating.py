@@ -1,0 +1,53 @@
+"""Whose a session is: of the one client there is, or of whichever of many has it at the moment."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any, Protocol
+
+from crow.acp.editor import Editor
+from crow.core.session import Session
+
+
+class Seating(Protocol):
+    """The sessions of one client among those of an agent."""
+
+    def opening(self, session_id: str) -> AbstractAsyncContextManager[Session | None]:
+        """Be the only one that opens a session; the session, where it is to be had as it is."""
+        ...
+
+    def attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+        """Let an editor speak for a session; ``again``: after it was told all of it."""
+        ...
+
+    def has(self, session: Session, editor: Editor | None) -> bool:
+        """True where a session is the client's."""
+        ...
+
+    def is_taken(self, session: Session, editor: Editor | None) -> bool:
+        """True where another client uses a session."""
+        ...
+
+
+class Alone:
+    """The one client that an agent has: all sessions are its own."""
+
+    def opening(self, session_id: str) -> Any:
+        """Whatever is open is loaded like what is not."""
+        del session_id
+        return nullcontext()
+
+    def attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+        """The editor is the session's client already."""
+        del again
+        editor.attach(session)
+
+    def has(self, session: Session, editor: Editor | None) -> bool:
+        """It has all."""
+        del session, editor
+        return True
+
+    def is_taken(self, session: Session, editor: Editor | None) -> bool:
+        """There is nobody else."""
+        del session, editor
+        return False

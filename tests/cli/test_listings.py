@@ -145,6 +145,28 @@ async def test_a_call_is_judged_by_the_rules_that_hold_here(crow: Crow, home: Pa
     )
 
 
+async def test_a_call_is_judged_by_the_hooks_that_hold_here_too(crow: Crow, home: Path) -> None:
+    allowed = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+    rewritten = {**allowed, "updatedInput": {"command": "rm x"}}
+    answers = [{"permissionDecisionReason": "tidy", **allowed}, rewritten]
+    handlers = [
+        {"type": "command", "if": rule, "command": f"echo '{json.dumps(printed)}'"}
+        for rule, answer in zip(("Bash(make *)", "Bash(cc *)"), answers, strict=True)
+        for printed in [{"hookSpecificOutput": answer}]
+    ]
+    table = {
+        "permissions": {"deny": ["Bash(rm *)"]},
+        "hooks": {"PreToolUse": [{"hooks": handlers}]},
+    }
+    path = write(home / ".crow/settings.json", table)
+    waved = await crow("permissions", "check", "Bash(make all)")
+    assert waved.out.startswith("allow  tidy\n  by a hook: ")
+    assert f"from {path}" in waved.out
+    caught = await crow("permissions", "check", "Bash(cc x)")
+    assert caught.out.startswith("deny  the rule Bash(rm *) denies it\n")
+    assert 'a hook made of it: {"command": "rm x"}' in caught.out
+
+
 async def test_cases_are_judged_one_a_line(crow: Crow) -> None:
     case = {
         "id": "1",

@@ -1,6 +1,6 @@
-"""What the permission rules say to a call, and which rule it was.
+"""What becomes of a call, and which rule or hook decides that.
 
-  crow permissions check 'Bash(rm -rf build)'   in the current project, with its settings
+  crow permissions check 'Bash(rm -rf build)'   in the current project, by its rules and hooks
   crow permissions check < cases.jsonl          one case a line, one decision a line
 
 A case is a JSON object with tool, input, cwd, and rules (lists allow, ask and deny).
@@ -9,17 +9,25 @@ A case is a JSON object with tool, input, cwd, and rules (lists allow, ask and d
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from crow.cli.options import declare_agent, directory, settings_of
+from crow.cli.hooks import SETTINGS_HOOKS
+from crow.cli.options import agent_of, declare_agent, directory, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.core.agent import Agent
+from crow.core.verdicts import Allow, Ask, Deny, Stop
 
 if TYPE_CHECKING:
+    from crow.core.trace import Record
     from crow.settings import Settings
 
+CHECKED = "check"
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 
@@ -50,9 +58,8 @@ def check_cases(out: Output) -> int:
 
 
 def check_call(options: argparse.Namespace, out: Output) -> int:
-    """Judge one call by the settings that hold here."""
-    from crow.app import rules_of
-    from crow.extensions.permissions import Permissions
+    """Judge one call as this project's agent would: by its hooks and by its rules."""
+    from crow.app import complaints
     from crow.extensions.permissions.check import parse_call
 
     try:
@@ -60,21 +67,79 @@ def check_call(options: argparse.Namespace, out: Output) -> int:
     except ValueError as error:
         raise UsageError(f"{error}, for instance 'Bash(rm -rf build)'") from None
     settings = settings_of(options)
-    for problem in settings.problems:
-        out.error(problem)
-    permissions = Permissions.of(**rules_of(settings))
-    for warning in permissions.warnings:
-        out.error(warning)
-    decision = permissions.judge(tool, args, cwd=str(directory(options)))
+    agent = agent_of(options, settings)
+    for line in complaints(settings, agent):
+        out.error(line)
+    found = asyncio.run(judged(agent, tool, args, str(directory(options))))
     if options.json:
-        about = {"decision": decision.decision, "reason": decision.reason, "rule": decision.rule}
-        out.verbatim(json.dumps(about))
-    else:
-        word = out.styled(decision.decision, COLOURS[decision.decision])  # pyright: ignore[reportArgumentType]
-        out.raw(f"{word}  {out.fit(decision.reason, 7)}")
-        for source in sources_of(decision.rule, settings):
-            out.line(f"  {decision.rule}  from {source}", "dim")
+        about = {"decision": found.decision, "reason": found.reason, "rule": found.rule}
+        about |= {"hook": found.hook} if found.hook else {}
+        about |= {"input": found.args} if found.args is not None else {}
+        out.verbatim(json.dumps(about, ensure_ascii=False))
+        return 0
+    word = out.styled(found.decision, COLOURS[found.decision])  # pyright: ignore[reportArgumentType]
+    out.raw(f"{word}  {out.fit(found.reason or 'no reason given', 7)}")
+    if found.args is not None:
+        out.line(f"  a hook made of it: {json.dumps(found.args, ensure_ascii=False)}", "dim")
+    if found.hook:
+        out.line(f"  {found.hook}", "dim")
+    for source in sources_of(found.rule, settings):
+        out.line(f"  {found.rule}  from {source}", "dim")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A decision, and who made it: a ``rule`` or a ``hook``. ``args`` are what hooks made of it."""
+
+    decision: str
+    reason: str
+    rule: str | None = None
+    hook: str | None = None
+    args: Mapping[str, Any] | None = None
+
+
+async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Judged:
+    """Ask all that is asked before a tool runs; nothing runs but the hooks themselves."""
+    from crow.core.calls import Call
+    from crow.core.context import RunContext, ToolContext
+    from crow.core.session import Session
+
+    session = Session(cwd=cwd)
+    rules: Any = agent.extensions.get("permissions")
+    session.mode = getattr(rules, "mode", session.mode)
+    call = ToolContext(
+        RunContext(agent, session, ""),
+        Call(CHECKED, tool, args),
+        agent.tools_of(session).get(tool),
+    )
+    if call.tool is not None:
+        call.prepare()
+    before = dict(call.args)
+    verdict = (await agent.hooks.before_tool.fire(call)).verdict
+    changed = None if call.args == before else call.args
+    record = next((one for one in session.trace.of_call(CHECKED) if one.answer == verdict), None)
+    if verdict is None:
+        return Judged("allow", "nobody judges it: the extension permissions is not in use")
+    if record is None or record.owner == "permissions":
+        made = rules.of_session(call).judge(tool, call.args, cwd=cwd)
+        return Judged(made.decision, made.reason, made.rule, None, changed)
+    return Judged(decision_of(verdict), verdict.reason, None, told(agent, record, tool), changed)
+
+
+def decision_of(verdict: Allow | Ask | Deny | Stop) -> str:
+    """A verdict as rules call it."""
+    return "ask" if isinstance(verdict, Ask) else "allow" if isinstance(verdict, Allow) else "deny"
+
+
+def told(agent: Agent, record: Record, tool: str) -> str:
+    """A hook that decided; of settings files, the handlers that it may have been."""
+    name = f"{record.owner}: {record.hook}"
+    hooks: Any = agent.extensions.get(record.owner)
+    if record.owner != SETTINGS_HOOKS or hooks is None:
+        return f"by the hook {name}"
+    chosen = [f"{entry} from {entry.source}" for entry in hooks.chosen("PreToolUse", tool)]
+    return f"by a hook: {'; '.join(chosen) or name}"
 
 
 def sources_of(rule: str | None, settings: Settings) -> list[str]:

@@ -282,3 +282,25 @@ async def test_a_look_where_nothing_has_changed_fires_nothing(room: Room, home: 
     write(path, {"permissions": {"deny": ["WebFetch"]}})
     await room.do(TOUCH)
     assert not [event for event in told if isinstance(event, ConfigChanged)]
+
+
+async def test_a_hook_is_asked_about_skills_that_are_new_or_changed(
+    room: Room, home: Path, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    text = "---\nname: {}\ndescription: Does it.\n---\nDo it."
+    refusing = {"matcher": "skills", **appending(seen, code=2)}
+    write(home / ".claude/settings.json", {"hooks": {"ConfigChange": [refusing]}})
+    write(home / ".claude/skills/old/SKILL.md", text.format("old"))
+    session = await room.open()
+    path = write(home / ".claude/skills/new/SKILL.md", text.format("new"))
+    for _ in range(2):
+        await room.do()
+    assert seen.read_text().count('"skills"') == 1
+    assert str(path) in seen.read_text()
+    assert f"{path} is left out: a hook refuses its change" in room.person.told
+    assert {"old", "new"} & set(session.commands) == {"old"}
+    write(home / ".claude/settings.json", {})
+    path.write_text(text.format("new") + "\n", "utf-8")
+    await room.do()
+    assert "new" in session.commands

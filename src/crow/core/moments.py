@@ -45,7 +45,8 @@ class ConfigContext(Context):
 
     Where a settings file was edited, ``source`` says whose it is (``user_settings``,
     ``project_settings``, ``local_settings`` or ``policy_settings``), ``path`` which one, and
-    ``changes["settings"]`` is what it says now; the two are empty for what a person chose.
+    ``changes["settings"]`` is what it says now. ``skills`` is for a skill's file. The two are empty
+    for what a person chose.
     """
 
     __slots__ = ("changes", "path", "source")

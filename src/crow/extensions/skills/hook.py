@@ -13,6 +13,7 @@ from crow.core.catalog import Command, PromptSection
 from crow.core.context import (
     CommandContext,
     CompactContext,
+    ConfigContext,
     Context,
     RunContext,
     SessionContext,
@@ -22,6 +23,7 @@ from crow.core.errors import CrowError
 from crow.core.events import CommandsChanged
 from crow.core.hooks import hook
 from crow.core.messages import text_of
+from crow.core.run import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions.skills.places import Place, folders_of_extensions, places
@@ -124,11 +126,21 @@ class SkillsHook:
     async def before_run(self, ctx: RunContext) -> str | None:
         """Look again; put the texts of skills behind a prompt that names their keywords."""
         shelf = self.shelf(ctx)
+        await self._ask_hooks(ctx, shelf)
         if shelf.refresh(self._places(ctx)) and await self._offer(ctx, shelf):
             await ctx.emit(CommandsChanged())
         shelf.matched = list(self._matching(ctx, shelf)) if self.keywords else []
         texts = [_text_of(ctx, skill) for skill in shelf.matched]
         return "\n\n".join(filter(None, texts)) or None
+
+    async def _ask_hooks(self, ctx: RunContext, shelf: Shelf) -> None:
+        """Ask whether skills that are new or changed may be used as they are."""
+        gate = ctx.agent.hooks.on_config_change
+        for stamp in shelf.changed(self._places(ctx)) if gate.running else ():
+            path = stamp[0]
+            change = ConfigContext(ctx.agent, ctx.session, {NAME: path}, source="skills", path=path)
+            if (await agreed(change, await gate.fire(change))).refused:
+                shelf.refused.add(stamp)
 
     def _matching(self, ctx: RunContext, shelf: Shelf) -> Iterable[Skill]:
         prompt = text_of(ctx.prompt)

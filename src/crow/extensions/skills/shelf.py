@@ -18,6 +18,7 @@ class Shelf:
 
     ``listed`` are the names that the model knows of, None before the system prompt was asked for.
     ``matched`` are the skills whose text stands behind the prompt that is being answered.
+    ``refused`` are files that a hook wants left out as they are now.
     """
 
     skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
@@ -27,7 +28,13 @@ class Shelf:
     matched: list[Skill] = field(default_factory=list[Skill])
     commands: set[str] = field(default_factory=set[str])
     begun: bool = False
+    refused: set[Stamp] = field(default_factory=set[Stamp])
     _stamps: list[tuple[Place, Stamp]] | None = None
+
+    def changed(self, places: Iterable[Place]) -> list[Stamp]:
+        """The files that are new or changed since they were read."""
+        known = {stamp for _, stamp in self._stamps or ()}
+        return [stamp for place in places for stamp in place.stamps() if stamp not in known]
 
     def refresh(self, places: Iterable[Place]) -> bool:
         """Read what is new or changed; False where nothing is."""
@@ -37,7 +44,11 @@ class Shelf:
         self._stamps = stamps
         self.skills, self.faults = {}, []
         seen: set[str] = set()
-        for place, (path, _, _) in stamps:
+        for place, stamp in stamps:
+            path = stamp[0]
+            if stamp in self.refused:
+                self.faults.append(f"{path} is left out: a hook refuses its change")
+                continue
             real = os.path.realpath(path)
             if real not in seen:
                 seen.add(real)

@@ -15,7 +15,7 @@ from crow.core import loop
 from crow.core.agent import Agent
 from crow.core.calls import Call
 from crow.core.errors import ModelError
-from crow.core.events import UserMessage
+from crow.core.events import Notice, UserMessage
 from crow.core.ports import Completion
 from crow.testing import ScriptedModel, call, text
 
@@ -193,6 +193,15 @@ async def test_what_a_hook_queues_after_a_run_is_prompted_next(watcher):
 
     assert [m["content"] for m in reply.session.messages] == ["go", "one", "go on", "two"]
     assert [e.content for e in watcher.events if isinstance(e, UserMessage)] == ["go on"]
+
+
+async def test_the_failure_of_a_queued_prompt_is_told_to_the_user(watcher):
+    agent = Agent(ScriptedModel(ModelError("no more money", kind="quota")), tools=())
+    session = await agent.new_session(client=watcher)
+    agent.queue(session, "go on")
+    await asyncio.gather(*session.tasks)
+    (notice,) = [e for e in watcher.events if isinstance(e, Notice)]
+    assert (notice.text, notice.severity) == ("no more money", "error")
 
 
 async def test_steering_reaches_the_model_with_the_next_request(make_echo):

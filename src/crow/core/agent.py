@@ -18,7 +18,7 @@ from crow.core.context import (
     SessionContext,
 )
 from crow.core.errors import ExtensionError, ModelError, SessionError
-from crow.core.events import ConfigChanged
+from crow.core.events import ConfigChanged, Notice
 from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
 from crow.core.messages import Content, ToolSpec, user
@@ -415,7 +415,9 @@ class Agent:
 
 async def _queued(agent: Agent, session: Session, prompt: Content) -> None:
     inner = asyncio.create_task(agent.prompt(session, prompt, shown=False))
-    await inner
+    reply = await inner
+    if reply.error is not None:  # nobody else hears of it
+        await session.client.update(session.id, Notice(reply.detail, "error"))
 
 
 def spec_of(tool: Tool) -> ToolSpec:

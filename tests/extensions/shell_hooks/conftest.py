@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -131,6 +132,14 @@ def given(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def runs_of(seen: Path, count: int) -> list[dict[str, Any]]:
+    """What a script was given, once it ran so often."""
+    async with asyncio.timeout(30):
+        while len(found := given(seen)) < count:  # noqa: ASYNC110 - another process writes the file
+            await asyncio.sleep(0.02)
+    return found
 
 
 def specific(event: str, **fields: Any) -> dict[str, Any]:

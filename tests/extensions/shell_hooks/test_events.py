@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.extensions.shell_hooks.conftest import Stage, given, specific
+from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
 from crow import Agent, tool
 from crow.core.agent import Agent as CoreAgent
@@ -286,9 +288,25 @@ async def test_an_answer_that_was_cut_off_fires_stop_failure_and_not_stop(stage:
 async def test_a_question_to_the_user_fires_a_notification(stage: Stage):
     seen = stage.on("Notification", matcher="permission_prompt")
     other = stage.on("Notification", matcher="idle_prompt")
-    await stage.run(WRITE, "Ok.", hooks=[PermissionsHook()])
+    async with stage.agent(WRITE, "Ok.", hooks=[PermissionsHook()]) as agent:
+        await agent.run("Go", cwd=stage.cwd, client=stage.person)
+        await runs_of(seen, 1)
     assert len(given(seen)) == 1
     assert given(other) == []
+
+
+async def test_a_question_does_not_wait_for_the_hooks_that_tell_of_it(stage: Stage):
+    gate = stage.scripts / "gate"
+    os.mkfifo(gate)
+    seen = stage.on("Notification", f"cat {gate}; echo '{{}}' >> {gate}.seen")
+    stage.person.answer = "allow_once"
+    async with stage.agent(WRITE, "Ok.", hooks=[PermissionsHook()]) as agent:
+        await agent.run("Go", cwd=stage.cwd, client=stage.person)
+        assert (stage.cwd / "made.txt").exists()
+        assert not gate.with_suffix(".seen").exists()
+        await asyncio.to_thread(gate.write_text, "")
+        await runs_of(gate.with_suffix(".seen"), 1)
+    assert len(given(seen)) == 1
 
 
 async def test_steps_of_the_plan_can_be_refused(stage: Stage):

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
-from tests.extensions.shell_hooks.conftest import Stage, given, specific
+from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
 from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
 from crow.testing import call
-
-
-async def until(seen: Path, count: int) -> list[dict[str, Any]]:
-    """What a script was given, once it ran so often."""
-    async with asyncio.timeout(30):
-        while len(found := given(seen)) < count:  # noqa: ASYNC110 - another process writes the file
-            await asyncio.sleep(0.02)
-    return found
 
 
 def put(path: Path, text: str) -> None:
@@ -36,11 +27,11 @@ async def test_a_file_that_a_matcher_names_is_watched_from_the_beginning_of_the_
         await agent.new_session(stage.cwd)
         put(stage.cwd / "other", "not watched")
         put(env, "one")
-        await until(seen, 1)
+        await runs_of(seen, 1)
         put(env, "another")
-        await until(seen, 2)
+        await runs_of(seen, 2)
         env.unlink()
-        events = await until(seen, 3)
+        events = await runs_of(seen, 3)
     assert [event["event"] for event in events] == ["add", "change", "unlink"]
     assert {event["file_path"] for event in events} == {str(env)}
     assert "permission_mode" not in events[0]
@@ -58,13 +49,13 @@ async def test_a_hook_names_further_files_to_watch_and_exports_variables(stage: 
     async with stage.agent(*script, hooks=[FileWatcherHook()]) as agent:
         session = await agent.new_session(stage.cwd)
         put(first, "")
-        await until(seen, 1)
+        await runs_of(seen, 1)
         async with asyncio.timeout(30):
             while session.cache["watched"] != {str(second)}:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         put(first, "no more watched")
         put(second, "")
-        await until(seen, 2)
+        await runs_of(seen, 2)
         await agent.run("Go", session=session)
     assert [event["file_path"] for event in given(seen)] == [str(first), str(second)]
     assert stage.told().endswith("heard: yes")
@@ -91,7 +82,7 @@ async def test_an_added_directory_is_told_to_hooks_and_their_message_to_the_mode
         reply = await agent.run(f"/add-dir {more}", cwd=stage.cwd, client=stage.person)
         session = reply.session
         assert session.directories == (str(more),)
-        await until(seen, 1)
+        await runs_of(seen, 1)
         async with asyncio.timeout(30):
             while len(session.pending) < 2:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.extensions.shell_hooks.conftest import Stage, given, records, specific, verdict
+from tests.extensions.shell_hooks.conftest import Stage, given, records, runs_of, specific, verdict
 
 from crow import tool
 from crow.extensions import PermissionsHook
@@ -311,9 +311,12 @@ async def test_rules_judge_the_rewritten_input(stage: Stage):
 async def test_the_ninth_continuation_in_a_row_is_overridden_and_said_so(stage: Stage):
     seen = stage.on("Stop", says={"decision": "block", "reason": "more"})
     said = stage.on("Notification", matcher="stop_cap")
-    await stage.run(*["Ok."] * 9)
+    async with stage.agent(*["Ok."] * 9) as agent:
+        await agent.run("Go", cwd=stage.cwd)
+        [event] = await runs_of(said, 1)
+    stage.model.verify()
     assert [each["stop_hook_active"] for each in given(seen)] == [False, *[True] * 8]
-    assert "ended all the same" in given(said)[0]["message"]
+    assert "ended all the same" in event["message"]
 
 
 async def test_all_handlers_that_match_start_in_parallel(stage: Stage, tmp_path: Path):

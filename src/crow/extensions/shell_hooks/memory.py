@@ -102,9 +102,11 @@ class Memory:
         task.add_done_callback(self.tasks.discard)
 
     async def aclose(self) -> None:
-        """Let the hooks in the background end, which are cancelled; close the connections."""
+        """Let the hooks in the background end, within a second; close the connections."""
         if self.tasks:
-            await asyncio.wait(set(self.tasks), timeout=1)
+            _, late = await asyncio.wait(set(self.tasks), timeout=1)
+            for task in late:
+                task.cancel()
         await self.web.aclose()
         if self._warden is not None:
             self._warden.close()

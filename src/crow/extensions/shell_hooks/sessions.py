@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from crow.core.context import (
@@ -148,9 +150,10 @@ def switch_fields(hooks: ShellHooks, ctx: Context, wanted: Any) -> dict[str, Any
 
 
 async def noticed(hooks: ShellHooks, ctx: NotificationContext) -> None:
-    """Notification."""
+    """Notification; nobody waits for it, least of all the user's question that it tells of."""
     fields = {"message": ctx.message, "notification_type": ctx.kind}
-    await hooks.fire("Notification", ctx, ctx.kind, fields)
+    fired = hooks.fire("Notification", copy(ctx), ctx.kind, fields)
+    hooks.memory(ctx).watch(asyncio.create_task(fired))
 
 
 async def created(hooks: ShellHooks, ctx: Any) -> Deny | None:

@@ -103,7 +103,9 @@ class Cover:
 
     def spells_out(self, assignments: Sequence[Assignment], words: tuple[Word, ...]) -> Rule | None:
         """The allow rule that names a program and each variable before it, with its value."""
-        if any(one.odd for one in assignments) or not all(word.known for word in words):
+        if any(one.odd or one.value.text is None for one in assignments) or not all(
+            word.known for word in words
+        ):
             return None
         if builtin.evaluates(words) or words[0].text in {None, "cd"}:
             return None

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from crow.extensions.permissions.builtin import is_safe
 from crow.extensions.permissions.domain import host_of
 from crow.extensions.permissions.permissions import PATHS, Permissions
 from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
-from crow.extensions.permissions.script import Simple, walk
+from crow.extensions.permissions.script import Simple, Word, walk
+from crow.extensions.permissions.wrapper import unwrap
 
 MOST = 5
 SUBCOMMANDS = frozenset(
     {"git", "npm", "pnpm", "yarn", "bun", "cargo", "go", "docker", "kubectl", "pip", "uv", "poetry"}
-    | {"gh", "dotnet", "mvn", "gradle", "make", "just", "rake", "bundle", "composer", "brew", "apt"}
+    | {
+        "npx",
+        "pnpx",
+        "bunx",
+        "uvx",
+        "gh",
+        "dotnet",
+        "mvn",
+        "gradle",
+        "make",
+        "just",
+        "rake",
+        "bundle",
+        "composer",
+        "brew",
+        "apt",
+    }
 )
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 WITH_RUN = frozenset({"npm", "pnpm", "yarn", "bun", "uv", "poetry", "cargo"})
 
 
@@ -54,27 +74,49 @@ def _commands(permissions: Permissions, text: str, cwd: str) -> list[str]:
     for node in walk(permissions.read(text)):
         if not isinstance(node, Simple) or not node.words:
             continue
-        words = [word.text for word in node.words]
-        plain = [word for word in words if word is not None]
-        if len(plain) != len(words):
-            return []
+        plain = [word.text for word in node.words if word.text is not None]
         quoted = " ".join(shlex.quote(word) for word in plain)
-        if permissions.judge("Bash", {"command": quoted}, cwd=cwd).decision == "allow":
+        known = len(plain) == len(node.words)
+        if known and permissions.judge("Bash", {"command": quoted}, cwd=cwd).decision == "allow":
             continue
-        rule = f"Bash({_pattern(plain)})"
+        variables, pattern = _variables(node), _pattern(_unwrapped(node.words))
+        if variables is None or pattern is None:
+            return []
+        rule = f"Bash({variables}{pattern})"
         if rule not in rules:
             rules.append(rule)
     return rules if len(rules) <= MOST else []
 
 
-def _pattern(words: list[str]) -> str:
-    """``git commit *`` for programs with sub-commands, else the command as it is."""
-    fixed = 3 if len(words) > 2 and words[0] in WITH_RUN and words[1] in {"run", "exec"} else 2
-    head = words[:fixed]
-    if (
-        words[0] in SUBCOMMANDS
-        and len(words) >= 2
-        and all(w.replace("-", "a").isalnum() for w in head)
-    ):
+def _unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The command without ``timeout 5`` and its like, which rules look through."""
+    for inner in unwrap(words):
+        if inner.plain and not inner.open:
+            return _unwrapped(inner.words)
+    return words
+
+
+def _variables(command: Simple) -> str | None:
+    """The variables before a command, where one of them could change what runs.
+
+    None where a value is not known.
+    """
+    if all(map(is_safe, command.assignments)):
+        return ""
+    values = [(one.name, one.value.text) for one in command.assignments if not one.odd]
+    given = [f"{name}={shlex.quote(text)} " for name, text in values if text is not None]
+    return "".join(given) if len(given) == len(command.assignments) else None
+
+
+def _pattern(words: tuple[Word, ...]) -> str | None:
+    """``git commit *`` for programs with sub-commands, else the command as it is.
+
+    None where a part of that is not known.
+    """
+    texts = [word.text for word in words]
+    fixed = 3 if len(words) > 2 and texts[0] in WITH_RUN and texts[1] in {"run", "exec"} else 2
+    head = [text for text in texts[:fixed] if text is not None and NAME.fullmatch(text)]
+    if texts[0] in SUBCOMMANDS and len(head) == fixed:
         return " ".join(head) + " *"
-    return " ".join(shlex.quote(word) for word in words)
+    known = [text for text in texts if text is not None]
+    return " ".join(map(shlex.quote, known)) if len(known) == len(texts) else None

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 EVENTS = {"Accept": "text/event-stream"}
@@ -106,7 +106,6 @@ def test_what_is_no_message_gets_a_status_that_says_so(client: Any) -> None:
     assert client.post("/acp", json=prompt, headers={"Acp-Connection-Id": "x"}).status_code == 404
     assert client.get("/acp", headers={**named, "Accept": "text/html"}).status_code == 406
     assert client.get("/acp", headers=EVENTS).status_code == 400
-    assert client.get("/acp", headers={**EVENTS, **unknown}).status_code == 404
     assert client.get("/acp", headers={**EVENTS, **named, "Last-Event-ID": "9"}).status_code == 409
     assert client.put("/acp", headers=named).status_code == 405
     assert client.delete("/acp", headers=named).status_code == 202
@@ -118,6 +117,17 @@ def test_a_message_that_is_too_long_is_refused(client: Any) -> None:
     headers = {**BEARER, "Content-Type": "application/json"}
     too_much = (b" " * 2**20 for _ in range(33))
     assert client.post("/acp", content=too_much, headers=headers).status_code == 413
+
+
+async def test_a_frame_that_is_too_long_ends_its_socket_and_no_other(server: Any) -> None:
+    async with connect(server.ws) as other, connect(server.ws) as socket:
+        with pytest.raises(ConnectionClosedError) as closed:
+            await socket.send(" " * (2**25 + 1))
+            await socket.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1009
+        await other.send(json.dumps(HELLO))
+        assert "result" in json.loads(await other.recv())
 
 
 async def test_more_clients_than_there_is_room_for_are_sent_away(server: Any) -> None:

@@ -25,6 +25,8 @@ NEEDS_SESSION = frozenset(
     }
 )
 """The methods whose requests name their session in a header too."""
+MOST = 256
+"""Streams that a client can open before it has sessions for them."""
 
 
 class Delivery:
@@ -40,6 +42,18 @@ class Delivery:
         self.seen = asyncio.get_running_loop().time()
         self._answers: dict[Any, str] = {}
         self._opening: dict[Any, str] = {}
+
+    def stream(self, session_id: str | None) -> Stream | None:
+        """A session's stream, or the connection's; None where there are too many.
+
+        The stream may be opened before the session is: one client waits for the answer that tells
+        of the session, another one makes sure of the stream before it asks.
+        """
+        if session_id is None:
+            return self.main
+        if session_id not in self.sessions and len(self.sessions) >= MOST:
+            return None
+        return self.sessions.setdefault(session_id, Stream())
 
     # where messages go
 

@@ -91,10 +91,9 @@ class Exchange:
         if EVENTS not in accepted and "*/*" not in accepted:
             raise Refused(406, f"the stream is {EVENTS}: accept that")
         _connection, delivery = self._known(request)
-        session_id = request.headers.get(SESSION)
-        stream = delivery.main if session_id is None else delivery.sessions.get(session_id)
+        stream = delivery.stream(request.headers.get(SESSION))
         if stream is None:
-            raise Refused(404, "this connection has no such session")
+            raise Refused(409, "this connection has too many streams")
         return EventStream(delivery, stream, last_of(request, stream))
 
     def _delete(self, request: Request) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import time
@@ -47,6 +48,7 @@ async def serve(
 
     ``ready`` is called when clients can connect. False where something still runs.
     """
+    quiet()
     before = asyncio.all_tasks()
     stop = asyncio.Event()
     hub = Hub(agent, Seats(agent, patience=patience, idle=idle), offer)
@@ -90,6 +92,11 @@ def configuration(hub: Hub, guard: Guard) -> Config:
         ws_ping_timeout=PING,
         ws_per_message_deflate=False,
     )
+
+
+def quiet() -> None:
+    """Let nobody write into the log that a client went away: that is what clients do."""
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
 
 
 @contextmanager

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,11 +60,75 @@ def test_a_path_with_blanks_and_marks_stays_one_word(name: str) -> None:
     awkward = '/opt/my "tools"/crow'
     written = snippet(name, [awkward])
     if EDITORS[name].language == "sh":
-        import shlex
-
         assert shlex.split(shlex.split(written)[2]) == [awkward, "acp"]
     else:
         assert json.dumps(awkward) in written
+
+
+AWKWARD = ['/opt/my "tools"/$x\\y ä/crow', "--model", "o'llama/qwen3"]
+"""A command that is quoted wherever something could be taken for something else."""
+LUA = """
+local heard
+local adapters = { extend = function(_, fields) return fields end }
+package.preload["codecompanion.adapters"] = function() return adapters end
+package.preload["codecompanion"] = function()
+  return { setup = function(opts) heard = opts.adapters.acp.crow().commands.default end }
+end
+package.preload["avante"] = function()
+  return { setup = function(opts)
+    local crow = opts.acp_providers[opts.provider]
+    heard = { crow.command, unpack(crow.args) }
+  end }
+end
+dofile(vim.env.SNIPPET)
+io.stdout:write(vim.json.encode(heard))
+"""
+PLUGIN = """
+(defvar agent-shell-agent-configs nil)
+(defun agent-shell-make-agent-config (&rest fields) fields)
+(defun acp-make-client (&rest fields)
+  (cons (plist-get fields :command) (plist-get fields :command-params)))
+(provide 'agent-shell)
+"""
+ELISP = """
+(require 'json)
+(add-to-list 'load-path (file-name-directory load-file-name))
+(load (getenv "SNIPPET") nil t t)
+(require 'agent-shell)
+(let ((maker (plist-get (car agent-shell-agent-configs) :client-maker)))
+  (princ (json-encode (funcall maker (current-buffer)))))
+"""
+READERS = {
+    "neovim": ("nvim", ["--headless", "-u", "NONE", "-c", "luafile {}", "-c", "qa!"], LUA),
+    "avante": ("nvim", ["--headless", "-u", "NONE", "-c", "luafile {}", "-c", "qa!"], LUA),
+    "emacs": ("emacs", ["--batch", "-Q", "-l", "{}"], ELISP),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_editor_itself_reads_the_command_out_of_its_snippet(name: str, tmp_path: Path) -> None:
+    """The interpreter is the editor's; what its plugin would be given is printed."""
+    program, options, script = READERS[name]
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed: its snippet is not evaluated")
+    check, given = tmp_path / "check", tmp_path / "snippet"
+    check.write_text(script, "utf-8")
+    (tmp_path / "agent-shell.el").write_text(PLUGIN, "utf-8")
+    given.write_text(snippet(name, AWKWARD), "utf-8")
+    read = subprocess.run(
+        [program, *(option.format(check) for option in options)],
+        env={**os.environ, "SNIPPET": str(given), "LANG": "C.UTF-8"},
+        capture_output=True,
+        timeout=40,
+        check=False,
+    )
+    assert json.loads(read.stdout.decode() or read.stderr.decode()) == [*AWKWARD, "acp"]
+
+
+def test_a_shell_reads_the_command_out_of_toads_line() -> None:
+    script = f'toad() {{ printf "%s\\n" "$2"; }}; {snippet("toad", AWKWARD)}'
+    said = subprocess.run(["sh", "-c", script], capture_output=True, check=True, text=True)
+    assert shlex.split(said.stdout) == [*AWKWARD, "acp"]
 
 
 async def test_an_editor_that_is_not_known_is_refused_with_the_ones_that_are(crow: Crow) -> None:

@@ -119,6 +119,27 @@ async def test_a_turn_goes_on_while_its_client_is_away(
 
 
 @BOTH
+async def test_who_comes_back_can_cancel_the_turn(
+    server: Any, scheme: str, tmp_path: Path, waiting: str
+) -> None:
+    first, later, other = FakeEditor(), FakeEditor(), FakeEditor()
+    async with first.dialed(server.url(scheme)):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, waiting):
+            await exists(tmp_path / "on")
+    async with later.dialed(server.url(scheme)), other.dialed(server.url(scheme)):
+        await later.connection.resume_session(session, str(tmp_path))
+        await other.cancel(session)  # it is not the other's to cancel
+        await other.connection.list_sessions()
+        assert later.updates("session_info_update") == []
+        await later.cancel(session)
+        await later.saw("session_info_update", _meta={"crow": {"running": False}})
+        assert [card["status"] for card in later.cards()] == ["failed"]
+        (tmp_path / "go").touch()
+        assert (await later.prompt(session, "Run `echo on`")).stop_reason == "end_turn"
+
+
+@BOTH
 async def test_resume_tells_what_was_missed_and_nothing_twice(
     server: Any, scheme: str, tmp_path: Path, waiting: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -96,6 +97,7 @@ def test_what_is_no_message_gets_a_status_that_says_so(client: Any) -> None:
     assert client.post("/acp", content=b"{", headers=as_json).json()["error"]["code"] == -32700
     assert client.post("/acp", json={"id": 1}, headers=named).json()["error"]["code"] == -32600
     assert client.post("/acp", json=[HELLO]).status_code == 501
+    assert client.post("/acp", json=HELLO, headers=named).status_code == 400
     assert client.post("/acp", json={**HELLO, "params": {}}).status_code == 400
     assert client.post("/acp", json=prompt).status_code == 400
     assert client.post("/acp", json=prompt, headers=named).status_code == 400
@@ -121,8 +123,9 @@ def test_a_message_that_is_too_long_is_refused(client: Any) -> None:
 
 async def test_a_frame_that_is_too_long_ends_its_socket_and_no_other(server: Any) -> None:
     async with connect(server.ws) as other, connect(server.ws) as socket:
-        with pytest.raises(ConnectionClosedError) as closed:
+        with contextlib.suppress(ConnectionClosedError):
             await socket.send(" " * (2**25 + 1))
+        with pytest.raises(ConnectionClosedError) as closed:
             await socket.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1009

@@ -67,6 +67,8 @@ class Exchange:
         if message is None:
             return Response(status_code=202)
         if is_greeting(message):
+            if CONNECTION in request.headers:
+                raise Refused(400, "this connection is initialized already")
             return await self._initialize(message)
         connection, delivery = self._known(request)
         check_session(request, message)

@@ -77,10 +77,11 @@ class Seats:
     def tidy(self) -> None:
         """Close the sessions that nobody has used for too long; they are stored."""
         now = asyncio.get_running_loop().time()
+        idle = 0.0 if self._agent.store is None else self._idle  # nobody could come back
         for session_id, seat in list(self._seats.items()):
             if self._agent.sessions.get(session_id) is not seat.session:
                 del self._seats[session_id]
-            elif self._is_left(seat) and now - seat.empty_since >= self._idle:
+            elif self._is_left(seat) and now - seat.empty_since >= idle:
                 del self._seats[session_id]
                 task = asyncio.create_task(self._agent.close_session(seat.session, LEFT))
                 self._closing.add(task)

@@ -62,6 +62,10 @@ def test_what_a_hook_wants_asked_is_asked_though_a_rule_allows_it():
     assert check(rules=rules) == "allow"
 
 
+def test_exit_status_2_denies_whatever_a_hook_prints():
+    assert check(hook={"decision": "allow", "exit_code": 2}) == "deny"
+
+
 def test_dont_ask_leaves_the_question_to_hooks():
     assert check(mode="dontAsk") == "deny"
     assert check(mode="dontAsk", hook={"decision": "allow"}) == "allow"
@@ -110,6 +114,20 @@ def test_a_tool_that_wants_its_user_asked_is_asked_about():
     assert check(**case, mcp=meta) == "ask"
     assert check(**case, mcp=meta, hook={"decision": "allow"}) == "ask"
     assert check(**case, mcp={"annotations": {"readOnlyHint": True}}, mode="dontAsk") == "allow"
+
+
+@pytest.mark.parametrize("mode", ["default", "acceptEdits", "bypassPermissions"])
+def test_neither_a_hook_nor_a_mode_answers_for_a_user_who_wants_to_be_asked(mode):
+    meta = {"_meta": {"anthropic/requiresUserInteraction": True}}
+    for hook in ({}, {"decision": "allow"}):
+        assert check(tool="mcp__a__b", input={}, mcp=meta, hook=hook, mode=mode) == "ask"
+
+
+def test_a_hook_lets_nothing_through_before_there_is_trust():
+    assert check(hook={"decision": "allow"}, trusted=False) == "ask"
+    rewritten = {"updatedInput": {"command": "ls"}}
+    assert check(hook=rewritten, trusted=False) == "ask"
+    assert check(hook={"decision": "deny"}, trusted=False) == "deny"
 
 
 def test_a_case_cannot_put_files_anywhere_else(tmp_path):

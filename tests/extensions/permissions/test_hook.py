@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -317,3 +317,27 @@ async def test_a_rule_that_is_gone_hides_nothing_any_more(tmp_path):
     await agent.prompt(session, "Go")
     await agent.close()
     assert ["a.txt" in result for result in person.results] == [False, True]
+
+
+async def test_a_tool_that_wants_its_user_asked_is_not_let_through_by_a_hook(tmp_path):
+    ran: list[str] = []
+
+    @tool
+    def pay(amount: str) -> str:
+        """Pay."""
+        ran.append(amount)
+        return "paid"
+
+    cast("Any", pay).interactive = True
+
+    def wave(ctx: Any) -> Allow:
+        return Allow("fine")
+
+    person = Person("reject_once")
+    agent = Agent(llm=ScriptedModel(call("pay", amount="1"), "Done."), tools=[pay])
+    agent.use(PermissionsHook(allow=["pay"], mode="bypassPermissions"))
+    agent.hooks.register("before_tool", wave)
+    agent.hooks.register("on_permission", wave)
+    await agent.prompt(await agent.new_session(cwd=str(tmp_path), client=person), "Go")
+    await agent.close()
+    assert (ran, len(person.asked)) == ([], 1)

@@ -19,6 +19,7 @@ from crow.extensions.permissions.written import Written
 
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{(CWD|HOME|TMP)\}")
+LETS_THROUGH = frozenset({"allow", "approve", None})  # of hooks, which count once there is trust
 PRIMARY = {
     "Bash": "command",
     "WebFetch": "url",
@@ -129,6 +130,8 @@ def decide(case: Mapping[str, Any], second: SecondOpinion) -> Decision:
     tool, args, cwd = case["tool"], dict(case["input"]), case["cwd"]
     given: Any = case.get("hook") or []
     hooks: list[Json] = [given] if isinstance(given, dict) else given
+    if not case.get("trusted", True):
+        hooks = [hook for hook in hooks if said_by(hook) not in LETS_THROUGH]
     for hook in hooks:
         if isinstance(hook.get("updatedInput"), dict):
             args = hook["updatedInput"]
@@ -141,11 +144,17 @@ def decide(case: Mapping[str, Any], second: SecondOpinion) -> Decision:
     return decision
 
 
+def said_by(hook: Mapping[str, Any]) -> Any:
+    """What a hook says; exit status 2 is a denial, whatever it prints."""
+    said, code = hook.get("decision"), hook.get("exit_code", hook.get("exit"))
+    if code == 2:
+        return "deny"
+    return f"exit status {code}" if said is None and code else said
+
+
 def joined(decision: Decision, hook: Mapping[str, Any], mode: str) -> Decision:
     """A decision and what a hook said: the stricter stands, an allow skips the question only."""
-    said, reason = hook.get("decision"), str(hook.get("reason") or "a hook decided so")
-    if said is None and (code := hook.get("exit_code", hook.get("exit"))):
-        said = "deny" if code == 2 else f"exit status {code}"
+    said, reason = said_by(hook), str(hook.get("reason") or "a hook decided so")
     if decision.decision == "deny" and not decision.default:
         return decision
     match said:

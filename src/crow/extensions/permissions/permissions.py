@@ -148,7 +148,7 @@ class Permissions:
         if refused is not None:
             return Decision("deny", f"the rule {refused.text} denies it", refused.text)
         decision = self._by_kind(name, args, cwd)
-        if interactive and decision.decision == "allow":
+        if interactive and decision.decision != "deny":
             decision = Decision("ask", f"{name} wants its user to be asked")
         asked = self._whole(self.ask, name, args)
         if asked is not None and decision.decision != "deny":

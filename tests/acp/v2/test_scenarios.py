@@ -262,9 +262,9 @@ async def test_a_failure_of_the_model_ends_the_work_with_what_went_wrong(
         session = await client.new_session(tmp_path)
         idle = await client.turn(session, "Hi")
         assert idle["stopReason"] == "error"
-        assert "quota" in idle["error"]["message"]
-        assert idle["error"]["data"]["kind"] == "quota"
-        assert idle["error"]["data"]["retryAfterMs"] == 2000
+        said = "the quota is used up"
+        data = {"code": "quota", "reason": said, "retryAfterMs": 2000}
+        assert idle["error"] == {"code": -32603, "message": said, "data": data}
         assert (await client.turn(session, "Hi"))["stopReason"] == "end_turn"
 
 

@@ -47,11 +47,15 @@ def stopped(reply: Reply) -> Message:
 
 
 def failure(reply: Reply) -> Message:
-    """What ended a run, as an error of the protocol."""
+    """What ended a run, as an error of the protocol; ``data`` says it for programs."""
     said = reply.detail or "the run failed"
     if is_unconfigured(reply):
         return {"code": AUTH_REQUIRED, "message": said}
-    return {"code": INTERNAL_ERROR, "message": said, "data": details(reply)}
+    told = details(reply)
+    data: Message = {"code": told.get("kind", "error"), "reason": said}
+    if "retryAfterMs" in told:
+        data["retryAfterMs"] = told["retryAfterMs"]
+    return {"code": INTERNAL_ERROR, "message": said, "data": data}
 
 
 def _counted(reply: Reply) -> Message:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -54,6 +55,8 @@ class Server:
         assert found, self.said + self.process.stderr.read()
         url = found[1]
         self.bare = url.partition("?")[0]
+        parts = urlsplit(url)
+        self.place = (parts.hostname, parts.port)
         self.http = url if "?" in url else f"{url}?token={token}"
         self.ws = self.http.replace("http://", "ws://", 1)
 

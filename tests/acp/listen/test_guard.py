@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 from typing import Any
 
 import httpx2
@@ -71,9 +72,9 @@ async def test_pages_of_another_origin_are_refused(client: Any, server: Any, ori
 
 async def test_a_page_of_the_server_itself_may_connect(server: Any) -> None:
     own = server.bare.removesuffix("/acp")
-    async with connect(server.ws, additional_headers={"Origin": own}) as socket:
-        await socket.send(json.dumps(HELLO))
-        assert json.loads(await socket.recv())["result"]["protocolVersion"] == 1
+    async with connect(server.ws, additional_headers={"Origin": own}) as own_page:
+        await own_page.send(json.dumps(HELLO))
+        assert json.loads(await own_page.recv())["result"]["protocolVersion"] == 1
 
 
 async def test_a_socket_without_the_token_is_refused(server: Any) -> None:
@@ -82,9 +83,9 @@ async def test_a_socket_without_the_token_is_refused(server: Any) -> None:
             async with connect(url):
                 pass
         assert refused.value.response.status_code == 401
-    async with connect(server.ws.partition("?")[0], additional_headers=BEARER) as socket:
-        await socket.send(json.dumps(HELLO))
-        assert "result" in json.loads(await socket.recv())
+    async with connect(server.ws.partition("?")[0], additional_headers=BEARER) as known:
+        await known.send(json.dumps(HELLO))
+        assert "result" in json.loads(await known.recv())
 
 
 def test_what_is_no_message_gets_a_status_that_says_so(client: Any) -> None:
@@ -115,6 +116,29 @@ def test_what_is_no_message_gets_a_status_that_says_so(client: Any) -> None:
     assert client.get("/other").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "data, answered",
+    [
+        (b"\x16\x03\x01\x02\x00\x01", b"HTTP/1.1 400"),
+        (b"GET /acp?\xff HTTP/1.1\r\n\r\n", b"HTTP/1.1 4"),
+        (b"POST / HTTP/1.1\r\n" + b"a: b\r\n" * 20_000 + b"\r\n", b"HTTP/1.1 4"),
+    ],
+)
+def test_what_is_no_http_is_refused(server: Any, data: bytes, answered: bytes) -> None:
+    with socket.create_connection(server.place) as raw:
+        raw.sendall(data + b"\r\n\r\n")
+        raw.settimeout(20)
+        assert raw.recv(100).startswith(answered)
+
+
+def test_a_message_that_breaks_off_is_none(client: Any, server: Any) -> None:
+    lines = ("POST /acp HTTP/1.1", "Host: localhost", f"Authorization: {BEARER['Authorization']}")
+    more = ("Content-Type: application/json", "Content-Length: 1000", "", '{"jsonrpc"')
+    with socket.create_connection(server.place) as raw:
+        raw.sendall("\r\n".join([*lines, *more]).encode())
+    assert client.post("/acp", json=HELLO, headers=BEARER).status_code == 200
+
+
 def test_a_message_that_is_too_long_is_refused(client: Any) -> None:
     headers = {**BEARER, "Content-Type": "application/json"}
     too_much = (b" " * 2**20 for _ in range(33))
@@ -122,11 +146,11 @@ def test_a_message_that_is_too_long_is_refused(client: Any) -> None:
 
 
 async def test_a_frame_that_is_too_long_ends_its_socket_and_no_other(server: Any) -> None:
-    async with connect(server.ws) as other, connect(server.ws) as socket:
+    async with connect(server.ws) as other, connect(server.ws) as broken:
         with contextlib.suppress(ConnectionClosedError):
-            await socket.send(" " * (2**25 + 1))
+            await broken.send(" " * (2**25 + 1))
         with pytest.raises(ConnectionClosedError) as closed:
-            await socket.recv()
+            await broken.recv()
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == 1009
         await other.send(json.dumps(HELLO))

@@ -28,14 +28,13 @@ class Shared:
             editor.attach(session)
         elif editor.arrival is None:
             arrival = editor.arrival = seat.expect(editor, again=again)
+            self._taken = [held for held in self._taken if self._seats.holds(*held)]
             self._taken.append((session.id, editor))
             editor.attach(session, arrival.told)
 
     def has(self, session: Session, editor: Editor | None) -> bool:
         """True where it sits there, or is about to."""
-        if editor is None:
-            return False
-        return self._seats.of(session).editor is editor or editor.arrival is not None
+        return editor is not None and self._seats.holds(session.id, editor)
 
     def is_taken(self, session: Session, editor: Editor | None) -> bool:
         """True where somebody else sits there."""

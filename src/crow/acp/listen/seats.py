@@ -67,6 +67,12 @@ class Seats:
             session.client = seat
         return seat
 
+    def holds(self, session_id: str, editor: Editor) -> bool:
+        """True where an editor sits in a session, or is about to."""
+        seat = self._seats.get(session_id)
+        is_there = seat is not None and seat.editor is editor
+        return is_there or editor.arrival is not None
+
     def leave(self, session_id: str, editor: Editor) -> None:
         """An editor's connection has ended."""
         editor.arrival = None

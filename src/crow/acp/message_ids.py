@@ -29,3 +29,9 @@ def end_run(session: Session) -> None:
 def at_work(session: Session) -> RunContext | None:
     """The run of a session that is on; the others wait for it."""
     return next((run for run in session.runs if run.holds_lock), None)
+
+
+def is_on(session: Session) -> bool:
+    """True while something is worked on in a session, until the moment that tells of its end."""
+    run = at_work(session)
+    return run is not None and (run.task is None or not run.task.done())

@@ -19,6 +19,7 @@ from crow.acp import run_agent
 from crow.acp.handshake import Offer
 from crow.acp.link import Link
 from crow.testing import official
+from crow.testing.remote import dial
 from crow.testing.schema import Version
 from crow.testing.wire import Message, Wire
 
@@ -129,6 +130,16 @@ class Draft:
             if process.returncode is None:
                 process.kill()
             await process.wait()
+
+    @asynccontextmanager
+    async def dialed(self, url: str) -> AsyncGenerator[None]:
+        """Be a client of a server."""
+        lines: Any = await dial(url)
+        try:
+            async with self._talking(Wire(lines, lines, check=fault)):
+                yield
+        finally:
+            await lines.closed()
 
     @asynccontextmanager
     async def _talking(self, wire: Wire) -> AsyncGenerator[None]:

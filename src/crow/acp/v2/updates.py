@@ -5,7 +5,7 @@ from __future__ import annotations
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
-from crow.acp.message_ids import end_run, message_id
+from crow.acp.message_ids import end_run, is_on, message_id
 from crow.acp.projection import Poll
 from crow.acp.questions import option
 from crow.acp.updates import called, notice, plan, text, thought_id, usage
@@ -147,7 +147,8 @@ class Translation:
         """The end of a run; of one that the client did not prompt, also that of the work."""
         told = [] if event.stop_reason == "cancelled" else self._inserted()
         end_run(self.session)
-        if self._prompts.current(self.session) is None and len(self.session.runs) <= 1:
+        is_last = len(self.session.runs) <= 1 and not is_on(self.session)
+        if is_last and self._prompts.current(self.session) is None:
             told += self.idle(Reply("", event.stop_reason, {}, self.session, event.detail))
         return told
 

@@ -112,6 +112,15 @@ async def test_an_entry_that_breaks_the_schema_is_named_and_the_rest_of_the_edit
     assert f"{path}: there is no setting 'permissions.alow'; did you mean" in room.person.told
 
 
+async def test_malformed_rules_and_hooks_of_an_edit_are_named(room: Room, home: Path) -> None:
+    await room.open()
+    table = {"permissions": {"allow": ["Bash(ls"]}, "hooks": {"PreToolUs": []}}
+    write(home / ".crow/settings.json", table)
+    await room.do()
+    assert "Bash(ls" in room.person.told
+    assert "there is no hook event 'PreToolUs'" in room.person.told
+
+
 async def test_hooks_that_are_written_run_from_then_on_and_no_more_when_they_are_gone(
     room: Room, home: Path, tmp_path: Path
 ) -> None:
@@ -145,6 +154,9 @@ async def test_a_hook_refuses_the_change_of_a_file_but_not_of_the_administrators
     assert "denies it" in (await room.do(TOUCH))[0]
     assert "policy_settings" in seen.read_text()
     assert str(policy) in seen.read_text()
+    more = write(managed / "managed-settings.d/10.json", {"permissions": {"deny": ["Read"]}})
+    assert "denies it" in (await room.do(call("Read", file_path="a")))[0]
+    assert str(more) in seen.read_text()
 
 
 async def test_an_extension_sees_what_a_file_will_say_and_can_refuse_or_change_it(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from crow.core.errors import CrowError
 from crow.core.events import ConfigChanged
 from crow.core.installed import make
 from crow.core.ports import LLM
+from crow.core.session import Session
 from crow.settings import Settings
 
 AS_THEY_ARE = frozenset({"limits", "stuck", "truncation", "compaction", "plan", "cost"})
@@ -40,18 +41,28 @@ class Effect:
 
     async def on_session(
         self, ctx: SessionContext, old: Settings, new: Settings, *, late: bool
-    ) -> None:
+    ) -> Callable[[], Awaitable[None]]:
         """Let rules, hooks and servers of a session be those of other settings.
 
-        ``late`` is for a session that has begun before.
+        ``late`` is for a session that has begun before. What is returned tells new hooks of the
+        beginning; it may take as long as they do.
         """
+        begin = nothing
         before, now = Composer(self.agent, old), Composer(self.agent, new)
         if (old.permissions, old.unread, old.trusted) != (new.permissions, new.unread, new.trusted):
             await self._permissions(ctx, now, late=late)
         if before.hook_files() != now.hook_files():
-            await self._hooks(ctx, now, late=late)
+            begin = self._hooks(ctx, now, late=late)
         if before.given("mcp") != now.given("mcp"):
             await self._servers(ctx, now)
+        return begin
+
+    def warnings(self, session: Session) -> Iterator[str]:
+        """What is wrong with the rules and hooks of a session, a line each."""
+        for name in ("permissions", "shell_hooks"):
+            thing: Any = self.agent.extensions.get(name)
+            if hasattr(thing, "of"):
+                yield from thing.of(session).warnings
 
     async def _permissions(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
         from crow.extensions import PermissionsHook
@@ -67,18 +78,19 @@ class Effect:
             ctx.session.mode = rules.mode
             await ctx.emit(ConfigChanged({"mode": rules.mode}))
 
-    async def _hooks(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
+    def _hooks(
+        self, ctx: SessionContext, composer: Composer, *, late: bool
+    ) -> Callable[[], Awaitable[None]]:
         from crow.extensions import ShellHooks
 
         if "shell_hooks" in composer.disabled:
-            return
+            return nothing
         options = composer.options("shell_hooks") | composer.for_hooks()
         hooks = self.agent.extensions.get("shell_hooks")
         if hooks is None:
             hooks = self.agent.use(ShellHooks, name="shell_hooks", source="crow", **options)
-        if isinstance(hooks, ShellHooks):
-            fresh = ShellHooks(composer.hook_files(), **options)
-            await hooks.replace(ctx, fresh, late=late)
+        fresh = ShellHooks(composer.hook_files(), **options)
+        return hooks.replace(ctx, fresh, late=late) if isinstance(hooks, ShellHooks) else nothing
 
     async def _servers(self, ctx: SessionContext, composer: Composer) -> None:
         from crow.extensions import McpHook
@@ -162,6 +174,10 @@ class Effect:
         except (CrowError, TypeError, ValueError):
             return False
         return True
+
+
+async def nothing() -> None:
+    """Nobody has to be told of anything."""
 
 
 def export(env: Mapping[str, str]) -> dict[str, str | None]:

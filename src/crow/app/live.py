@@ -23,7 +23,7 @@ from crow.core.hooks import FIRST, hook
 from crow.core.ports import OptionKind
 from crow.core.run import agreed
 from crow.core.session import Session
-from crow.settings import Memory, Settings, SettingsError
+from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
 from crow.trust import fingerprint, is_refused, project_of, refuse, stamps, trust
 
@@ -92,7 +92,8 @@ class LiveSettings:
         ground = self._ground(ctx.cwd)
         ctx.cache[NAME] = ground
         if ground.settings is not self._made:
-            await self.effect.on_session(ctx, self._made, ground.settings, late=False)
+            begin = await self.effect.on_session(ctx, self._made, ground.settings, late=False)
+            await begin()
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
@@ -135,52 +136,70 @@ class LiveSettings:
         root = root_of(session)
         ctx = _context(Context(self.effect.agent, root))
         async with ground.lock:
-            changed = set(ground.memory.changed)
-            edited = [each for each in ground.settings.files if each.path in changed]
-            news = [str(each) for each in edited if await self._agreed(ctx, ground, each)]
             old = ground.settings
-            assert old.reader is not None
-            with suppress(SettingsError):
-                ground.settings = old.reader.load(root.cwd, ground.memory)
-            ground.would_run = stamps(ground.project)
+            news = await self._read(ctx, ground)
             if ground.settings == old:
                 return
             confine(root, ground.settings)
-            await self.effect.on_session(ctx, old, ground.settings, late=True)
+            begin = await self.effect.on_session(ctx, old, ground.settings, late=True)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
-            for path in news:
-                await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
-            if old.trusted and not ground.settings.trusted:
-                text = f"{ground.project} has changed since it was trusted"
-                await ctx.ui.notify(text, severity="warning")
-            ground.told &= set(of_settings(ground.settings))
-            await self._tell(ctx, ground)
-            await ctx.emit(ConfigChanged({NAME: news}))
+        for path in news:
+            await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
+        if old.trusted and not ground.settings.trusted:
+            text = f"{ground.project} has changed since it was trusted"
+            await ctx.ui.notify(text, severity="warning")
+        await self._tell(ctx, ground)
+        await begin()
+        await ctx.emit(ConfigChanged({NAME: news}))
 
-    async def _agreed(self, ctx: SessionContext, ground: Ground, source: Any) -> bool:
+    async def _read(self, ctx: SessionContext, ground: Ground) -> list[str]:
+        """Read the files; the paths of those that say something new that holds."""
+        changed = set(ground.memory.changed)
+        before = ground.settings.files
+        edited = [each for each in before if each.path in changed]
+        news = [str(each) for each in edited if await self._agreed(ctx, ground, each)]
+        assert ground.settings.reader is not None
+        with suppress(SettingsError):
+            ground.settings = ground.settings.reader.load(ctx.cwd, ground.memory)
+        ground.would_run = stamps(ground.project)
+        for each in ground.settings.files:  # beside the administrator's: nobody can be against it
+            if each not in before:
+                await self._fire(ctx, each, parsed(each.path) or {})
+                news.append(str(each))
+        return news
+
+    async def _agreed(self, ctx: SessionContext, ground: Ground, source: Source) -> bool:
         """Ask the hooks about one file's change; True where it says something new that holds."""
         path, memory = source.path, ground.memory
         before = memory.known(path)
         try:
-            now = parse_file(Path(path)) if is_there(Path(path)) else None
+            now = parsed(path)
         except (OSError, ValueError, SettingsError):
             return False
         memory.held.pop(path, None)
         if now == before or (path, stamp(path)) in self._own:
             return False
-        change = ConfigContext(
-            ctx.agent, ctx.session, {NAME: now or {}}, source=LAYERS[source.layer], path=path
-        )
-        ruling = await agreed(change, await ctx.agent.hooks.on_config_change.fire(change))
-        if ruling.refused and source.layer != "managed":
+        refused, said = await self._fire(ctx, source, now or {})
+        if refused and source.layer != "managed":
             memory.held[path] = before
             text = f"a hook refuses the change of {path}: what it said before still holds"
             await ctx.ui.notify(text, severity="warning")
             return False
-        if change.changes.get(NAME) != (now or {}):
-            memory.held[path] = dict(change.changes.get(NAME) or {})
+        if said != (now or {}):
+            memory.held[path] = said
         return True
+
+    async def _fire(
+        self, ctx: SessionContext, source: Source, table: dict[str, Any]
+    ) -> tuple[bool, dict[str, Any]]:
+        """Let hooks see what a file says now: whether one refuses it, and what they make of it."""
+        layer = LAYERS[source.layer]
+        change = ConfigContext(
+            ctx.agent, ctx.session, {NAME: table}, source=layer, path=source.path
+        )
+        ruling = await agreed(change, await ctx.agent.hooks.on_config_change.fire(change))
+        return ruling.refused, dict(change.changes.get(NAME) or {})
 
     async def _follow(self, ctx: Context, ground: Ground, new: Settings) -> None:
         """Let the agent's own things be as a session's settings say."""
@@ -191,8 +210,10 @@ class LiveSettings:
                 await ctx.ui.notify(text, severity="warning")
 
     async def _tell(self, ctx: Context, ground: Ground) -> None:
-        """Say what is wrong with the settings, each thing once."""
-        for text in of_settings(ground.settings):
+        """Say what is wrong with the settings, each thing once until it is mended."""
+        wrong = [*of_settings(ground.settings), *self.effect.warnings(ctx.session)]
+        ground.told &= set(wrong)
+        for text in wrong:
             if text not in ground.told:
                 ground.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
@@ -239,6 +260,11 @@ class LiveSettings:
             await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
         await self.refresh(ctx.session, ground)
         await self._offer(ctx, ground)
+
+
+def parsed(path: str) -> dict[str, Any] | None:
+    """What a file says; None where there is none. Raises what `parse_file` raises."""
+    return parse_file(Path(path)) if is_there(Path(path)) else None
 
 
 def confine(session: Session, settings: Settings) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crow.core.context import ConfigContext, SessionContext
-from crow.core.reach import Context
 from crow.core.session import Session
 from crow.core.verdicts import Deny
 from crow.extensions.shell_hooks import sessions, surroundings
@@ -35,17 +34,16 @@ def in_force(hooks: ShellHooks, session: Session) -> ShellHooks:
     return root_of(session).cache.get(REPLACED, hooks)
 
 
-async def begin(hooks: ShellHooks, ctx: SessionContext, *, late: bool, hung: bool) -> None:
+async def begin(
+    hooks: ShellHooks, others: ShellHooks, ctx: SessionContext, *, late: bool, hung: bool
+) -> None:
     """Tell new hooks that the session has begun, where they could not hear it themselves.
 
-    ``late``: it began earlier, without them. ``hung``: its beginning will still be told.
+    ``others`` are all that are in force, old ones too. ``late``: it began earlier, without the new
+    ones. ``hung``: its beginning will still be told.
     """
     if late and hooks.entries:
         await sessions.begun(hooks, ctx, sessions.SOURCES.get(ctx.source, "startup"))
     elif not late and not hung:
         await sessions.started(hooks, ctx)
-
-
-def watch(hooks: ShellHooks, ctx: Context) -> None:
-    """Have the files watched that the matchers name now."""
-    surroundings.watch(hooks, ctx, NOTHING)
+    surroundings.watch(others, ctx, NOTHING)

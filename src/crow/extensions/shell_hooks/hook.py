@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -116,10 +116,12 @@ class ShellHooks:
         """The hooks of a session and of its sub-agents: these, or what has replaced them there."""
         return changing.in_force(self, session)
 
-    async def replace(self, ctx: SessionContext, other: ShellHooks, *, late: bool = False) -> None:
+    def replace(
+        self, ctx: SessionContext, other: ShellHooks, *, late: bool = False
+    ) -> Callable[[], Awaitable[None]]:
         """Let other hooks run in a session instead of these, from now on.
 
-        ``late`` is for a session that has begun before: those that are new are told of that.
+        What is returned tells those that are new that the session begins, or has begun: ``late``.
         """
         before = {entry.key for entry in self.of(ctx.session).entries}
         root_of(ctx.session).cache[changing.REPLACED] = other
@@ -130,8 +132,8 @@ class ShellHooks:
         fresh = copy(other)
         fresh.entries = tuple(each for each in other.entries if each.key not in before)
         fresh._chosen = {}  # noqa: SLF001 - its own
-        await changing.begin(fresh if late else other, ctx, late=late, hung=hung)
-        changing.watch(other, ctx)
+        told = fresh if late else other
+        return lambda: changing.begin(told, other, ctx, late=late, hung=hung)
 
     def _hang(self, agent: Agent, entries: Iterable[Entry]) -> None:
         """Hang on the points that these entries are for, where nothing of this hangs yet."""

@@ -108,7 +108,14 @@ model = ScriptedModel(
     call("Bash", command="exec sleep 3600", run_in_background=True),
     "done",
 )
-reply = asyncio.run(Agent(llm=model, tools=builtin()).run("go", cwd=sys.argv[1]))
+
+
+async def main():
+    asyncio.get_running_loop().slow_callback_duration = 60  # a busy machine is no fault of Crow's
+    return await Agent(llm=model, tools=builtin()).run("go", cwd=sys.argv[1])
+
+
+reply = asyncio.run(main())
 print(reply.session.messages[2]["content"].split()[0])
 """
 

@@ -46,6 +46,7 @@ class Hub:
         task = asyncio.create_task(connection.serve(), name="crow-acp-connection")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _done: self.disconnect(connection))
         return connection
 
     def find(self, connection_id: str) -> Connection | None:

@@ -87,6 +87,7 @@ class Seat:
     One editor at a time sits here: the last that came. While there is none, a question waits
     ``patience`` seconds for one; after that, questions are answered as if nobody could ask.
     ``prompts`` are the positions of the journal at which the last runs began, by message id.
+    ``unused_since`` is when the last editor left, or the last run ended, by the loop's clock.
     """
 
     def __init__(self, session: Session, patience: float) -> None:
@@ -96,7 +97,7 @@ class Seat:
         self.terminals: Terminals | None = None
         self.arrivals: list[Arrival] = []
         self.prompts: dict[str, int] = {}
-        self.empty_since = asyncio.get_running_loop().time()
+        self.unused_since = asyncio.get_running_loop().time()
         self._patience = patience
         self._journal = Journal()
         self._run: RunContext | None = None
@@ -140,7 +141,7 @@ class Seat:
         if self.editor is editor:
             self.editor = self.files = self.terminals = None
             self._left = self._now()
-            self.empty_since = asyncio.get_running_loop().time()
+            self.unused_since = asyncio.get_running_loop().time()
             self._tell_of_change()
         self._forget()
 
@@ -216,6 +217,7 @@ class Seat:
         if self.editor is not None and run is not None and run is self._joined:
             self.editor.post(over())
         self._joined = None
+        self.unused_since = asyncio.get_running_loop().time()
         self._forget()
 
     def _forget(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from crow.acp.listen.seat import Seat
 from crow.core.messages import is_prompt
@@ -33,7 +34,7 @@ class Seats:
         self._patience = patience
         self._idle = idle
         self._seats: dict[str, Seat] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
         agent.use(self, name="seats")
 
@@ -48,7 +49,8 @@ class Seats:
     @asynccontextmanager
     async def opening(self, session_id: str) -> AsyncGenerator[Session | None]:
         """Be the only one that opens a session; the session where it is open, and stays so."""
-        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        lock = self._locks.get(session_id) or asyncio.Lock()
+        self._locks[session_id] = lock
         async with lock:
             sessions = self._agent.sessions
             session = sessions.get(session_id)
@@ -56,8 +58,6 @@ class Seats:
                 await asyncio.sleep(LOOK)
                 session = sessions.get(session_id)
             yield session
-        if not lock.locked():
-            self._locks.pop(session_id, None)
 
     def of(self, session: Session) -> Seat:
         """The seat of an open session."""
@@ -87,7 +87,7 @@ class Seats:
         for session_id, seat in list(self._seats.items()):
             if self._agent.sessions.get(session_id) is not seat.session:
                 del self._seats[session_id]
-            elif self._is_left(seat) and now - seat.empty_since >= idle:
+            elif self._is_left(seat) and now - seat.unused_since >= idle:
                 del self._seats[session_id]
                 task = asyncio.create_task(self._agent.close_session(seat.session, LEFT))
                 self._closing.add(task)

@@ -56,7 +56,7 @@ async def serve(
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)
     await server.startup(sockets=[listening])
-    ticking = asyncio.create_task(server.main_loop())
+    ticking = asyncio.create_task(tick(server))
     try:
         with hearing_signals(stop):
             ready()
@@ -66,11 +66,18 @@ async def serve(
         for accepting in server.servers:
             accepting.close()
         await hub.close()
-        server.should_exit = server.force_exit = True
+        server.force_exit = True
         await within(CLOSING, server.shutdown())
         ticking.cancel()
         await asyncio.wait({ticking})
     return asyncio.all_tasks() <= before
+
+
+async def tick(server: Server) -> None:
+    """What uvicorn's own loop does ten times a second: keep the Date header right."""
+    while True:
+        await server.on_tick(0)
+        await asyncio.sleep(1.0)
 
 
 def configuration(hub: Hub, guard: Guard) -> Config:

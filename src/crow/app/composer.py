@@ -84,8 +84,8 @@ class Composer:
         """Options that come from elsewhere in the settings."""
         if name == "subagents":
             return self.for_subagents()
-        if name == "skills":
-            return self.for_skills()
+        if name in ("skills", "commands"):
+            return self.with_parts(name)
         if name == "mcp":  # a project that is not trusted starts no servers
             named: dict[str, Any] = self.options(name).get("servers", {})
             servers = {**servers_of(self.plugins), **self.settings.mcp_servers, **named}
@@ -117,10 +117,10 @@ class Composer:
         folders += [folder for plugin in self.plugins for folder in plugin.parts["agents"]]
         return {"folders": folders, "hooks": self.prompted} | self.options("subagents")
 
-    def for_skills(self) -> dict[str, Any]:
-        """The folders of skills beside those that everybody has."""
-        own: list[Any] = self.options("skills").get("paths", [])
-        folders = [folder for plugin in self.plugins for folder in plugin.parts["skills"]]
+    def with_parts(self, name: str) -> dict[str, Any]:
+        """The folders of skills or commands that plugins have, beside those of the settings."""
+        own: list[Any] = self.options(name).get("paths", [])
+        folders = [folder for plugin in self.plugins for folder in plugin.parts[name]]
         return {"paths": [*own, *folders]} if folders else {}
 
     def for_hooks(self) -> dict[str, Any]:

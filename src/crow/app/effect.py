@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -139,18 +139,18 @@ class Effect:
             self.agent.found.remove(found)
         if folder.parent.parent != Path.home():
             composer.use_folder(folder, trusted=new.trusted)
-        skills: Any = self.agent.extensions.get("skills")
-        if skills is not None:
-            for path in composer.for_skills().get("paths", ()):
-                skills.add_folder(path)
+        for name in ("skills", "commands"):
+            self._folders(name, composer.with_parts(name).get("paths", ()))
         helpers: Any = self.agent.extensions.get("subagents")
         if helpers is not None:
             helpers.folders = tuple(composer.for_subagents()["folders"])
             helpers.__dict__.pop("definitions", None)  # read again when they are asked for
-        skills: Any = self.agent.extensions.get("skills")
-        if skills is not None:
-            for path in composer.for_skills().get("paths", ()):
-                skills.add_folder(path)
+
+    def _folders(self, name: str, paths: Iterable[Path]) -> None:
+        thing: Any = self.agent.extensions.get(name)
+        if thing is not None:
+            for path in paths:
+                thing.add_folder(path)
 
     def _options(self, old: Settings, new: Settings) -> Iterator[str]:
         before, now = Composer(self.agent, old), Composer(self.agent, new)

@@ -322,6 +322,15 @@ async def test_the_tools_of_a_plugins_server_have_the_names_that_hooks_know_them
     assert stage.told().endswith("no")
 
 
+async def test_a_plugin_brings_commands(stage: Stage, home: Path):
+    root = plugin(home / ".crow/plugins/p", event="Stop")
+    (root / "commands/git").mkdir(parents=True)
+    (root / "commands/git/fix.md").write_text("Mend $ARGUMENTS.")
+    async with built(stage, "Ok.") as made:
+        await made.run("/git:fix it", cwd=stage.cwd)
+    assert "Mend it." in str(stage.model.asked[0]["messages"][-1])
+
+
 async def test_a_plugin_brings_skills_sub_agents_and_servers_but_no_hooks_of_its_sub_agents(
     stage: Stage, home: Path
 ):

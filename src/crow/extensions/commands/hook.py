@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -49,18 +49,30 @@ class CommandsHook:
     ``/add-dir`` fires ``on_directory_added`` (``DirectoryAdded``).
 
     And custom ones: every Markdown file in ``folders`` (below the project, where the user trusts
-    that, and below the user's home) is a command named like the file, with its folder before it:
-    ``git/fix.md`` is ``/git:fix``. Front matter: ``description``, ``argument-hint``, ``model``
-    (that answers this prompt; not from ``.claude``). In the text ``$ARGUMENTS`` and ``$1`` to
-    ``$9`` stand for what was typed, !`command` for what a command prints, ``@path`` adds a file.
+    that, and below the user's home) and in ``paths`` is a command named like the file, with its
+    folder before it: ``git/fix.md`` is ``/git:fix``. Front matter: ``description``,
+    ``argument-hint``, ``model`` (that answers this prompt; not from ``.claude``). In the text
+    ``$ARGUMENTS`` and ``$1`` to ``$9`` stand for what was typed, !`command` for what a command
+    prints, ``@path`` adds a file.
     These run through the tools and their permissions like calls of the model's; ``allowed-tools``
     permits nothing. Files are looked at before every prompt; changes are told to the client.
     """
 
     name = "commands"
 
-    def __init__(self, folders: Sequence[str | Path] = FOLDERS) -> None:
+    def __init__(
+        self, folders: Sequence[str | Path] = FOLDERS, *, paths: Iterable[str | Path] = ()
+    ) -> None:
         self.folders = tuple(map(Path, folders))
+        self._added: list[Path] = []
+        for path in paths:
+            self.add_folder(path)
+
+    def add_folder(self, path: str | Path) -> None:
+        """Look for commands in one more folder that the user trusts, after all others."""
+        folder = Path(path).expanduser().absolute()
+        if folder not in self._added:
+            self._added.append(folder)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""
@@ -125,6 +137,8 @@ class CommandsHook:
             yield project / folder, "project"
         for folder in self.folders:
             yield home / folder, "user"
+        for folder in self._added:
+            yield folder, "user"
 
     def _read(self, ctx: Context, places: list[tuple[Path, Scope]], shelf: Shelf) -> Recipes:
         recipes = Recipes()

@@ -73,6 +73,7 @@ class CommandPattern:
                     return True
         wanted, options = _without_options(self.head[1:])
         given, others = _without_options(words[1:])
+        others |= {"-r"} if words[0] == "rm" and "-R" in others else set()
         return bool(options) and options <= others and given[: len(wanted)] == wanted
 
 
@@ -106,4 +107,4 @@ def _without_options(words: Sequence[str]) -> tuple[list[str], set[str]]:
     return plain, options
 
 
-LONG = {"--recursive": {"-r"}, "--force": {"-f", "--force"}}
+LONG = {"--recursive": {"-r"}, "--force": {"-f"}}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crow.extensions.permissions.gaps import gap_fault, is_lost_dash
+from crow.extensions.permissions.joints import JOINED, continued
 from crow.extensions.permissions.quoting import (
     ARITHMETIC,
     ansi_quoted,
@@ -171,7 +172,9 @@ class _Reader:
                 lost = [Word.plain("-")] if is_lost_dash(self.source, end, child.start_byte) else []
                 body = extended(body, lost + self.stray(child))
             end = child.end_byte
-        return attached(body, redirects)
+        last = node.children[-1]
+        body = attached(body, redirects)
+        return continued(body, last, self.node) if last.type == "heredoc_redirect" else body
 
     def stray(self, node: Leaf) -> list[Word]:
         """Words behind a redirect's target, which are the command's."""
@@ -200,10 +203,12 @@ class _Reader:
         return [Redirect(op, targets[0], fd)] if targets else None
 
     def heredoc(self, node: Leaf) -> list[Redirect] | None:
-        """A here-document; None where anything but redirects stands behind its mark."""
+        """A here-document; None where an odd thing stands behind its mark."""
         redirects: list[Redirect] = []
         op = mark = raw = ""
+        joined = False
         for child in node.children:
+            joined = joined or child.type in JOINED
             match child.type:
                 case "<<" | "<<-":
                     op = child.type
@@ -216,7 +221,8 @@ class _Reader:
                 case "file_redirect" if not self.stray(child):
                     redirects.extend(self.redirect(child) or [ODD_REDIRECT])
                 case _:
-                    return None
+                    if not joined:
+                        return None
         return [Redirect(op, Word.of(heredoc_parts(op, mark, raw))), *redirects]
 
     def command(self, node: Leaf) -> Node:

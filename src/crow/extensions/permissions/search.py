@@ -55,6 +55,8 @@ class Search:
             return self.report.suspect("the command is nested too deeply")
         self.match_rules(words, vague=vague)
         if not vague:
+            if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
+                self.report.suspect("a command of git's gets another name")
             self.match_paths(words, cwds)
             self.guard_removal(words, cwds)
             if self.depth and builtin.evaluates(words) and builtin.may_hide(words):

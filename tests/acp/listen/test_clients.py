@@ -295,3 +295,23 @@ async def test_who_missed_more_than_is_kept_is_told_so(
         assert (tmp_path / "test.txt").exists()
         await later.connection.load_session(str(tmp_path), session)
         assert len(later.updates("user_message_chunk")) == 1
+
+
+async def test_a_terminal_of_a_client_that_is_gone_is_not_shown_to_another(
+    server: Any, tmp_path: Path
+) -> None:
+    def kinds(editor: FakeEditor) -> set[str]:
+        cards = [card for card in editor.cards() if "content" in card]
+        return {content["type"] for card in cards for content in card["content"]}
+
+    first, later = FakeEditor(terminals=True), FakeEditor(terminals=True)
+    async with first.dialed(server.ws):
+        session = await first.new_session(tmp_path)
+        async with prompting(first, session, "Run `sleep 600`"):
+            await first.wire.until(lambda: "terminal" in kinds(first))
+    async with later.dialed(server.ws):
+        await later.connection.load_session(str(tmp_path), session)
+        await later.wire.until(lambda: "failed" in [card["status"] for card in later.cards()])
+        assert "terminal" not in kinds(later)
+        await later.prompt(session, "Run `echo here`")
+        assert kinds(later) == {"content", "terminal"}

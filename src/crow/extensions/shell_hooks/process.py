@@ -92,7 +92,7 @@ class Program(asyncio.SubprocessProtocol):
         line, newline, _ = kept[:FIRST_LINE].partition(b"\n")
         wish = wish_to_detach(line) if newline else None
         if wish is not None:
-            self.detached, self.limit = True, wish.get("asyncTimeout", 0) / 1000 or None
+            self.detached, self.limit = True, seconds_of(wish.get("asyncTimeout"))
             self.decided.set()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
@@ -164,7 +164,10 @@ def wish_to_detach(line: bytes | bytearray) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     wish = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-    limit = wish.get("asyncTimeout", 0)
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or limit < 0:
-        return {"async": True} if wish.get("async") is True else None
     return wish if wish.get("async") is True else None
+
+
+def seconds_of(milliseconds: object) -> float | None:
+    """A limit in seconds; None for what is none."""
+    is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+    return milliseconds / 1000 if is_number and milliseconds > 0 else None

@@ -11,6 +11,7 @@ from crow.core.agent import Agent
 from crow.core.context import Context, SessionContext
 from crow.plugins import Plugin
 from crow.settings import Settings
+from crow.trust import is_trusted
 
 if TYPE_CHECKING:
     from crow.extensions import ShellHooks
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crow.extensions.subagents import Definition
 
 NAME = "shell_hooks"
+UNTRUSTED = "{} is of a project that is not trusted (crow trust): its hooks do not run"
 
 
 class FrontMatter:
@@ -40,8 +42,7 @@ class FrontMatter:
         if table is None or not may_bring(self._settings(ctx)):
             return
         if not ctx.trusted:
-            text = f"the skill {ctx.skill} is of a project that is not trusted (crow trust)"
-            await ctx.ui.notify(f"{text}: its hooks do not run", severity="warning")
+            await ctx.ui.notify(UNTRUSTED.format(ctx.path), severity="warning")
             return
         await self._add(ctx, ctx.path, table, once=True)
 
@@ -61,6 +62,12 @@ class FrontMatter:
         ground = ground_of(ctx.session)
         return self.settings if ground is None else ground.settings
 
+    def _is_trusted(self, ctx: Context, path: Path) -> bool:
+        """False for a file of a project that is not trusted, or has changed since it was."""
+        project = Path(self._settings(ctx).project or Path.home())
+        inside = project != Path.home() and path.is_relative_to(project)
+        return not inside or is_trusted(project)
+
     def _plugin(self, ctx: Context, path: str) -> Plugin | None:
         """The plugin that a file is of."""
         plugins, _ = plugins_of(self._settings(ctx))
@@ -72,6 +79,9 @@ class FrontMatter:
             return
         from crow.extensions.shell_hooks import File
 
+        if not self._is_trusted(ctx, Path(path)):
+            await ctx.ui.notify(UNTRUSTED.format(path), severity="warning")
+            return
         plugin = self._plugin(ctx, path)
         file = File(path, cast("dict[str, Any]", table), once=once, plugin=plugin)
         for problem in self._extension().add(ctx.agent, ctx.session, file):

@@ -212,3 +212,17 @@ async def test_a_projects_sub_agents_need_trust_for_their_hooks(
         trust(stage.cwd)
     await run(stage, TASK, *([WRITE, "Done."] if trusted else []), "Ok.")
     assert len(given(seen)) == trusted
+
+
+async def test_a_projects_sub_agent_that_has_changed_since_brings_no_hooks(
+    stage: Stage, home: Path
+):
+    command, seen = script(stage, "before")
+    agent(stage.cwd, on("PreToolUse", command))
+    trust(stage.cwd)
+    async with built(stage, TASK, WRITE, "Done.", "Ok.") as made:
+        assert "careful" in made.tools["Agent"].description  # it is read, and stays as it was
+        with (stage.cwd / ".claude/agents/careful.md").open("a") as file:
+            file.write("And more.")
+        await made.run("Go", cwd=stage.cwd, client=stage.person)
+    assert not given(seen)

@@ -169,5 +169,6 @@ def wish_to_detach(line: bytes | bytearray) -> Mapping[str, Any] | None:
 
 def seconds_of(milliseconds: object) -> float | None:
     """A limit in seconds; None for what is none."""
-    is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-    return milliseconds / 1000 if is_number and milliseconds > 0 else None
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        return None
+    return milliseconds / 1000 if milliseconds > 0 else None

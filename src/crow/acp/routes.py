@@ -84,7 +84,7 @@ class Routes:
         if method in OPENS_SESSION:
             given = {"mcpServers": [], **given}
         return await function(
-            model.model_validate(given).model_dump(by_alias=True, exclude_none=True)
+            model.model_validate(given).model_dump(mode="json", by_alias=True, exclude_none=True)
         )
 
 

@@ -87,6 +87,48 @@ async def test_a_compaction_has_an_id_and_a_summary(draft: Any, tmp_path: Path) 
         ]
 
 
+async def test_everything_that_a_prompt_can_hold_reaches_the_model(
+    draft: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    link = {"type": "resource_link", "uri": f"file://{tmp_path}/a.txt", "name": "a.txt"}
+    page = {"uri": "https://example.org/page", "text": "A page."}
+    image = {"type": "image", "mimeType": "image/png", "data": "aGk="}
+    client, model = draft(), ScriptedModel("Ok.")
+    async with client.connected(Agent(llm=model)):
+        session = await client.new_session(tmp_path)
+        embedded = {"type": "resource", "resource": page}
+        await client.turn(session, "See ", link, embedded, image, {"type": "_own", "x": 1})
+        (shown,) = client.updates("user_message")
+        assert [block["type"] for block in shown["content"]] == [
+            *("text", "resource_link", "resource", "image", "_own")
+        ]
+    said: Any = model.asked[0]["messages"][-1]["content"]
+    assert f"See @{tmp_path}/a.txt" in said[0]["text"]
+    assert "A page." in said[0]["text"]
+    assert said[1]["image_url"]["url"] == "data:image/png;base64,aGk="
+    assert "_own" in said[2]["text"]
+
+
+async def test_servers_that_the_client_names_reach_the_model(draft: Any, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def on_session_start(ctx: Any) -> None:
+        seen.extend(ctx.client.mcp_servers)
+
+    client = draft()
+    async with client.connected(Agent(llm=ScriptedModel(), hooks=[on_session_start])):
+        servers = [
+            {"type": "stdio", "name": "one", "command": "/bin/true", "args": ["-x"]},
+            {"type": "http", "name": "two", "url": "http://127.0.0.1:9/mcp"},
+        ]
+        params = {"cwd": str(tmp_path), "mcpServers": servers}
+        await client.wire.request("session/new", params)
+        assert "the MCP servers" in (await client.saw("notice"))["title"]
+    assert [(each["type"], each["name"]) for each in seen] == [("stdio", "one"), ("http", "two")]
+    assert seen[1]["url"] == "http://127.0.0.1:9/mcp"
+
+
 async def test_a_title_that_the_client_gives_is_told(draft: Any, tmp_path: Path) -> None:
     client = draft()
     async with client.connected(Agent(llm=ScriptedModel())):

@@ -32,10 +32,9 @@ class Cancelling:
     def cancel(self, session_id: str, call_id: str) -> bool:
         """End a call; False where no such call runs."""
         task = self._running.get((session_id, call_id))
-        if task is None:
+        if task is None or not task.cancel():
             return False
         self._ended.add((session_id, call_id))
-        task.cancel()
         return True
 
     @hook("around_tool", order=LAST)

@@ -131,7 +131,8 @@ class Cards:
             before = [{**_update(card.call_id), **describe(card), "status": "pending"}]
         key = self._key(card)
         self._calls.running.pop(key, None)
-        outcome: Outcome = "cancelled" if key in self._calls.ended else event.outcome
+        was_ended = key in self._calls.ended and event.outcome == "error"
+        outcome: Outcome = "cancelled" if was_ended else event.outcome
         self._calls.ended.discard(key)
         has_run = call.id in self._begun
         self._begun.discard(call.id)

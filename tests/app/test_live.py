@@ -316,3 +316,22 @@ async def test_a_hook_is_asked_about_skills_that_are_new_or_changed(
     path.write_text(text.format("new") + "\n", "utf-8")
     await room.do()
     assert "new" in session.commands
+
+
+async def test_a_sub_agent_is_judged_by_what_holds_in_its_callers_session(
+    room: Room, home: Path, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    await room.open()
+    table = {
+        "permissions": {"deny": ["Bash(touch *)"]},
+        "hooks": {"PreToolUse": [appending(seen)], "SubagentStart": [appending(seen)]},
+    }
+    write(home / ".claude/settings.json", table)
+    task = call("Agent", description="it", prompt="Touch it", subagent_type="general-purpose")
+    (said,) = await room.do(task, TOUCH, "I could not.")
+    assert "I could not." in said
+    assert not (room.project / "made").exists()
+    heard = seen.read_text()
+    assert heard.count('"PreToolUse"') == 2
+    assert heard.count('"SubagentStart"') == 1

@@ -335,3 +335,20 @@ async def test_a_sub_agent_is_judged_by_what_holds_in_its_callers_session(
     heard = seen.read_text()
     assert heard.count('"PreToolUse"') == 2
     assert heard.count('"SubagentStart"') == 1
+
+
+async def test_a_session_that_began_before_its_settings_could_be_read_runs_nothing_without_them(
+    room: Room, tmp_path: Path
+) -> None:
+    more = write(tmp_path / "more.json", {"permissions": {"deny": ["Bash(touch *)"]}})
+    agent = room.agent(settings=load(room.project, file=str(more)))
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    live_of(agent).settings.memory.good.clear()  # type: ignore[union-attr]
+    more.unlink()
+    await room.open(cwd=other)
+    assert await room.do(TOUCH) == []
+    assert room.reply is not None
+    assert "could not decide" in room.reply.detail
+    write(more, {"permissions": {"deny": ["Bash(touch *)"]}})
+    assert "denies it" in (await room.do(TOUCH))[0]

@@ -90,10 +90,11 @@ class LiveSettings:
         if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
             return
         ground = self._ground(ctx.cwd)
-        ctx.cache[NAME] = ground
         if ground.settings is not self._made:
             begin = await self.effect.on_session(ctx, self._made, ground.settings, late=False)
+            ctx.cache[NAME] = ground
             await begin()
+        ctx.cache[NAME] = ground
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
@@ -104,7 +105,7 @@ class LiveSettings:
     @hook("before_run", order=FIRST, timeout=LONGEST)
     async def look(self, ctx: RunContext) -> None:
         """Look at everything before a prompt."""
-        ground = ground_of(ctx.session)
+        ground = await self._known(ctx)
         if ground is None:
             return
         if ground.memory.changed or ground.would_run != stamps(ground.project):
@@ -114,11 +115,20 @@ class LiveSettings:
     @hook("before_tool", order=FIRST, timeout=LONGEST)
     async def look_again(self, ctx: ToolContext) -> None:
         """Look at the settings files before a call."""
-        ground = ground_of(ctx.session)
+        ground = await self._known(ctx)
         if ground is not None and ground.memory.changed:
             await self.refresh(ctx.session, ground)
 
     # what is done
+
+    async def _known(self, ctx: Context) -> Ground | None:
+        """What holds in a session, which is looked at now if that could not be done before.
+
+        The beginning of a session goes on where a hook fails; a call must not.
+        """
+        if ground_of(ctx.session) is None:
+            await self.open(_context(ctx))
+        return ground_of(ctx.session)
 
     def _ground(self, cwd: str) -> Ground:
         """What holds in a directory now; the agent's own settings where these still are it."""

@@ -23,8 +23,8 @@ $(STAMP): pyproject.toml uv.lock
 demo: install  ## Play three prompts with the embedded model: no key, no network
 	@$(BIN)/crow demo
 
-test: install  ## Run the tests; ARGS="-k loop -x" goes to pytest
-	@$(BIN)/pytest $(ARGS)
+test: install  ## Run the tests, on all cores; ARGS="-k loop -x -n0" goes to pytest
+	@$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import fcntl
 import os
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ import pytest
 
 FOLDER = Path(__file__).with_name("node")
 SDK = FOLDER / "node_modules/@agentclientprotocol/sdk"
+INSTALLED = FOLDER / "node_modules/.package-lock.json"
+"""What npm writes last."""
 CLIENT = FOLDER / "node_modules/acpx/dist/cli.js"
 INSTALLING = 40
 WANTED = ("node", "slow")
@@ -33,7 +36,7 @@ def programs() -> tuple[str, list[str]] | None:
 
 
 @pytest.fixture(scope="session")
-def node(request: pytest.FixtureRequest) -> str:
+def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The program `node`, with the libraries at hand; asked for by name, they are installed first."""
     there = programs()
     if there is None:
@@ -41,12 +44,19 @@ def node(request: pytest.FixtureRequest) -> str:
     program, npm = there
     marks = str(request.config.getoption("markexpr")).replace("not slow", "")
     is_wanted = any(mark in marks for mark in WANTED) or bool(os.environ.get("CI"))
-    is_there = SDK.is_dir() and CLIENT.is_file()
-    if not is_there and is_wanted:
-        install(program, npm)
-    elif not is_there:
+    if is_wanted:
+        with (tmp_path_factory.getbasetemp().parent / "npm.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+            if not is_installed():
+                install(program, npm)
+    elif not is_installed():
         pytest.skip("the clients of npm are not installed: make test ARGS='-m node'")
     return program
+
+
+def is_installed() -> bool:
+    """True where npm has come to its end, with what is in the lock."""
+    return INSTALLED.is_file() and SDK.is_dir() and CLIENT.is_file()
 
 
 def install(program: str, npm: list[str]) -> None:
@@ -83,7 +93,7 @@ def routes() -> frozenset[str]:
 @pytest.fixture(autouse=True)
 def official_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold what every fake editor receives against the official schema, where it is there."""
-    if SDK.is_dir():
+    if is_installed():
         monkeypatch.setenv("CROW_ACP_SCHEMA", str(SDK / "schema/v1"))
 
 

@@ -31,7 +31,8 @@ def careful(*script: Any) -> Agent:
 
 
 async def test_who_falls_silent_is_not_asked_again_until_the_next_prompt(tmp_path: Path) -> None:
-    editor = FakeEditor(meta=QUICK, silent=["session/request_permission"])
+    patience = {"crow": {"questionTimeoutMs": 1000}}  # enough for who answers
+    editor = FakeEditor(meta=patience, silent=["session/request_permission"])
     async with editor.connected(careful(LOOK, LOOK, "Well.", LOOK, "Done.")):
         session = await editor.new_session(tmp_path)
         await editor.prompt(session, "Look")

@@ -152,13 +152,15 @@ async def test_without_any_hook_the_tools_reach_nothing_outside(
     assert ".tmp" not in place.files()
 
 
-async def test_what_to_type_next_works_where_the_command_is_on_no_path(crow: Crow) -> None:
+async def test_what_to_type_next_works_where_the_command_is_on_no_path(
+    crow: Crow, tmp_path: Path
+) -> None:
     command = Path(sys.executable).with_name("crow")
     process = await asyncio.create_subprocess_exec(
         command,
         "demo",
         cwd=crow.cwd,
-        env={**os.environ, "PATH": "/usr/bin:/bin"},
+        env={**os.environ, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)},
         stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await process.communicate()

@@ -122,7 +122,7 @@ print(reply.session.messages[2]["content"].split()[0])
 
 def test_an_agent_that_nobody_closes_leaves_nothing_behind(tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", UNCLOSED, str(tmp_path)],
+        [sys.executable, "-W", "default", "-c", UNCLOSED, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=50,

@@ -270,8 +270,8 @@ class Editor:
                 return await self._ask_by_options(question)
         except Cancelled:
             await self._cancel()
-        except TimeoutError:
-            self._is_silent = True
+        except TimeoutError:  # beside a turn it may be that nobody looks
+            self._is_silent = self._is_silent or self._session.busy
         except OSError as error:
             self._is_mute = self._is_mute or cannot_ask(error)
         return question.default
@@ -295,8 +295,11 @@ class Editor:
 
     @contextmanager
     def _blocked(self, session_id: str) -> Generator[None]:
-        """Tell that the work waits for the user; a sub-agent that waits does not stop the rest."""
-        if session_id != self._session.id:
+        """Tell that the work waits for the user.
+
+        A sub-agent that waits does not stop the rest, and where nothing is done nothing waits.
+        """
+        if session_id != self._session.id or not self._session.busy:
             yield
             return
         self.tell(self.projection.blocked())

@@ -107,6 +107,13 @@ def test_the_files_of_a_case_are_made_for_it():
     assert check(setup=setup, input={"command": "git status"}) == "allow"
 
 
+def test_a_directory_with_a_protected_one_in_it_is_not_moved_or_removed_unasked():
+    setup = [{"file": "pkg/.git/config"}, {"file": "lib/a"}]
+    for command in ("rm -rf pkg", "mv pkg x"):
+        assert check(setup=setup, input={"command": command}, mode="acceptEdits") == "ask"
+    assert check(setup=setup, input={"command": "rm -rf lib"}, mode="acceptEdits") == "allow"
+
+
 def test_a_tool_that_wants_its_user_asked_is_asked_about():
     case = {"tool": "mcp__a__b", "input": {}, "rules": {"allow": ["mcp__a"]}}
     meta = {"_meta": {"anthropic/requiresUserInteraction": True}}

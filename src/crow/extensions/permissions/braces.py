@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from crow.extensions.permissions.script import Text, Word
 
-LIST = re.compile(r"([^{}]*)\{([^{},]+(?:,[^{},]+)+)\}([^{}]*)")
+LIST = re.compile(r"([^{}]*)\{([^{},]*(?:,[^{},]*)+)\}([^{}]*)")
 MOST = 8
 
 
@@ -35,6 +35,8 @@ def _alternatives(word: Word) -> list[Word]:
         return [word]
     before, after = list(word.parts[:index]), list(word.parts[index + 1 :])
     choices = found[2].split(",")
+    if not (found[1] or found[3] or before or after or all(choices)):
+        return [word]  # an empty word that bash drops
     return (
         [
             Word.of([*before, Text(found[1] + choice + found[3]), *after])

@@ -13,6 +13,7 @@ from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
 from crow.extensions.permissions.listing import INERT, fed_use
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
+from crow.extensions.permissions.protected import holds_protected
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
@@ -193,18 +194,19 @@ class Cover:
             return False
         if not all(self.paths.may_read(word, cwds) for word in done.reads):
             return False
-        return all(self.paths.writes(word, cwds, known=True) for word in self._targets(done))
+        removes = words[0].text in {"mv", "rm"}
+        if removes and any(self._holds_protected(word, cwds) for word in done.writes):
+            return False
+        targets = placed(done) if words[0].text in {"mv", "cp"} else done.writes
+        return all(self.paths.writes(word, cwds, known=True) for word in targets)
 
-    def _targets(self, done: Edits) -> list[Word]:
-        """What is written, with the names that files get in a directory that they are put into."""
-        targets = list(done.writes)
-        last = targets[-1].text or ""
-        for source in (*done.reads, *targets[:-1]):
-            name = (source.text or "").rstrip("/").rpartition("/")[2]
-            targets.append(Word((Text(f"{last.rstrip('/')}/{name}"),)) if done.reads else source)
-            if not done.reads:
-                targets.append(Word((Text(f"{last.rstrip('/')}/{name}"),)))
-        return targets
+    def _holds_protected(self, word: Word, cwds: Cwds) -> bool:
+        """Whether a directory that goes away has a protected path in it."""
+        for where in self.paths.places(word, cwds):
+            if holds_protected(self.paths.files.disk, where.path):
+                self.report.guard = self.report.guard or f"{where.path} holds protected files"
+                return True
+        return False
 
     def change(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """``cd``: where the next command runs, if that is a directory that is worked in."""
@@ -220,6 +222,16 @@ class Cover:
             if not self.paths.files.is_inside(where):
                 self.report.miss(f"cd leads out of the working directories, to {where.path}")
         return tuple(dict.fromkeys(where.path for where in places))
+
+
+def placed(done: Edits) -> list[Word]:
+    """What is written, with the names that files get in a directory that they are put into."""
+    targets = list(done.writes)
+    last = (targets[-1].text or "").rstrip("/")
+    for source in (*done.reads, *targets[:-1]):
+        name = (source.text or "").rstrip("/").rpartition("/")[2]
+        targets.append(Word((Text(f"{last}/{name}"),)))
+    return targets
 
 
 def is_spelled_out(wanted: Sequence[str], words: Sequence[Word]) -> bool:

@@ -34,4 +34,5 @@ def at_work(session: Session) -> RunContext | None:
 def is_on(session: Session) -> bool:
     """True while something is worked on in a session, until the moment that tells of its end."""
     run = at_work(session)
-    return run is not None and (run.task is None or not run.task.done())
+    is_over = run is None or run.abandoned or (run.task is not None and run.task.done())
+    return not is_over

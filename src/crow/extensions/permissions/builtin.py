@@ -41,7 +41,7 @@ def evaluates(words: Sequence[Word]) -> bool:
     if name == "set":
         texts = [word.text for word in words[1:]]
         return not texts or not all(text and HARMLESS.fullmatch(text) for text in texts)
-    if name in {"printf", "test", "[", "[["}:
+    if name in {"printf", "test", "[", "[[", "wait"}:
         return reads(words) is None
     if name == "read":
         return not _reads_a_line(words)

@@ -31,13 +31,17 @@ class Abilities:
 
     @classmethod
     def of(cls, hello: dict[str, Any]) -> Abilities:
-        """What the parameters of ``initialize`` say; what is malformed counts as absent."""
-        client = _object(hello, "clientCapabilities")
+        """What the parameters of ``initialize`` say; what is malformed counts as absent.
+
+        A client that would rather speak a newer version says it under that version's names.
+        """
+        client = _object(hello, "clientCapabilities") or _object(hello, "capabilities")
+        info = _object(hello, "clientInfo") or _object(hello, "info")
         files = _object(client, "fs")
         session = _object(client, "session")
         own = _object(_object(client, "_meta"), "crow")
         return cls(
-            name=str(_object(hello, "clientInfo").get("name") or ""),
+            name=str(info.get("name") or ""),
             files=files.get("readTextFile") is True and files.get("writeTextFile") is True,
             terminals=client.get("terminal") is True,
             forms=_has(_object(client, "elicitation"), "form"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crow.acp.abilities import Abilities
 from crow.acp.handshake import Offer, greet
 from crow.acp.jsonrpc import Message
 from crow.testing import FakeEditor
@@ -39,6 +40,12 @@ def test_who_asks_for_the_draft_says_who_it_is() -> None:
     assert greet(hello(2), Offer(latest=2))["error"]["code"] == -32602
     assert greet(hello(2, info={"name": "x"}), Offer(latest=2))["error"]["code"] == -32602
     assert greet(hello(3), Offer(latest=2))["result"]["protocolVersion"] == 2
+
+
+def test_what_a_client_of_the_draft_can_do_counts_in_version_1_too() -> None:
+    able = {"elicitation": {"form": {}}}
+    told = Abilities.of(hello(2, info=INFO, capabilities=able)["params"])
+    assert (told.name, told.forms, told.files) == ("test", True, False)
 
 
 def test_a_connection_speaks_one_version() -> None:

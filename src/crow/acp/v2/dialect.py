@@ -30,9 +30,8 @@ class V2:
 
     def abilities(self, hello: Message) -> Abilities:
         """What the client announced; notices and the like need no announcement any more."""
-        told = {"clientInfo": hello.get("info"), "clientCapabilities": hello.get("capabilities")}
         return replace(
-            Abilities.of(told),
+            Abilities.of(hello),
             files=False,
             terminals=False,
             terminal_output=False,

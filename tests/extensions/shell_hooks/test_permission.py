@@ -71,7 +71,11 @@ async def test_mode_and_directories_change_but_nobody_is_let_off_all_questions(s
     updates: list[Any] = [
         {"type": "setMode", "mode": "bypassPermissions", "destination": "session"},
         {"type": "setMode", "mode": "plan", "destination": "session"},
-        {"type": "addDirectories", "directories": [more, "/no/such", "/"], "destination": "session"},
+        {
+            "type": "addDirectories",
+            "directories": [more, "/no/such", "/"],
+            "destination": "session",
+        },
         {"type": "removeDirectories", "directories": ["/", 1], "destination": "session"},
         {"type": "removeRules", "rules": [], "behavior": "deny", "destination": "session"},
         {"type": "addRules", "rules": [{"toolName": "Bash("}], "behavior": "deny"},

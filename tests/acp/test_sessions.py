@@ -62,10 +62,11 @@ async def test_a_prompt_right_after_the_answer_finds_everything_said_before_it(
         await ctx.ui.notify("welcome")
 
     editor = FakeEditor(notices=True)
-    async with editor.connected(Agent(llm=ScriptedModel("ok"), hooks=[on_session_start])):
+    hooks = [on_session_start, Modes()]
+    async with editor.connected(Agent(llm=ScriptedModel("ok"), hooks=hooks)):
         await editor.prompt(await editor.new_session(tmp_path), "Hi")
         kinds = [update["sessionUpdate"] for update in editor.updates()]
-    assert kinds[:2] == ["notice", "agent_message_chunk"]
+    assert kinds[:3] == ["notice", "available_commands_update", "agent_message_chunk"]
 
 
 async def test_a_command_is_answered(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,7 @@ class Editor:
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
+        self.follow: Callable[[], object] | None = None
         self._is_known = False
         self._is_mute = False
         self._is_silent = False
@@ -112,9 +113,12 @@ class Editor:
             self._lets_through.clear()
 
     def introduce(self) -> None:
-        """The client knows of the session: let through what was held back until then."""
+        """The client knows of the session: let through what was held back, then call ``follow``."""
         if not self._is_known:
             self.release()
+        follow, self.follow = self.follow, None
+        if follow is not None:
+            follow()
 
     def release(self) -> None:
         """Let events through, first those that were held back."""

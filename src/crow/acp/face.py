@@ -295,13 +295,13 @@ class Face:
         loop = asyncio.get_running_loop()
 
         def follow() -> None:
-            editor.introduce()
             if self.agent.commands_of(session):
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())
 
+        editor.follow = follow
         answered = {**fields, **editor.projection.choices()}
-        return Result(answered, lambda: loop.call_later(SETTLE, follow))
+        return Result(answered, lambda: loop.call_later(SETTLE, editor.introduce))
 
     async def _look_for_models(self) -> None:
         """Ask once which models there are, and tell every session what can be chosen then."""

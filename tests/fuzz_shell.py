@@ -50,6 +50,25 @@ OPTIONS = (
     "-rf", "-ri", "-ie", "-x", "-a f", "-p", "-t", "-E", "-v", "-q", "-d x", "-s", "-revert", "-l 5",
     "--magic-file=f", "-b", "--fromfile", "--info", "--help", "--version", "d", "f", "w", "d/g", "./f",
 )  # fmt: skip
+BUILTINS = (
+    "wait type cd exit return break continue shift times umask ulimit kill jobs bg fg disown hash "
+    "getopts read mapfile readarray printf test [ [[ let declare typeset local export readonly unset "
+    "set shopt trap alias unalias command builtin enable complete compgen compopt bind history fc "
+    "pushd popd dirs suspend logout caller eval source . exec echo true : pwd"
+).split()
+BUILTIN_RULES = tuple(f"Bash({name} *)" for name in BUILTINS)
+LETTERS = "-p -v -n -a -r -i -t -d -s -u -C -c -f -e -o -x -l -P -A -F -W -N -O -L".split()
+NAMES = (
+    "'a[$(curl x)]'",
+    '"a[\\$(curl x)]"',
+    "a[$(curl)]",
+    "x",
+    "0",
+    "'$(curl x)'",
+    "-eq",
+    "]",
+    "]]",
+)
 FRAMES = (
     "{a} {o}", "{a} {o} {o}", "{a} {o} {o} {o}", "{a} {o} | {a} {o}", "{a} | xargs {o} {a}",
     "find . {o} | xargs {o} {a} {o}", "for f in {o}; do {a} $f {o}; done", "{a} <({a} {o})",
@@ -215,6 +234,10 @@ def made_up(rng: random.Random) -> str:
 def framed(rng: random.Random) -> str:
     """A command that makes sense: programs that only read, their options, and what must not be."""
     frame = rng.choice(FRAMES)
+    if rng.random() < 0.3:
+        name = " ".join(rng.choice(BUILTINS) for _ in range(rng.choice((1, 1, 1, 2))))
+        given = (rng.choice(rng.choice((LETTERS, NAMES))) for _ in range(rng.randint(1, 4)))
+        return f"{rng.choice(('', '', 'true & ', 'x=1; '))}{name} {' '.join(given)}"
     while "{a}" in frame or "{o}" in frame or "{p}" in frame:
         name = rng.choice(READERS) if rng.random() < 0.8 else rng.choice(ATOMS)
         frame = frame.replace("{a}", name, 1)
@@ -229,7 +252,7 @@ def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
     disk, second = LocalDisk(str(bench.cwd)), SecondOpinion(remembered=1)
     denials = [f"Bash({name} *)" for name in DENIED]
     allowing = Permissions.of(allow=RULES, disk=disk, second=second)
-    plain = Permissions.of(disk=disk, second=second)
+    plain = Permissions.of(allow=BUILTIN_RULES, disk=disk, second=second)
     denying = Permissions.of(allow=["Bash"], deny=denials, disk=disk, second=second)
     end = time.monotonic() + seconds
     tried = allowed = 0

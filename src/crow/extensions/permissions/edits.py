@@ -96,6 +96,12 @@ def _operands(found: Program | None, words: Sequence[Word]) -> tuple[list[Word],
         elif found is None or (step := option(found, text)) is None:
             sure = False
         else:
+            values = words[index : index + step]
+            sure = (
+                sure
+                and len(values) == step
+                and not any(w.text is None or w.globbed for w in values)
+            )
             index += step
     return operands, sure
 

@@ -58,7 +58,8 @@ def _parse(program: Program, words: Sequence[Word], *, loose: bool = False) -> U
         elif (step := option(program, text)) is not None:
             options.append(text)
             values, waiting = waiting[:step], waiting[step:]
-            if not loose and not all(_is_value(program, value) for value in values):
+            known = len(values) == step and all(_is_value(program, value) for value in values)
+            if not known and not loose:
                 return None
         elif not loose:
             return None
@@ -146,7 +147,8 @@ def _date(words: Sequence[Word]) -> Use | None:
             operands.append(words[index - 1])
         elif re.fullmatch(r"-I(?:date|hours|minutes|seconds|ns)?", text) is None:
             step = option(PROGRAMS["date"], text)
-            if step is None or any(word.splits or word.globbed for word in words[index:][:step]):
+            values = words[index:][: step or 0]
+            if step is None or len(values) < step or any(w.splits or w.globbed for w in values):
                 return None
             index += step
     fine = len(operands) <= 1 and all(DATE_FORMAT.fullmatch(w.text or "") for w in operands)

@@ -161,7 +161,9 @@ def _operands(found: Program, words: Sequence[Word]) -> list[Word] | None:
         elif re.fullmatch(r"-\d+", text) is None:
             step = option(found, text)
             values = words[index : index + (step or 0)]
-            if step is None or re.match(r"-[a-zA-Z]*O", text) or not all(map(_is_value, values)):
+            if step is None or len(values) < step or not all(map(_is_value, values)):
+                return None
+            if re.match(r"-[a-zA-Z]*O", text):
                 return None
             index += step
     return operands

@@ -355,3 +355,29 @@ async def test_a_question_of_a_hooks_is_a_form_or_a_permission_without_a_subject
             assert "subject" not in client.asked[0]
         else:
             assert client.asked == [{"message": "Really?"}]
+
+
+async def test_what_is_said_to_a_run_that_is_on_is_shown_where_it_stands(
+    draft: Any, tmp_path: Path
+) -> None:
+    client, later = draft(), draft()
+    wait = call("Bash", command="until [ -e go ]; do sleep 0.01; done")
+    agent = Agent(llm=ScriptedModel(wait, "Done."), hooks=[PersistenceHook(tmp_path / "db")])
+    async with client.connected(agent):
+        session = await client.new_session(tmp_path)
+        await client.prompt(session, "one")
+        await client.saw("terminal_update")
+        steering = {"sessionId": session, "prompt": [{"type": "text", "text": "two"}]}
+        answer = await client.wire.request("_session/steering", steering)
+        assert answer["result"] == {"outcome": "injected"}
+        (tmp_path / "go").touch()
+        await client.saw("state_update", state="idle")
+        said = client.updates("user_message")
+        assert [update["content"][0]["text"] for update in said] == ["one", "two"]
+        kinds = [update["sessionUpdate"] for update in client.updates()]
+        assert kinds.index("agent_message_chunk") > kinds.index("user_message", 2)
+    async with later.connected(
+        Agent(llm=ScriptedModel(), hooks=[PersistenceHook(tmp_path / "db")])
+    ):
+        await later.connection.resume_session(session, str(tmp_path), replay_from={"type": "start"})
+        assert later.updates("user_message") == said

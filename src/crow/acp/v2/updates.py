@@ -35,6 +35,7 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.messages import is_prompt
 from crow.core.ports import Option, PermissionRequest, Question
 from crow.core.session import Session
 
@@ -68,9 +69,13 @@ class Translation:
         self._live = live
         self._subagent = prefix.removesuffix(".")
         self._compactions = 0
+        self._seen = session.segment, len(session.messages)
 
-    def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
+    def updates(self, event: Event) -> list[Message]:
         """What the client is told of an event; often one update, sometimes none."""
+        return [*self._steered(), *self._updates(event)]
+
+    def _updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
         match event:
             case TextDelta():
                 return self._message("agent_message", event.text, self._id(event.message_id))
@@ -124,13 +129,32 @@ class Translation:
 
     def _prompted(self, event: UserMessage) -> list[Message]:
         """A prompt that stands in the conversation now, as the client wrote it."""
-        prompt = self._prompts.current(self.session) if self._live else None
-        if prompt is not None:
-            shown = prompt.insert(event.message_id)
-            return [shown] if shown else []
-        told = {"sessionUpdate": "user_message", "messageId": event.message_id}
-        message = {**told, "content": to_blocks(event.content)}
-        return [*self.running(), message] if self._live else [message]
+        message = user_message(event.message_id, to_blocks(event.content))
+        if not self._live:
+            return [message]
+        self._seen = self.session.segment, len(self.session.messages) + 1
+        prompt = self._prompts.current(self.session)
+        if prompt is None:
+            return [*self.running(), message]
+        shown = prompt.insert(event.message_id)
+        return [shown] if shown else []
+
+    def _steered(self) -> list[Message]:
+        """What the client said to a run that is on, as soon as it stands in the conversation."""
+        session, (segment, seen) = self.session, self._seen
+        count = len(session.messages)
+        if not self._live or self._subagent:
+            return []
+        if segment != session.segment:
+            self._seen = session.segment, count
+            return []
+        self._seen = segment, max(seen, count)
+        new = enumerate(session.messages[seen:], seen)
+        said = [(index, message) for index, message in new if is_prompt(message)]
+        return [
+            user_message(f"{session.id}.{segment}.{index}", to_blocks(message.get("content")))
+            for index, message in said
+        ]
 
     def _inserted(self) -> list[Message]:
         """Show the prompt that is worked on, where it never enters the history.
@@ -219,6 +243,11 @@ class Translation:
     def idle(self, reply: Reply | None) -> list[Message]:
         """Nothing is being worked on any more."""
         return self.state.idle(reply)
+
+
+def user_message(said_id: str, content: list[Message]) -> Message:
+    """What a person said, as a whole."""
+    return {"sessionUpdate": "user_message", "messageId": said_id, "content": content}
 
 
 def _plan(event: PlanChanged) -> Message:

@@ -557,6 +557,7 @@ def test_auth_004_logging_out_succeeds(client: Client) -> None:
     assert client.result("logout", {}) == {}
 
 
+@pytest.mark.slow
 def test_auth_005_a_session_needs_no_authentication(tmp_path: Path) -> None:
     """There is always a method, and a session opens all the same where no key is."""
     with started(tmp_path, "--model", "openai/gpt-5") as client:
@@ -611,6 +612,7 @@ def test_shutdown_001_the_end_of_input_is_the_end(tmp_path: Path) -> None:
     assert status == 0
 
 
+@pytest.mark.slow
 def test_stderr_001_nothing_is_said_beside_where_nothing_is_wrong(tmp_path: Path) -> None:
     with started(tmp_path) as client:
         client.greet()

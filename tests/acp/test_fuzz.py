@@ -227,7 +227,7 @@ FUZZ: dict[str, Any] = {
 }
 
 
-@settings(max_examples=60, **FUZZ)
+@settings(max_examples=40, **FUZZ)
 @given(written=st.lists(lines(), min_size=1, max_size=5))
 async def test_every_request_has_one_answer_and_the_connection_lives(
     connection: Line, written: list[bytes]

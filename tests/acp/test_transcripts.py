@@ -593,7 +593,7 @@ SCENARIOS: dict[str, Scenario] = {
 
 
 COMPLETE = {"initialize", "new_session", "modes_and_options"}
-SLOW = {"mcp_server"}
+SLOW = {"mcp_server", "mcp_server_that_does_not_start"}
 UNSTEADY = {"totalDurationMs", "durationMs"}
 UNORDERED = {"mcp_server_that_does_not_start": {"available_commands_update"}}
 RECORDED_ELSEWHERE = {

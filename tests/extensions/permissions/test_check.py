@@ -32,7 +32,9 @@ def test_each_line_gets_a_line_and_a_broken_one_an_error():
         "rule": None,
     }
     assert [set(one) for one in broken] == [{"id", "error"}] * 3
-    assert last["id"], last["decision"] == ("b", "deny")
+    assert [one["id"] for one in broken] == [None, None, 1]
+    assert broken[2]["error"] == "the case has no tool, input, cwd"
+    assert (last["id"], last["decision"]) == ("b", "deny")
     assert last["rule"] == "Bash(ls *)"
 
 
@@ -105,6 +107,31 @@ def test_the_files_of_a_case_are_made_for_it():
     assert check(setup=setup, rules=rules, input={"command": "cat hard"}) == "ask"
     assert check(setup=setup, input={"command": "cat run.sh src/x"}) == "allow"
     assert check(setup=setup, input={"command": "git status"}) == "allow"
+
+
+FED = (
+    "find . -print0 | xargs -0 cat",
+    "find . -name '*.txt' | head | xargs grep x",
+    "git ls-files | grep a | xargs wc -l",
+    "rg -l x | xargs -n 5 head",
+    "find . | xargs -I{} cat {}",
+    "grep -R x .",
+    "find -L . -name x",
+)
+
+
+@pytest.mark.parametrize("command", FED)
+def test_names_of_files_may_be_read_from_where_no_link_leads_out(command):
+    inside = [{"file": "a.txt"}, {"symlink": ["link", "a.txt"]}]
+    assert check(setup=inside, input={"command": command}) == "allow"
+    leading_out = [*inside, {"symlink": ["out", "/etc"]}]
+    assert check(setup=leading_out, input={"command": command}) == "ask"
+
+
+def test_names_that_are_no_single_words_are_not_read():
+    odd = [{"file": "a /etc/passwd"}]
+    assert check(setup=odd, input={"command": "find . | xargs cat"}) == "ask"
+    assert check(setup=odd, input={"command": "find . -print0 | xargs -0 cat"}) == "allow"
 
 
 def test_a_directory_with_a_protected_one_in_it_is_not_moved_or_removed_unasked():

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crow.extensions.permissions.disk import LocalDisk
 from crow.extensions.permissions.opinion import SecondOpinion
@@ -20,6 +20,7 @@ from crow.extensions.permissions.written import Written
 Json = dict[str, Any]
 PLACEHOLDER = re.compile(r"\{(CWD|HOME|TMP)\}")
 LETS_THROUGH = frozenset({"allow", "approve", None})  # of hooks, which count once there is trust
+REQUIRED = ("tool", "input", "cwd")
 PRIMARY = {
     "Bash": "command",
     "WebFetch": "url",
@@ -48,11 +49,18 @@ def check_lines(lines: Iterable[str]) -> Iterator[str]:
 def _check_line(line: str, second: SecondOpinion) -> Json:
     try:
         case = json.loads(line)
-        if not isinstance(case, dict):
-            return {"id": None, "error": "the line is not a JSON object"}
-        return check_case(case, second)  # pyright: ignore[reportUnknownArgumentType]
+    except ValueError as error:
+        return {"id": None, "error": f"the line is no JSON: {error}"}
+    if not isinstance(case, dict):
+        return {"id": None, "error": "the line is not a JSON object"}
+    case = cast("Json", case)
+    about = {"id": case.get("id")}
+    if missing := [name for name in REQUIRED if name not in case]:
+        return about | {"error": f"the case has no {', '.join(missing)}"}
+    try:
+        return check_case(case, second)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return {"id": None, "error": f"the line is no case: {error!r}"}
+        return about | {"error": f"the line is no case: {error!r}"}
 
 
 def check_case(case: Json, second: SecondOpinion | None = None) -> Json:

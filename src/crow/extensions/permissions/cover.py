@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crow.extensions.permissions import builtin, repository
 from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
+from crow.extensions.permissions.disk import Place
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
 from crow.extensions.permissions.listing import INERT, fed_use
 from crow.extensions.permissions.paths import Cwds, Paths
@@ -157,8 +158,12 @@ class Cover:
         """Whether names of files reach a command whole, and none of them is denied."""
         files = self.paths.files
         whole = any(word.text in {"-0", "-0r", "-r0", "--null"} for word in words)
-        odd = whole or not any(cwd is None or files.has_odd_names(cwd) for cwd in cwds)
-        return odd and not files.has_read_limits
+        for cwd in cwds:
+            if cwd is None or files.leads_out(Place(cwd, cwd)):
+                return False
+            if not whole and files.has_odd_names(cwd):
+                return False
+        return not files.has_read_limits
 
     def may_use(self, use: Use, cwds: Cwds) -> bool:
         """Whether all that a command reads may be read."""

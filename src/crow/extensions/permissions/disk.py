@@ -52,7 +52,7 @@ class LocalDisk:
         """Follow links; of a path that does not exist, those of its existing part."""
         try:
             return os.path.realpath(path, strict=True)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return self._real_of_new(path)
         except (OSError, ValueError):
             return None

@@ -42,7 +42,8 @@ def read_find(words: Sequence[Word]) -> Use | None:
         index += 1
     if not all(_is_single(path) for path in paths):
         return None
-    return Use(tuple(paths) or (Word.plain("."),), deep=True)
+    follows = any(word.text in {"-L", "-follow"} for word in words)
+    return Use(tuple(paths) or (Word.plain("."),), deep=True, follows=follows)
 
 
 def _is_expression(word: Word) -> bool:

@@ -29,9 +29,11 @@ def lists_names(node: Node) -> bool:
 
 def _lists(words: Sequence[Word]) -> bool:
     texts = [word.text for word in words]
+    if any(text is None or text.startswith(("/", "~")) or ".." in text for text in texts):
+        return False
     match texts:
         case ["find", *rest]:
-            return not {"-printf", "-ls"}.intersection(rest)
+            return not {"-printf", "-ls", "-L", "-H", "-follow"}.intersection(rest)
         case ["git", "ls-files", *rest]:
             return all(text is not None and not text.startswith("-") for text in rest)
         case ["rg" | "grep" as name, *rest]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -55,6 +56,38 @@ def test_the_icon_is_a_square_of_sixteen_in_the_colour_of_the_text() -> None:
     assert colours <= {None, "none", "currentColor"}
     assert "currentColor" in colours
     assert not any(part.get("style") for part in parts)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.rule("ready for the registry")
+def test_the_wheel_runs_with_uvx_as_the_registry_runs_it(tmp_path: Path) -> None:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".uv/bin"))
+    if uv is None:
+        pytest.skip("uv is not installed: the wheel is not run with uvx")
+    build = [uv, "build", "--wheel", "--out-dir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, capture_output=True, check=True, timeout=100)
+    (wheel,) = tmp_path.glob("*.whl")
+    environment = [uv, "tool", "run", "--python", sys.executable, "--from", str(wheel)]
+    fetched = subprocess.run(
+        [*environment, "python", "-c", ""], capture_output=True, text=True, timeout=150, check=False
+    )
+    if fetched.returncode != 0:
+        pytest.skip(f"what the wheel needs cannot be fetched: {fetched.stderr[-300:]}")
+    package, *_ = ENTRY["distribution"]["uvx"]["package"].split("==")
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    ended = subprocess.run(
+        [*environment, package, *ENTRY["distribution"]["uvx"]["args"]],
+        input=json.dumps(hello) + "\n",
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    (line,) = ended.stdout.splitlines()
+    assert json.loads(line)["result"]["agentInfo"]["version"] == ENTRY["version"]
+    assert ended.returncode == 0
 
 
 @pytest.mark.parametrize("program", ["crow", "crow-acp"])

@@ -11,7 +11,7 @@ from crow.core.ports import LLM, Completion, Request
 from crow.llm.chat import ChatCompletions, Retries, Timeouts
 from crow.testing import Endpoint
 
-QUICK = Timeouts(connect=1, first_byte=2, idle=1, total=20, closing=0.3)
+QUICK = Timeouts(connect=30, first_byte=30, idle=30, total=100, closing=0.3)
 SOON = Retries(limit=3, base=0.01)
 KEY = "sk-secret-0123456789"
 

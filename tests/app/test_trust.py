@@ -187,6 +187,26 @@ async def test_an_edit_of_a_trusted_project_smuggles_nothing_in(
     assert "has changed since it was trusted" in room.person.told
 
 
+async def test_what_changes_under_a_call_is_asked_about_before_the_next_prompt(
+    room: Room, seen: Path
+) -> None:
+    trust(room.project)
+
+    def edit(ctx: Any) -> None:
+        if ctx.call.name == "Bash":
+            write(room.project / ".claude/settings.json", {"env": {"A": "b"}})
+
+    hooks = [type("Edit", (), {"after_tool": staticmethod(edit)})()]
+    live_of(room.agent(hooks=hooks)).asks = True
+    await room.do(TOUCH, call("Read", file_path="made"))
+    assert "has changed since it was trusted" in room.person.told
+    assert room.person.questions == []
+    await room.do()
+    await room.do()
+    (question,) = room.person.questions
+    assert question.detail == "environment: A"
+
+
 async def test_a_script_of_a_trusted_project_that_is_changed_runs_no_more(
     room: Room, tmp_path: Path
 ) -> None:

@@ -110,7 +110,7 @@ class LiveSettings:
             return
         if ground.memory.changed or ground.would_run != stamps(ground.project):
             await self.refresh(ctx.session, ground)
-            await self._offer(_context(ctx), ground)
+        await self._offer(_context(ctx), ground)
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
     async def look_again(self, ctx: ToolContext) -> None:

@@ -79,6 +79,7 @@ def test_what_is_left_out_is_shown_with_the_reason(home: Path, project: Path) ->
     named = ("hooks.Stop", "env.A", "disableAllHooks")
     assert left_out() == [model, *((name, str(path), untrusted) for name in named)]
     trust(project)
+    assert Row("disableAllHooks", value=True, source=str(path)) in shown(project)
     switch = f"disableAllHooks in {path}"
     assert left_out() == [
         model,

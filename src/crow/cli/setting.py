@@ -48,7 +48,8 @@ def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Ro
         elif env.get(BY_ENVIRONMENT.get(name, "")) and not _is_said(settings, name):
             yield from _from_environment(settings, name, env)
         elif name != "$schema":
-            yield from _setting(settings, whole, node, name, settings.values.get(name))
+            value = settings.switches.get(name, settings.values.get(name))
+            yield from _setting(settings, whole, node, name, value)
     for each in settings.withheld:
         for name, value in _leaves(each.table, ""):
             yield Row(name, hidden(name, value), str(each.source), "left out", UNTRUSTED)

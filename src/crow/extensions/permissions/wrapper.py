@@ -226,7 +226,7 @@ def _skip(words: Sequence[Word], options: Options) -> int | None:
             step = 1 if options.operands and options.operands.fullmatch(text or "") else None
         else:
             return index
-        if step is None:
+        if step is None or any(w.text is None or w.globbed for w in words[index:][:step]):
             return None
         index += step
     return index

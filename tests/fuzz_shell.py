@@ -202,6 +202,8 @@ class Bench:
                 continue
             if path.startswith(b"/") and os.fsdecode(path).rpartition("/")[2] in READERS:
                 continue
+            if match[2].endswith(b'"--version"'):  # a rule names every program with it
+                continue
             if b"= -1" not in trace[match.end() : trace.find(b"\n", match.end())]:
                 return f"{path!r} ran"
         return None

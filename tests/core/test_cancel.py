@@ -242,3 +242,31 @@ async def test_closing_a_session_ends_what_runs_in_it():
 
     assert (await running).stop_reason == "cancelled"
     assert not agent.sessions
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["by the hook", "by somebody else"])
+async def test_a_cancellation_while_a_call_is_settled_still_ends_its_card(
+    echo, watcher, whole, inside
+):
+    heard: list[str] = []
+    reached, forever = asyncio.Event(), asyncio.Event()
+    agent = Agent(ScriptedModel(call("echo", text="a"), "next", leftover="allow"), tools=[echo])
+
+    async def after_tool(ctx: Any) -> None:
+        heard.append(ctx.outcome)
+        if inside:
+            ctx.agent.cancel(ctx.session)
+        reached.set()
+        await forever.wait()
+
+    agent.hooks.register("after_tool", after_tool)
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await reached.wait()
+    agent.cancel(session)
+    reply = await running
+
+    assert reply.stop_reason == "cancelled"
+    assert heard == ["ok"]
+    assert watcher.names().count("ToolEnded") == 1
+    whole(session.messages)

@@ -36,6 +36,7 @@ class ToolContext(Context):
         "args",
         "call",
         "duration",
+        "ended",
         "faulty",
         "options",
         "outcome",
@@ -60,7 +61,7 @@ class ToolContext(Context):
         self.options: Sequence[Option] = ()
         self.reason = ""
         self.question: Ask | None = None
-        self.settled = False
+        self.settled = self.ended = False
         self.faulty = False
 
     @property
@@ -184,10 +185,15 @@ class ToolContext(Context):
         return self.result
 
     async def settle(self) -> None:
-        """Say what came of the call, exactly once; one without a result was cancelled."""
+        """Say what came of the call; one without a result was cancelled.
+
+        Hooks hear of it once; the client does even where the run is cancelled meanwhile.
+        """
         if not self.settled:
             self.settled = True
             self.conclude("cancelled", CANCELLED if self.run.cancelled else NOT_RUN)
             await self.agent.hooks.after_tool.fire(self)
+        if not self.ended:
             result = self.conclude("cancelled", NOT_RUN)
             await self.emit(ToolEnded(self.call, self.outcome, result, self.duration))
+            self.ended = True

@@ -93,6 +93,8 @@ def tables(node: Any) -> st.SearchStrategy[Any]:
     if "$ref" in node:
         node = WHOLE["$defs"][node["$ref"].rpartition("/")[2]]
     known = node.get("properties")
+    if not known and node.get("additionalProperties") is False:
+        return SCALARS | st.just({})
     if not known:
         return VALUES
     return SCALARS | st.fixed_dictionaries(

@@ -596,18 +596,20 @@ async def test_a_stop_hook_goes_on_with_its_message_and_counts():
     assert "again 0\n\nme too" in str(model.asked[1]["messages"][-1]["content"])
 
 
-async def test_the_cap_overrides_a_stop_hook_that_never_ends_and_says_so():
+async def test_the_cap_overrides_a_stop_hook_that_never_ends_and_says_so(watcher):
     heard: list[str] = []
     agent = Agent(ScriptedModel(*["again"] * 9), tools=())
     agent.hooks.register("on_stop", lambda ctx: "more")
     agent.hooks.register(
         "on_notification", lambda kind, message: heard.append(f"{kind}: {message}")
     )
-    reply = await agent.run("go")
+    reply = await agent.run("go", client=watcher)
 
     assert reply.stop_reason == "end_turn"
     assert len(heard) == 1
     assert heard[0].startswith("stop_cap: kept going 8 times by a stop hook")
+    (notice,) = [event for event in watcher.events if isinstance(event, Notice)]
+    assert f"stop_cap: {notice.text}" == heard[0]
 
 
 async def test_tool_calls_reset_the_cap_in_a_row_but_not_the_one_in_total(echo):

@@ -333,6 +333,7 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
             return None
         if ctx.count_in_row >= ctx.cap or ctx.count >= TOTAL_CAP:
             text = f"kept going {ctx.count} times by a stop hook; ended all the same: {reasons[0]}"
+            await ctx.ui.notify(text, severity="warning")
             await ctx.agent.notify(ctx.session, "stop_cap", text)
             return None
         return Continue("\n\n".join(reasons))

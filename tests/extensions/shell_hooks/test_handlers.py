@@ -67,6 +67,17 @@ async def test_a_server_is_asked_with_the_input_and_only_the_allowed_variables(
     assert json.loads(body)["tool_name"] == "Write"
 
 
+async def test_a_header_whose_variable_is_not_there_keeps_nobody_from_asking(
+    stage: Stage, server: Any
+):
+    server.answer = json.dumps(verdict("deny", "says the server")).encode()
+    headers = {"Authorization": "Bearer $NOT_THERE", "X-Empty": "$NOT_THERE"}
+    stage.handle("PreToolUse", {"type": "http", "url": server.url, "headers": headers})
+    await stage.run(WRITE, "Ok.")
+    assert stage.told().endswith("says the server")
+    assert "authorization: bearer\r\n" in server.asked[0].lower()
+
+
 async def test_headers_have_only_variables_that_both_lists_allow(
     stage: Stage, server: Any, monkeypatch: pytest.MonkeyPatch
 ):

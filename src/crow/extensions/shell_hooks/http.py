@@ -72,4 +72,4 @@ def headers_of(spec: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str
         name = found[1] or found[2]
         return env.get(name, "") if name in allowed else ""
 
-    return {name: VARIABLE.sub(value, str(text)) for name, text in written.items()}
+    return {name: VARIABLE.sub(value, str(text)).strip() for name, text in written.items()}

@@ -22,3 +22,10 @@ def test_a_file_that_is_taken_for_a_directory_opens_nothing(make_world, path: st
     (world.cwd / "two.md").write_text("b\n")
     made = world.judge(f"cp README.md {path}", mode="acceptEdits", deny=["Edit(.env)"])
     assert made.decision in {"ask", "deny"}
+
+
+@pytest.mark.parametrize("command", ["rm -rf /", "rm -rf ~", "rmdir ..", "rm -r ~/*"])
+def test_a_removal_that_is_always_asked_about_says_what_it_removes(world, command: str) -> None:
+    made = world.judge(command, mode="bypassPermissions")
+    assert made.decision == "ask"
+    assert " would remove /" in made.reason

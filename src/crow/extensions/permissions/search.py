@@ -228,22 +228,24 @@ class Search:
             if text is not None and text.startswith("-"):
                 continue
             if text is None or HOLE in text:
-                self.critical(f"{name} of a path that cannot be foreseen")
+                self.critical(f"{name} would remove a path that cannot be foreseen")
             elif None in cwds:
-                self.critical(f"{name} in a directory that cannot be foreseen")
+                self.critical(
+                    f"{name} would remove something in a directory that cannot be foreseen"
+                )
             else:
                 self._guard_target(name, word, tuple(cwd for cwd in cwds if cwd))
 
     def _guard_target(self, name: str, word: Word, cwds: tuple[str, ...]) -> None:
         text = word.text or ""
         if text.startswith("~") and text != "~" and not text.startswith("~/"):
-            self.critical(f"{name} of a home directory")
+            self.critical(f"{name} would remove a home directory")
         kept = (*cwds, self.paths.files.cwd, self.paths.files.base)
         for cwd in cwds:
             for one in removed(self.paths.files.disk, cwd, text) if word.globbed else [text]:
                 where = place(self.paths.files.disk, cwd, one)
                 if is_critical(self.paths.files.disk, where, kept):
-                    self.critical(f"{name} of {where.path}")
+                    self.critical(f"{name} would remove {where.path}")
 
     def critical(self, reason: str) -> None:
         """Keep a removal that only the user may approve."""

@@ -45,6 +45,43 @@ async def test_events_without_a_tool_take_their_fields(crow: Crow, home: Path) -
     assert "Crow: the model is told: it says hello" in ended.out
 
 
+async def test_a_made_up_call_is_given_to_hooks_as_a_real_one_is(crow: Crow, home: Path) -> None:
+    path = home / ".claude/settings.json"
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}
+    path.parent.mkdir()
+    mode = {"defaultMode": "acceptEdits"}
+    path.write_text(json.dumps({"hooks": hooks, "permissions": mode}), "utf-8")
+    ask = ("hooks", "test", "PreToolUse", "--tool", "Edit", "--json", "--input")
+    given = (await crow(*ask, '{"file_path": "src/a.py"}')).events[0]["input"]
+    assert given["tool_input"]["file_path"] == str(crow.cwd / "src/a.py")
+    assert given["permission_mode"] == "acceptEdits"
+
+
+async def test_only_what_an_event_heeds_is_concluded(crow: Crow, home: Path) -> None:
+    says = {"continue": False, "systemMessage": "look", "hookSpecificOutput": {}}
+
+    async def concluded(event: str) -> list[str]:
+        says["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": "c"}
+        hooks = [{"hooks": [{"type": "command", "command": f"echo '{json.dumps(says)}'"}]}]
+        write(home / ".claude/settings.json", **{event: hooks})
+        return (await crow("hooks", "test", event, "--json")).events[-1]["conclusion"]
+
+    assert await concluded("PostToolUse") == [
+        "the run ends: no reason given",
+        "the model is told: c",
+        "the user is told: look",
+    ]
+    assert await concluded("Notification") == [
+        "goes on: Notification passes over continue",
+        "Notification passes over additionalContext",
+        "the user is told: look",
+    ]
+    assert await concluded("SessionEnd") == [
+        "goes on",
+        "SessionEnd passes over additionalContext",
+    ]
+
+
 async def test_what_cannot_be_tried_is_said_in_one_line(crow: Crow, home: Path) -> None:
     assert "no settings file has hooks" in (await crow("hooks", "test", "Stop")).complaint
     write(home / ".claude/settings.json", CwdChanged=group("true"))

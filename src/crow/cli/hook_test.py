@@ -30,8 +30,10 @@ MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "PostToolUse": {"tool_response": {}, "duration_ms": 1},
     "PostToolUseFailure": {"error": "Exit code 1", "is_interrupt": False, "duration_ms": 1},
     "PermissionDenied": {"reason": "a rule denies it"},
-    "Stop": {"stop_hook_active": False, "last_assistant_message": "An answer"},
-    "SubagentStop": {"stop_hook_active": False, "agent_type": "general-purpose"},
+    "Stop": {"stop_hook_active": False, "last_assistant_message": "An answer"}
+    | {"background_tasks": [], "session_crons": []},
+    "SubagentStop": {"stop_hook_active": False, "agent_type": "general-purpose"}
+    | {"last_assistant_message": "An answer", "background_tasks": [], "session_crons": []},
     "SubagentStart": {"agent_id": "1", "agent_type": "general-purpose"},
     "Setup": {"trigger": "init"},
     "FileChanged": {"file_path": "/path/to/file", "event": "change"},
@@ -40,6 +42,18 @@ MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "PreCompact": {"trigger": "manual", "custom_instructions": None},
     "PostCompact": {"trigger": "manual", "compact_summary": "A summary"},
 }
+TELLS = frozenset(
+    {"SessionStart", "UserPromptSubmit", "UserPromptExpansion", "PreToolUse", "PostToolUse"}
+    | {"PostToolUseFailure", "PermissionDenied", "PostToolBatch", "SubagentStart", "SubagentStop"}
+    | {"Stop", "PostModelSwitch", "BeforeModel", "AfterModel"}
+)
+"""Where ``additionalContext`` reaches the model; elsewhere nobody reads it."""
+ENDS = frozenset(
+    {"UserPromptSubmit", "UserPromptExpansion", "PreToolUse", "PermissionRequest", "PostToolUse"}
+    | {"PostToolUseFailure", "PermissionDenied", "PostToolBatch", "SubagentStop", "Stop"}
+    | {"TaskCompleted", "PreModelSwitch", "BeforeModel", "AfterModel"}
+)
+"""Where ``continue: false`` ends the run."""
 
 
 def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
@@ -84,6 +98,9 @@ async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out
     fields = fields_of(options, event.has_tool)
     about = event.about(fields)
     session = Session(cwd=str(directory(options)))
+    session.mode = getattr(agent.extensions.get("permissions"), "mode", session.mode)
+    if event.has_tool:
+        fields["tool_input"] = prepared(agent, session, fields["tool_name"], fields["tool_input"])
     seen: dict[int, tuple[bytes, Printed]] = {}
 
     def watch(entry: Entry, body: bytes, printed: Printed) -> None:
@@ -98,8 +115,22 @@ async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out
             await asyncio.gather(*session.tasks)
     for number, (entry, outcome) in enumerate(joined.outcomes, 1):
         show(out, options, number, entry, seen.get(id(entry)), outcome.kind, outcome.notice)
-    show_conclusion(out, options, list(conclusions(joined, fields.get("tool_input") or {})))
+    lines = conclusions(options.event, joined, fields.get("tool_input") or {})
+    show_conclusion(out, options, list(lines))
     return 0
+
+
+def prepared(agent: Agent, session: Session, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as a call has them when hooks see it: with paths from the root."""
+    from crow.core.calls import Call
+    from crow.core.context import RunContext, ToolContext
+
+    tool = agent.tools_of(session).get(name)
+    if tool is None:
+        return args
+    ctx = ToolContext(RunContext(agent, session, ""), Call("call_test", name, args), tool)
+    ctx.prepare()
+    return dict(ctx.args)
 
 
 def show(
@@ -137,23 +168,28 @@ def show_conclusion(out: Output, options: argparse.Namespace, lines: list[str]) 
         out.raw(f"Crow: {line}")
 
 
-def conclusions(joined: Joined, args: Mapping[str, Any]) -> Iterator[str]:
-    """What Crow makes of the outcomes, a line each."""
+def conclusions(event: str, joined: Joined, args: Mapping[str, Any]) -> Iterator[str]:
+    """What Crow makes of the outcomes at an event, a line each."""
     if not joined:
         yield "no hook that is waited for matches"
         return
-    verdicts = list(_verdicts(joined))
+    verdicts = list(_verdicts(event, joined))
     yield from verdicts or ["goes on"]
     rewritten = joined.rewritten(args)
     if rewritten is not None:
         yield f"the arguments become {json.dumps(rewritten, ensure_ascii=False)}"
     for text in joined.contexts:
-        yield f"the model is told: {text}"
+        said = f"the model is told: {text}"
+        yield said if event in TELLS else f"{event} passes over additionalContext"
+    for text in filter(None, (outcome.message for _, outcome in joined.outcomes)):
+        yield f"the user is told: {text}"
 
 
-def _verdicts(joined: Joined) -> Iterator[str]:
-    if joined.stop is not None:
+def _verdicts(event: str, joined: Joined) -> Iterator[str]:
+    if joined.stop is not None and event in ENDS:
         yield f"the run ends: {joined.stop or 'no reason given'}"
+    elif joined.stop is not None:
+        yield f"goes on: {event} passes over continue"
     if joined.blocked is not None:
         yield f"blocked: {joined.blocked}"
     elif joined.permission is not None:

@@ -36,7 +36,7 @@ async def test_without_a_person_and_without_yes_nothing_is_trusted(crow: Crow) -
     assert ended.complaint.startswith("not trusted: there is nobody to ask")
     assert not is_trusted(crow.cwd)
     ended = await crow("trust", "-y")
-    assert (ended.status, "trusted, until one of 1 files changes" in ended.out) == (0, True)
+    assert (ended.status, "trusted, until one of these files changes" in ended.out) == (0, True)
     assert is_trusted(crow.cwd)
 
 

@@ -77,7 +77,9 @@ const first = await connected(async ({ context, greeting, seen, turn }) => {
 const later = await connected(async ({ context, seen }) => {
   const { sessionId } = first;
   const { sessions } = await context.request(agent.session.list, { cwd });
+  const idle = seen.until((update) => update.sessionUpdate === "state_update");
   await context.request(agent.session.resume, { sessionId, cwd, replayFrom: { type: "start" } });
+  await idle; // the library calls back for notifications in its own time
   const said = seen.updates.filter((update) => update.sessionUpdate === "user_message");
   const states = seen.updates.filter((update) => update.sessionUpdate === "state_update");
   await context.request(agent.session.close, { sessionId });

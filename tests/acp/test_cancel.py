@@ -133,6 +133,8 @@ async def test_while_a_command_runs(tmp_path: Path) -> None:
         shown = [{"type": "content", "content": {"type": "text", "text": "```\non\n```"}}]
         await editor.saw("tool_call_update", content=shown)
         await cancelled(editor, session, turn)
+        said = [each["content"]["text"] for each in editor.cards()[0]["content"]]
+        assert said == ["```\non\n```", "cancelled by the user"]
     assert gone.exists()
 
 

@@ -112,6 +112,7 @@ async def test_cancelling_kills_the_command_in_the_editors_terminal(tmp_path: Pa
         assert (await turn).stop_reason == "cancelled"
         assert editor.shell is not None
         assert await editor.shell.terminals["terminal-1"].wait() != 0
+        assert editor.cards()[0]["content"][:1] == terminal
 
 
 @pytest.mark.rule("no terminal of another connection")

@@ -117,6 +117,23 @@ async def test_the_diff_is_shown_before_anything_is_changed(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.rule("command and diff on the card")
+async def test_a_change_of_a_file_named_without_its_directory_is_one_in_the_sessions(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    script = call("Write", file_path="a.txt", content="two\n"), "done"
+    editor = FakeEditor()
+    async with editor.connected(Agent(llm=ScriptedModel(*script))):
+        session = await editor.new_session(tmp_path)
+        await editor.prompt(session, "Change it")
+        first = editor.updates("tool_call")[0]
+    path = str(tmp_path / "a.txt")
+    assert first["content"] == [
+        {"type": "diff", "path": path, "oldText": "one\n", "newText": "two\n"}
+    ]
+
+
 @pytest.mark.rule("cards that people can read")
 async def test_output_streams_into_the_card_of_a_running_command(tmp_path: Path) -> None:
     gate = tmp_path / "gate"

@@ -31,6 +31,7 @@ class Card:
     args: dict[str, Any]
     locations: tuple[Location, ...] = ()
     output: str = ""
+    terminal: str | None = None
     streamed: bool = False
 
 
@@ -86,7 +87,7 @@ class Cards:
         if self._shows_terminal(card):
             update["content"] = [terminal(shown)]
             update["_meta"] = {"terminal_info": {"terminal_id": shown, "cwd": cwd}}
-        elif self._live and (preview := planned(card.kind, card.args)):
+        elif self._live and (preview := planned(card.kind, card.args, cwd)):
             update["content"] = [diff(preview)]
         return update
 
@@ -111,7 +112,7 @@ class Cards:
             return None
         update = _update(card.call_id)
         if event.terminal is not None:
-            self._open[event.call_id] = replace(card, streamed=True)
+            self._open[event.call_id] = replace(card, streamed=True, terminal=event.terminal)
             return {**update, "content": [terminal(event.terminal)]}
         if not event.text:
             return None
@@ -140,18 +141,19 @@ class Cards:
         }
         if result.locations:
             update["locations"] = list(map(location, result.locations))
-        if self._shows_terminal(card) and outcome not in ("denied", "cancelled"):
-            return {**update, "_meta": self._exit(card, result)}
-        update["content"] = contents(card.kind, outcome, result)
+        if self._shows_terminal(card) and outcome != "denied":
+            return {**update, "_meta": self._exit(card, outcome, result)}
+        kept = until_cancelled(card) if outcome == "cancelled" else []
+        update["content"] = [*kept, *contents(card.kind, outcome, result)]
         return update
 
-    def _exit(self, card: Card, result: ToolResult) -> Message:
-        """The end of a command that is shown as a terminal, with its output if none was shown."""
+    def _exit(self, card: Card, outcome: Outcome, result: ToolResult) -> Message:
+        """The end of a command that is shown as a terminal, with what was not shown of it yet."""
         code = exit_code(result)
         meta: Message = {
             "terminal_exit": {"terminal_id": card.call_id, "exit_code": code, "signal": None}
         }
-        if not card.streamed:
+        if not card.streamed or outcome == "cancelled":
             meta["terminal_output"] = output(card.call_id, result.text)
         return meta
 
@@ -228,16 +230,24 @@ def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Messa
     return [*shown, *pictures(to_blocks(result.content))]
 
 
+def until_cancelled(card: Card) -> list[Message]:
+    """What a card showed of a call that did not come to its end: people want to see how far."""
+    if card.terminal is not None:
+        return [terminal(card.terminal)]
+    return [text(fence(card.output))] if card.output else []
+
+
 def pictures(blocks: Iterable[Message]) -> list[Message]:
     """The blocks of a result that are no text."""
     return [{"type": "content", "content": block} for block in blocks if block["type"] != "text"]
 
 
-def planned(kind: ToolKind, args: dict[str, Any]) -> Diff | None:
-    """The change that a call is about to make, as far as its arguments say."""
-    path = args.get("file_path")
-    if kind != "edit" or not isinstance(path, str):
+def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> Diff | None:
+    """The change that a call is about to make in ``cwd``, as far as its arguments say."""
+    named = args.get("file_path")
+    if kind != "edit" or not isinstance(named, str):
         return None
+    path = str(Path(cwd, named))
     match args:
         case {"old_string": str(old), "new_string": str(new)}:
             return Diff(path, old, new)

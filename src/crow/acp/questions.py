@@ -22,13 +22,15 @@ class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole t
     """The user ended the turn instead of answering."""
 
 
-def permission_params(session_id: str, call_id: str, request: PermissionRequest) -> Message:
+def permission_params(
+    session_id: str, call_id: str, request: PermissionRequest, cwd: str
+) -> Message:
     """The parameters of ``session/request_permission``; ``call_id`` is what the client knows."""
     args = dict(request.args)
     call = request.call
     card = Card(call_id, call.name, request.title, request.kind, args, request.locations)
     content = [text(request.reason)] if request.reason else []
-    if preview := planned(request.kind, args):
+    if preview := planned(request.kind, args, cwd):
         content.append(diff(preview))
     shown = {**describe(card), "status": "pending"}
     if content:

@@ -145,7 +145,8 @@ class Translation:
 
     def permission(self, request: PermissionRequest) -> Message:
         """The parameters of ``session/request_permission``."""
-        return permission_params(self.session.id, self.cards.shown_id(request.call.id), request)
+        shown = self.cards.shown_id(request.call.id)
+        return permission_params(self.session.id, shown, request, self.session.cwd)
 
     def poll(self, question: Question, offered: list[Option], number: int) -> Poll:
         """A question with these answers, as a request for permission."""

@@ -158,7 +158,8 @@ class Seat:
     def _catch_up(self, editor: Editor, place: Place) -> None:
         """Tell what was missed; calls that were told before are only made known."""
         for session_id, event in self._journal.between(place.began, place.since):
-            editor.learn(session_id, event)
+            if (known := without_terminal(event)) is not None:
+                editor.learn(session_id, known)
         if place.began < self._journal.first:
             editor.show(Notice(LOST, "warning"))
         for session_id, event in self._journal.between(place.since):

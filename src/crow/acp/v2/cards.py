@@ -83,7 +83,7 @@ class Cards:
         card = Card(shown, call.name, event.title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {**_update(shown), **describe(card), "status": "pending"}
-        if self._live and (preview := planned(card.kind, card.args)):
+        if self._live and (preview := planned(card.kind, card.args, self._cwd)):
             update["content"] = [diff([preview])]
         return [update]
 
@@ -191,7 +191,7 @@ class Cards:
             return {**asked, "toolCallId": shown}
         card = Card(shown, call.name, request.title, request.kind, args, request.locations)
         told = {**describe(card), "status": "pending"}
-        if preview := planned(request.kind, args):
+        if preview := planned(request.kind, args, self._cwd):
             told["content"] = [diff([preview])]
         return {"type": "tool_call", "toolCall": told}
 

@@ -39,7 +39,13 @@ async function connected(answer, work) {
       clientCapabilities: capabilities,
       clientInfo: { name: "node-client", version: "1" },
     });
-    const ask = (method, params) => (driven.add(method), context.request(method, params));
+    /** Ask, and let the library call back for the notifications that came before the answer. */
+    const ask = async (method, params) => {
+      driven.add(method);
+      const answered = await context.request(method, params);
+      await new Promise((resolve) => setImmediate(resolve));
+      return answered;
+    };
     const tell = (method, params) => (driven.add(method), context.notify(method, params));
     return await work({ ask, tell, seen, greeting });
   });

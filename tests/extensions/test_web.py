@@ -441,7 +441,8 @@ async def test_a_fetch_is_asked_about_unless_a_rule_allows_its_domain(site: Site
     await fetch(url, tmp_path, PermissionsHook(), screen=screen)
     [question] = screen.questions
     assert (question.kind, question.args["url"]) == ("fetch", url)
-    assert "Always allow WebFetch(domain:127.0.0.1)" in [option.name for option in question.options]
+    offered = [option.name for option in question.options]
+    assert "Always allow WebFetch(domain:127.0.0.1) in this session" in offered
     quiet = Screen(None)
     allowed = await fetch(
         url, tmp_path, PermissionsHook(allow=["WebFetch(domain:127.0.0.1)"]), screen=quiet

@@ -107,7 +107,8 @@ async def test_a_deny_rule_ends_a_call_and_tells_the_model_which_rule_it_was(pla
 
 
 async def test_a_person_is_offered_once_and_always_and_may_refuse(play):
-    shop, person = await play("make all", hook=PermissionsHook(), answer="reject_once")
+    hook = PermissionsHook(save=lambda rule, behaviour: None)
+    shop, person = await play("make all", hook=hook, answer="reject_once")
     assert shop.ran == []
     [request] = person.asked
     assert [(one.kind, one.name) for one in request.options] == [
@@ -117,6 +118,15 @@ async def test_a_person_is_offered_once_and_always_and_may_refuse(play):
         ("reject_always", "Never allow Bash(make all *)"),
     ]
     assert request.reason == "no rule allows make all"
+
+
+async def test_always_says_so_where_it_ends_with_the_session(play):
+    _, person = await play("make all", hook=PermissionsHook(), answer="reject_once")
+    [request] = person.asked
+    assert [one.name for one in request.options][1::2] == [
+        "Always allow Bash(make all *) in this session",
+        "Never allow Bash(make all *) in this session",
+    ]
 
 
 async def test_always_is_remembered_for_the_session_and_saved(play):

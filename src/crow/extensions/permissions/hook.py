@@ -163,7 +163,7 @@ class PermissionsHook:
 
         if not rules:
             return Ask(decision.reason, default=True, keep=keep)
-        shown = ", ".join(rules)
+        shown = ", ".join(rules) + ("" if save else " in this session")
         options = (
             ALLOW_ONCE,
             Option("allow_always", f"Always allow {shown}", "allow_always"),

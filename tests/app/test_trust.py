@@ -258,7 +258,8 @@ async def test_an_editors_user_is_asked_when_a_session_opens(
 ) -> None:
     write(project / ".mcp.json", {"mcpServers": {"absent": {"command": "/no/such/server"}}})
     editor = FakeEditor(permissions=["allow_always"], answers=[TRUST] if forms else None)
-    await work(editor, project, "config_option_update")
+    said = await work(editor, project, "config_option_update")
+    assert "left out" not in said
     assert is_trusted(project)
     assert (project / "made").exists()
     assert '"PreToolUse"' in seen.read_text()

@@ -32,6 +32,11 @@ def of_settings(settings: Settings) -> Iterator[str]:
     yield from settings.problems
     if settings.unread:
         yield UNREAD
+    yield from of_trust(settings)
+
+
+def of_trust(settings: Settings) -> Iterator[str]:
+    """What is left out for want of trust, in a line."""
     left_out = summary(settings)
     if left_out:
         yield f"the project is not trusted, so these are left out: {left_out} (crow trust)"

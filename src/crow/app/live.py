@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crow.app.complaints import of_settings
+from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Effect
 from crow.app.wanted import wanted
 from crow.core.agent import Agent
@@ -99,7 +99,8 @@ class LiveSettings:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
         confine(ctx.session, ground.settings)
-        await self._tell(ctx, ground)
+        asked = self._will_ask(ctx, ground)
+        await self._tell(ctx, ground, later=[*of_trust(ground.settings)] if asked else ())
         await self._offer(ctx, ground)
 
     @hook("before_run", order=FIRST, timeout=LONGEST)
@@ -219,12 +220,12 @@ class LiveSettings:
                 ground.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
 
-    async def _tell(self, ctx: Context, ground: Ground) -> None:
+    async def _tell(self, ctx: Context, ground: Ground, *, later: Iterable[str] = ()) -> None:
         """Say what is wrong with the settings, each thing once until it is mended."""
         wrong = [*of_settings(ground.settings), *self.effect.warnings(ctx.session)]
         ground.told &= set(wrong)
         for text in wrong:
-            if text not in ground.told:
+            if text not in ground.told and text not in later:
                 ground.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
 
@@ -236,14 +237,18 @@ class LiveSettings:
 
     async def _offer(self, ctx: SessionContext, ground: Ground) -> None:
         """Ask about a project that wants something, where somebody can be asked."""
-        lines = wanted(ground.settings)
-        if not lines or is_refused(ground.project):
+        if not self._will_ask(ctx, ground):
             return
         ready: Callable[[], Awaitable[None]] | None = getattr(ctx.client, "ready", None)
         if ready is not None:
             ctx.session.spawn(self._ask_when(ready, ctx, ground))
-        elif self.asks:
+        else:
             await self.ask(ctx, ground)
+
+    def _will_ask(self, ctx: SessionContext, ground: Ground) -> bool:
+        if not wanted(ground.settings) or is_refused(ground.project):
+            return False
+        return self.asks or hasattr(ctx.client, "ready")
 
     async def _ask_when(
         self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, ground: Ground
@@ -255,7 +260,10 @@ class LiveSettings:
         """Ask whether the project is trusted, once for what it wants now."""
         shown = fingerprint(ground.project)
         lines = wanted(ground.settings)
-        if shown in self._put_off or not lines:
+        if not lines:
+            return
+        if shown in self._put_off:
+            await self._tell(ctx, ground)
             return
         self._put_off.add(shown)
         text = f"Trust {ground.project}? It would use what is listed here."
@@ -265,6 +273,7 @@ class LiveSettings:
         if chosen == NEVER:
             refuse(ground.project)
         if chosen != TRUST:
+            await self._tell(ctx, ground)
             return
         if trust(ground.project, shown) is None:
             await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")

@@ -48,6 +48,26 @@ async def test_the_option_that_the_user_chose_decides(
     assert kinds == [("once", "allow_once"), ("always", "allow_always"), ("never", "reject_always")]
 
 
+@pytest.mark.parametrize("answers", [None, ["never"]])
+async def test_the_model_does_not_hear_of_a_question_that_the_end_of_input_ended(
+    tmp_path: Path, answers: list[str] | None
+) -> None:
+    wonder = asking("confirm", {"text": "Really?", "default": True}, [])
+    hook = careful if answers is None else wonder
+    model = ScriptedModel(call("Glob", pattern="*"), "never")
+    methods = ["session/request_permission", "elicitation/create"]
+    editor = FakeEditor(silent=methods, answers=answers)
+    async with editor.connected(Agent(llm=model, hooks=[hook])):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Look"))
+        await editor.wire.until(
+            lambda: any(message.get("method") in methods for message in editor.wire.received)
+        )
+    turn.cancel()
+    await asyncio.wait([turn])
+    assert len(model.asked) == 1
+
+
 async def test_a_change_is_shown_when_it_is_to_be_permitted(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     writing = call("Write", file_path=str(file), content="new\n")

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from importlib import import_module
 from threading import Thread
 from threading import enumerate as enumerate_threads
@@ -42,7 +43,7 @@ async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
     outbox = Outbox(link.send)
     peer = Peer(outbox)
     face = Face(agent, link, peer)
-    transport = LinkTransport(link, outbox)
+    transport = LinkTransport(link, outbox, partial(cancel_all, agent))
     async with leaving_with_parent(link, is_process=is_process):
         try:
             if await opened(face, link, transport):
@@ -128,14 +129,19 @@ async def finish(agent: Agent, face: Face, link: Link, outbox: Outbox) -> None:
     link.start()
     end = asyncio.get_running_loop().time() + ENDING
     await asyncio.sleep(0)  # what was read last is a task that has not begun yet
-    for session in list(agent.sessions.values()):
-        agent.cancel(session)
+    cancel_all(agent)
     if face.requests:
         await asyncio.wait(set(face.requests), timeout=ENDING - FLUSHING)
     await asyncio.sleep(0)
     await within(max(end - asyncio.get_running_loop().time(), FLUSHING), agent.close())
     await within(FLUSHING, outbox.drained())
     outbox.close()
+
+
+def cancel_all(agent: Agent) -> None:
+    """End what runs and what waits in all sessions."""
+    for session in list(agent.sessions.values()):
+        agent.cancel(session)
 
 
 async def within(seconds: float, work: Coroutine[Any, Any, object]) -> None:

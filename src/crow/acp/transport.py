@@ -34,11 +34,17 @@ class Incoming(Protocol):
 
 
 class LinkTransport:
-    """What `acp.connection.Connection` sends through and receives from."""
+    """What `acp.connection.Connection` sends through and receives from.
 
-    def __init__(self, link: Incoming, outbox: Outgoing) -> None:
+    ``ended`` is called at the end of input, before the requests fail that wait for an answer.
+    """
+
+    def __init__(
+        self, link: Incoming, outbox: Outgoing, ended: Callable[[], object] | None = None
+    ) -> None:
         self._link = link
         self._outbox = outbox
+        self._ended = ended
 
     async def send(self, message: Message) -> None:
         """Queue a message, then wait for room."""
@@ -53,7 +59,10 @@ class LinkTransport:
 
     async def receive(self) -> Message | None:
         """The next message; None at the end of input."""
-        return await self._link.receive()
+        message = await self._link.receive()
+        if message is None and self._ended is not None:
+            self._ended()
+        return message
 
     async def close(self) -> None:
         """Nothing more is sent."""

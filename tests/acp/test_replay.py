@@ -1,15 +1,18 @@
-"""What a loaded session shows where the store knows the history and nothing else."""
+"""What a loaded session shows of what the store does not know."""
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import shutil
 from pathlib import Path
 from typing import Any
 
-from crow import Agent
+from crow import Agent, Ask
 from crow.core.errors import SessionError
 from crow.core.messages import Message
 from crow.core.session import Session, SessionInfo
+from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 
 
@@ -73,6 +76,28 @@ async def test_the_history_is_told_with_its_calls_and_without_injected_context(
     assert read["locations"][0]["path"] == str(file)
     assert "one" in read["content"][0]["content"]["text"]
     assert gone["title"] == "Gone"
+
+
+async def test_a_call_that_was_lost_before_it_began_is_told_like_any_other(tmp_path: Path) -> None:
+    def before_tool(ctx: Any) -> Ask:
+        return Ask("who knows")
+
+    asking = "session/request_permission"
+    first, later = FakeEditor(silent=[asking]), FakeEditor()
+    store = PersistenceHook(tmp_path / "store" / "crow.db")
+    model = ScriptedModel(call("Bash", command="touch a"))
+    async with first.connected(Agent(llm=model, hooks=[store, before_tool])):
+        session = await first.new_session(tmp_path)
+        turn = asyncio.create_task(first.prompt(session, "Do it"))
+        await first.wire.until(lambda: first.wire.received[-1].get("method") == asking)
+        shutil.copytree(tmp_path / "store", tmp_path / "left")
+    await asyncio.wait([turn])
+    store = PersistenceHook(tmp_path / "left" / "crow.db")
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=[store])):
+        await later.connection.load_session(str(tmp_path), session)
+        (card,) = later.cards()
+    assert (card["title"], card["kind"]) == ("touch a", "execute")
+    assert card["status"] == "failed"
 
 
 async def test_a_store_that_refuses_is_heard(tmp_path: Path) -> None:

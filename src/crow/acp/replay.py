@@ -29,15 +29,19 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """What was said, thought and done, in order; then the title and the usage.
 
     A store that has a ``replay(session_id)`` is asked; otherwise the history is told, which knows
-    less. No terminals: the client would not know them.
+    less. No terminals: the client would not know them. A call that was lost before it began is
+    described as its tool would do it.
     """
     stored: Any = getattr(agent.store, "replay", None)
     events = await stored(session.id) if stored is not None else told(agent, session)
     for event in events:
-        if isinstance(event, ToolEnded) and event.result.terminal is not None:
-            yield replace(event, result=replace(event.result, terminal=None))
-        else:
-            yield event
+        match event:
+            case ToolEnded() if event.result.terminal is not None:
+                yield replace(event, result=replace(event.result, terminal=None))
+            case ToolPending(call, title) if title == call.name:
+                yield _pending(agent, session, call)
+            case _:
+                yield event
     if session.title:
         yield TitleChanged(session.title)
     try:

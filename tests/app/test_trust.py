@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,29 @@ async def test_an_editors_user_is_asked_when_a_session_opens(
     methods = [message.get("method", "answer") for message in editor.wire.received]
     question = "elicitation/create" if forms else "session/request_permission"
     assert methods.index(question) > methods.index("answer")
+
+
+async def test_nothing_is_said_to_be_left_out_while_its_user_is_asked(
+    project: Path, seen: Path
+) -> None:
+    agent = build(cwd=project, env={})
+    agent.llm = ScriptedModel("hello")
+    prompted = asyncio.Event()
+
+    async def when_prompted(params: Any) -> str:
+        await prompted.wait()
+        return "allow_always"
+
+    editor = FakeEditor(permissions=[when_prompted])
+    async with editor.connected(agent):
+        session = await editor.new_session(project)
+        await editor.saw("tool_call")
+        await editor.prompt(session, "Hi")
+        assert "left out" not in editor.text(session)
+        prompted.set()
+        await editor.saw("config_option_update")
+        assert "left out" not in editor.text(session)
+    assert is_trusted(project)
 
 
 @pytest.mark.parametrize(

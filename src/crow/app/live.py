@@ -45,7 +45,8 @@ LONGEST = 86_400.0  # of a look, in seconds: the hooks that are asked have limit
 class Ground:
     """What holds in one session: its settings, how their files looked, and what was said of them.
 
-    ``would_run`` is how the project's files looked that are trusted or not as a whole.
+    ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
+    that the user is being asked about them.
     """
 
     settings: Settings
@@ -53,6 +54,7 @@ class Ground:
     would_run: tuple[Any, ...] = ()
     told: set[str] = field(default_factory=set[str])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: bool = False
 
     @property
     def project(self) -> Path:
@@ -263,13 +265,18 @@ class LiveSettings:
         if not lines:
             return
         if shown in self._put_off:
-            await self._tell(ctx, ground)
+            if not ground.asking:
+                await self._tell(ctx, ground)
             return
         self._put_off.add(shown)
         text = f"Trust {ground.project}? It would use what is listed here."
-        chosen = await ctx.ui.select(
-            text, (TRUST, NOT_NOW, NEVER), kinds=KINDS, detail=shortened(lines)
-        )
+        ground.asking = True
+        try:
+            chosen = await ctx.ui.select(
+                text, (TRUST, NOT_NOW, NEVER), kinds=KINDS, detail=shortened(lines)
+            )
+        finally:
+            ground.asking = False
         if chosen == NEVER:
             refuse(ground.project)
         if chosen != TRUST:

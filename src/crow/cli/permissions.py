@@ -1,6 +1,7 @@
 """What becomes of a call, and which rule or hook decides that.
 
   crow permissions check 'Bash(rm -rf build)'   in the current project, by its rules and hooks
+  crow permissions check 'mcp__x__y({"a": 1})'  the same with all arguments
   crow permissions check < cases.jsonl          one case a line, one decision a line
 
 A case is a JSON object with tool, input, cwd, and rules (lists allow, ask and deny).
@@ -16,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from crow.cli.ask import somebody_is_there
 from crow.cli.hooks import SETTINGS_HOOKS
 from crow.cli.options import agent_of, declare_agent, directory, settings_of
 from crow.cli.output import Output
@@ -43,6 +45,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow permissions``."""
     if options.action != "check":
         raise UsageError(f"{no_such('action', options.action, ['check'])} (crow permissions check)")
+    if options.call is None and somebody_is_there():
+        raise UsageError("which call? crow permissions check 'Bash(rm -rf build)'")
     if options.call is None:
         return check_cases(out)
     return check_call(options, out)

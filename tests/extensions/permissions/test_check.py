@@ -180,6 +180,8 @@ def test_a_case_cannot_put_files_anywhere_else(tmp_path):
         ("Read(/etc/x)", ("Read", {"file_path": "/etc/x"})),
         ("WebFetch(https://a.b)", ("WebFetch", {"url": "https://a.b"})),
         ("mcp__a__b", ("mcp__a__b", {"file_path": ""})),
+        ('mcp__a__b({"x": 1})', ("mcp__a__b", {"x": 1})),
+        ("Bash({ ls; })", ("Bash", {"command": "{ ls; }"})),
     ],
 )
 def test_a_call_can_be_written_like_a_rule(text, call):

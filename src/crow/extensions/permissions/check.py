@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -208,10 +209,17 @@ def permissions_of(case: Mapping[str, Any], second: SecondOpinion) -> Permission
     )
 
 
-def parse_call(text: str) -> tuple[str, dict[str, str]]:
-    """``Bash(rm -rf build)`` as a tool and its arguments. Raises ValueError for anything else."""
+def parse_call(text: str) -> tuple[str, Json]:
+    """A call as a tool and its arguments: ``Bash(rm -rf build)``, or all of them as an object.
+
+    Raises ValueError for anything else.
+    """
     match = SHAPE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not written Tool(argument)")
-    name = tool_name(match[1])
-    return name, {PRIMARY.get(name, "file_path"): match[2] or ""}
+    name, given = tool_name(match[1]), match[2] or ""
+    with suppress(ValueError):
+        table: object = json.loads(given)
+        if isinstance(table, dict):
+            return name, cast("Json", table)
+    return name, {PRIMARY.get(name, "file_path"): given}

@@ -20,6 +20,10 @@ from crow.extensions.permissions.suggestion import suggest
         ("git commit -m \"$(cat <<'E'\nall\nE\n)\"", ["Bash(git commit *)"]),
         ("git -C x status", ["Bash(git -C x status)"]),
         ("npx eslint src", ["Bash(npx eslint *)"]),
+        ("python3 x.py", ["Bash(python3 x.py)"]),
+        ("python3 -m pytest", ["Bash(python3 -m pytest)"]),
+        ("uv run python x.py", ["Bash(uv run python x.py)"]),
+        ("bun run test", ["Bash(bun run test *)"]),
         ("a; b; c; d; e", [f"Bash({name})" for name in "abcde"]),
     ],
 )
@@ -39,6 +43,11 @@ def test_a_command_is_offered_the_rules_that_let_it_run(world, command, rules):
         "rm -rf /",
         "a;b;c;d;e;f",
         "find . | xargs rm",
+        "python3 - <<'E'\nprint(1)\nE",
+        "echo 1 | python3 -u",
+        "node <<'E'\n1\nE",
+        "env python3 <<'E'\n1\nE",
+        "uv run python - <<'E'\n1\nE",
     ],
 )
 def test_nothing_is_offered_where_no_few_plain_rules_would_do(world, command):

@@ -12,7 +12,7 @@ from crow.extensions.permissions.domain import host_of
 from crow.extensions.permissions.permissions import PATHS, Permissions
 from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
 from crow.extensions.permissions.script import Simple, Word, walk
-from crow.extensions.permissions.wrapper import unwrap
+from crow.extensions.permissions.wrapper import INTERPRETERS, program, unwrap
 
 MOST = 5
 SUBCOMMANDS = frozenset(
@@ -36,6 +36,7 @@ SUBCOMMANDS = frozenset(
     }
 )
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+TELLING = frozenset({"-V", "-v", "--version", "-h", "--help"})
 WITH_RUN = frozenset({"npm", "pnpm", "yarn", "bun", "uv", "poetry", "cargo"})
 
 
@@ -113,10 +114,24 @@ def _pattern(words: tuple[Word, ...]) -> str | None:
 
     None where a part of that is not known.
     """
+    inner = next((i for i, word in enumerate(words[:3]) if _interprets(word)), None)
+    if inner is not None and _reads_its_program(words[inner + 1 :]):
+        return None
     texts = [word.text for word in words]
     fixed = 3 if len(words) > 2 and texts[0] in WITH_RUN and texts[1] in {"run", "exec"} else 2
     head = [text for text in texts[:fixed] if text is not None and NAME.fullmatch(text)]
-    if texts[0] in SUBCOMMANDS and len(head) == fixed:
+    if inner is None and texts[0] in SUBCOMMANDS and len(head) == fixed:
         return " ".join(head) + " *"
     known = [text for text in texts if text is not None]
     return " ".join(map(shlex.quote, known)) if len(known) == len(texts) else None
+
+
+def _interprets(word: Word) -> bool:
+    name = program(word) or ""
+    return name not in SUBCOMMANDS and INTERPRETERS.fullmatch(name) is not None
+
+
+def _reads_its_program(words: tuple[Word, ...]) -> bool:
+    """Whether an interpreter runs whatever comes on its input, which no rule can name."""
+    texts = [word.text or "" for word in words]
+    return not TELLING.intersection(texts) and all(text.startswith("-") for text in texts)

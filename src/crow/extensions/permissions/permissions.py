@@ -380,8 +380,10 @@ class Permissions:
         if free and report.uncovered is not None:
             return Decision("allow", "the mode is bypassPermissions")
         rule = report.rules[0] if report.rules else None
-        reason = f"the rule {rule} allows it" if rule else "it only does what needs no permission"
-        return Decision("allow", reason, rule)
+        if rule is not None:
+            return Decision("allow", f"the rule {rule} allows it", rule)
+        where = " in the mode acceptEdits" if self.mode == "acceptEdits" else ""
+        return Decision("allow", f"it only does what needs no permission{where}")
 
     def _spelled_out(self, text: str) -> Rule | None:
         """The rule that is the command, letter by letter."""

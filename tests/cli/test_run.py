@@ -59,6 +59,9 @@ async def test_what_nobody_allows_is_denied_where_nobody_can_be_asked(
     assert "● Bash touch made\n  └ ✗ denied: " in ended.out
     assert ended.complaint.startswith("Bash needed permission and nobody could be asked: allow it ")
     assert not (crow.cwd / "made").exists()
+    endpoint.play(calls(("Bash", {"command": "rm -rf /"})), answer("I may not."))
+    ended = await crow("run", "Remove it")
+    assert ended.complaint.endswith("nobody could be asked: run in a terminal")
 
 
 async def test_an_allow_rule_lets_a_call_run_and_a_deny_rule_beats_it(

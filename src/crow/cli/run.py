@@ -170,10 +170,10 @@ def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | N
     short = reply.session.id[:8]
     if view.unasked:
         names = ", ".join(sorted({request.call.name for request in view.unasked}))
-        out.error(
-            f"{names} needed permission and nobody could be asked: allow it with --allow RULE "
-            "(crow run --help), or run in a terminal"
-        )
+        options = [option for request in view.unasked for option in request.options]
+        by_rule = any(option.kind == "allow_always" for option in options)
+        how = "allow it with --allow RULE (crow run --help), or " if by_rule else ""
+        out.error(f"{names} needed permission and nobody could be asked: {how}run in a terminal")
     if reply.stop_reason == "cancelled":
         out.error(f'interrupted; crow run --resume {short} "..." goes on')
         return interrupted or INTERRUPTED

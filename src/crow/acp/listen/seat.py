@@ -54,13 +54,15 @@ class Place:
 class Arrival:
     """An editor on its way to a session's seat; it is there when its client knows of the session.
 
-    It will be told what happened from the position ``since`` of the journal on.
+    It will be told what happened from the position ``since`` of the journal on. ``run`` is the one
+    that was on when it came.
     """
 
-    def __init__(self, seat: Seat, editor: Editor, place: Place) -> None:
+    def __init__(self, seat: Seat, editor: Editor, place: Place, run: RunContext | None) -> None:
         self.seat = seat
         self.editor = editor
         self.place = place
+        self.run = run
         self._is_reached = False
 
     @property
@@ -117,7 +119,7 @@ class Seat:
             place = self._here() if self._run is None else self._begun
         else:
             place = self._left if self.editor is None else self._now()
-        arrival = Arrival(self, editor, place)
+        arrival = Arrival(self, editor, place, self._run)
         self.arrivals.append(arrival)
         return arrival
 
@@ -132,6 +134,8 @@ class Seat:
         self._joined = self._run
         self._has_given_up = False
         self._catch_up(editor, arrival.place)
+        if arrival.run is not None and arrival.run is not self._run:
+            editor.post(over())
         self._forget()
         self._tell_of_change()
 

@@ -128,7 +128,10 @@ async def test_a_change_of_a_file_named_without_its_directory_is_one_in_the_sess
         session = await editor.new_session(tmp_path)
         await editor.prompt(session, "Change it")
         first = editor.updates("tool_call")[0]
+        (card,) = editor.cards()
     path = str(tmp_path / "a.txt")
+    assert card["title"] == first["title"] == "Write a.txt"
+    assert card["rawInput"]["file_path"] == path
     assert first["content"] == [
         {"type": "diff", "path": path, "oldText": "one\n", "newText": "two\n"}
     ]

@@ -17,6 +17,7 @@ from crow.core.messages import text_of
 
 SHOWN = 16 * 1024
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
+OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
 PREVIEWED = 1024 * 1024
 
 
@@ -81,7 +82,8 @@ class Cards:
         """A new card."""
         call = event.call
         shown = self._ids.new(call.id)
-        card = Card(shown, call.name, event.title, event.kind, call.args, event.locations)
+        title = titled(event.title, event.kind, cwd)
+        card = Card(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
         if self._shows_terminal(card):
@@ -91,18 +93,19 @@ class Cards:
             update["content"] = [diff(preview)]
         return update
 
-    def started(self, event: ToolStarted) -> Message:
+    def started(self, event: ToolStarted, cwd: str) -> Message:
         """It runs; title and arguments where hooks have changed them."""
         call_id = event.call.id
         update: Message = {**_update(self.shown_id(call_id)), "status": "in_progress"}
         card = self._open.get(call_id)
         if card is None:
             return update
-        if event.title != card.title:
-            update["title"] = event.title
+        title = titled(event.title, card.kind, cwd)
+        if title != card.title:
+            update["title"] = title
         if event.args != card.args:
             update["rawInput"] = event.args
-        self._open[call_id] = replace(card, title=event.title, args=event.args)
+        self._open[call_id] = replace(card, title=title, args=event.args)
         return update
 
     def progress(self, event: ToolProgress) -> Message | None:
@@ -177,6 +180,12 @@ def describe(card: Card) -> Message:
     if card.locations:
         fields["locations"] = list(map(location, card.locations))
     return fields
+
+
+def titled(title: str, kind: ToolKind, cwd: str) -> str:
+    """A title with the files below ``cwd`` named as they are there; a command is left alone."""
+    folder = cwd.rstrip("/")
+    return title.replace(f"{folder}/", "") if folder and kind in OF_FILES else title
 
 
 def location(place: Location) -> Message:

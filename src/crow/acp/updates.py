@@ -101,7 +101,7 @@ class Translation:
             case ToolPending():
                 return [self.cards.pending(event, self.session.cwd)]
             case ToolStarted():
-                return [self.cards.started(event)]
+                return [self.cards.started(event, self.session.cwd)]
             case ToolProgress():
                 update = self.cards.progress(event)
                 return [update] if update else []
@@ -185,7 +185,9 @@ class Translation:
         return [text("agent_message_chunk", said, f"{self._id()}.notice")]
 
     def _retrying(self, event: Retrying) -> list[Message]:
-        said = f"{event.reason}; trying again in {event.delay:.0f} s (attempt {event.attempt})"
+        said = (
+            f"{event.reason}; trying again in {max(event.delay, 1):.0f} s (attempt {event.attempt})"
+        )
         if self.abilities.notices:
             return [notice(Notice(said, "warning"))]
         return [text("agent_thought_chunk", f"\n{said}\n", f"{self._id()}.retry")]

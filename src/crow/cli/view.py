@@ -83,7 +83,7 @@ class View:
             case Notice(text):
                 self.out.error(text)
             case Retrying(attempt, delay, reason):
-                self._beside(f"retry {attempt} in {delay:.0f} s: {reason}")
+                self._beside(f"retry {attempt} in {max(delay, 1):.0f} s: {reason}")
             case Compacted():
                 self._beside("the history was compacted")
             case PlanChanged(entries):

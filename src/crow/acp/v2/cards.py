@@ -20,6 +20,7 @@ from crow.acp.cards import (
     planned,
     terminal,
     text,
+    titled,
 )
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
@@ -80,7 +81,8 @@ class Cards:
         """A new card."""
         call = event.call
         shown = self._ids.new(call.id)
-        card = Card(shown, call.name, event.title, event.kind, call.args, event.locations)
+        title = titled(event.title, event.kind, self._cwd)
+        card = Card(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {**_update(shown), **describe(card), "status": "pending"}
         if self._live and (preview := planned(card.kind, card.args, self._cwd)):
@@ -94,11 +96,12 @@ class Cards:
         if card is None:
             return []
         update: Message = {**_update(card.call_id), "status": "in_progress"}
-        if event.title != card.title:
-            update["title"] = event.title
+        title = titled(event.title, card.kind, self._cwd)
+        if title != card.title:
+            update["title"] = title
         if event.args != card.args:
             update["rawInput"] = event.args
-        card = self._open[call_id] = replace(card, title=event.title, args=event.args)
+        card = self._open[call_id] = replace(card, title=title, args=event.args)
         self._begun.add(call_id)
         return self._begin(card, call_id, update) if self._live else [update]
 
@@ -189,7 +192,8 @@ class Cards:
         if request.kind == "execute" and isinstance(args.get("command"), str):
             asked = {"type": "command", "command": args["command"], "cwd": self._cwd}
             return {**asked, "toolCallId": shown}
-        card = Card(shown, call.name, request.title, request.kind, args, request.locations)
+        title = titled(request.title, request.kind, self._cwd)
+        card = Card(shown, call.name, title, request.kind, args, request.locations)
         told = {**describe(card), "status": "pending"}
         if preview := planned(request.kind, args, self._cwd):
             told["content"] = [diff([preview])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crow.acp.cards import titled
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
@@ -97,7 +98,7 @@ class Translation:
             case Notice():
                 return [notice(event)]
             case Retrying():
-                again = f"trying again in {event.delay:.0f} s (attempt {event.attempt})"
+                again = f"trying again in {max(event.delay, 1):.0f} s (attempt {event.attempt})"
                 return [notice(Notice(f"{event.reason}; {again}", "warning"))]
             case PlanChanged():
                 return [_plan(event)]
@@ -217,7 +218,7 @@ class Translation:
         """The parameters of ``session/request_permission``."""
         params: Message = {
             "sessionId": self.session.id,
-            "title": request.title,
+            "title": titled(request.title, request.kind, self.session.cwd),
             "subject": self.cards.permission(request),
             "options": [option(each) for each in request.options],
         }

@@ -78,7 +78,7 @@ class Relay:
             case ToolProgress(call_id, text) if call_id in self._nested:
                 return "".join(f"  {line}" for line in text.splitlines(keepends=True))
             case Retrying(_, delay, reason):
-                return f"{in_a_line(reason)}; trying again in {delay:.0f} s\n"
+                return f"{in_a_line(reason)}; trying again in {max(delay, 1):.0f} s\n"
             case _:
                 return ""
 

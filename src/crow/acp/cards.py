@@ -152,10 +152,10 @@ class Cards:
 
     def _exit(self, card: Card, outcome: Outcome, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with what was not shown of it yet."""
-        code = exit_code(result)
-        meta: Message = {
-            "terminal_exit": {"terminal_id": card.call_id, "exit_code": code, "signal": None}
-        }
+        ended = {"exit_code": exit_code(result), "signal": None}
+        if outcome == "cancelled":
+            ended = {"exit_code": None, "signal": "SIGTERM"}
+        meta: Message = {"terminal_exit": {"terminal_id": card.call_id, **ended}}
         if not card.streamed or outcome == "cancelled":
             meta["terminal_output"] = output(card.call_id, result.text)
         return meta

@@ -79,3 +79,17 @@ def test_what_cannot_be_taken_is_said(block: Any, said: str) -> None:
 )
 def test_a_messages_content_becomes_blocks(content: Content | None, blocks: Any) -> None:
     assert to_blocks(content) == blocks
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("See", "and tell", "See [a](x:a) and tell"),
+        ("See ", " and tell", "See [a](x:a) and tell"),
+        ("See (", "), and tell", "See ([a](x:a)), and tell"),
+    ],
+)
+def test_a_link_does_not_run_into_the_words_beside_it(before: str, after: str, said: str) -> None:
+    link = {"type": "resource_link", "uri": "x:a", "name": "a"}
+    blocks = [{"type": "text", "text": before}, link, {"type": "text", "text": after}]
+    assert from_blocks(blocks, frozenset()) == said

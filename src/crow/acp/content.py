@@ -14,6 +14,9 @@ from crow.core.messages import Content, Part
 
 AUDIO_FORMATS = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav", "mp4": "m4a"}
 
+LINK = "resource_link"
+OPENING = "([{<\"'`"
+
 
 def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
     """A prompt's blocks as the content of a message; one text where there is nothing but text.
@@ -22,16 +25,27 @@ def from_blocks(blocks: Iterable[Message], taken: frozenset[str]) -> Content:
     line in the text says so.
     """
     parts: list[Part] = []
+    before = ""
     for block in blocks:
         part = _part(block, taken)
         last = parts[-1] if parts else None
         if last is not None and last["type"] == "text" and part["type"] == "text":
-            parts[-1] = {"type": "text", "text": last["text"] + part["text"]}
+            is_link = LINK in (before, block["type"])
+            gap = _gap(last["text"], part["text"]) if is_link else ""
+            parts[-1] = {"type": "text", "text": f"{last['text']}{gap}{part['text']}"}
         else:
             parts.append(part)
+        before = block["type"]
     if len(parts) == 1 and parts[0]["type"] == "text":
         return parts[0]["text"]
     return parts
+
+
+def _gap(left: str, right: str) -> str:
+    """What has to stand between a link and its neighbour, so that neither swallows the other."""
+    ends, begins = left[-1:], right[:1]
+    is_open = not ends or ends.isspace() or ends in OPENING
+    return " " if not is_open and (begins.isalnum() or begins in ("@", "[")) else ""
 
 
 def _part(block: Message, taken: frozenset[str]) -> Part:

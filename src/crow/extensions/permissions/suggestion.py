@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from posixpath import join, normpath
 from typing import Any
 
 from crow.extensions.permissions.builtin import is_safe
 from crow.extensions.permissions.domain import host_of
+from crow.extensions.permissions.heads import head_of
+from crow.extensions.permissions.paths import SINKS
 from crow.extensions.permissions.permissions import PATHS, Permissions
 from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
-from crow.extensions.permissions.script import Simple, Word, walk
+from crow.extensions.permissions.script import Group, Redirect, Simple, Word, walk
+from crow.extensions.permissions.secret import holds_secret
+from crow.extensions.permissions.shell import DESCRIPTOR
 from crow.extensions.permissions.wrapper import INTERPRETERS, program, unwrap
 
 MOST = 5
-SUBCOMMANDS = frozenset(
-    {"git", "npm", "pnpm", "yarn", "bun", "cargo", "go", "docker", "kubectl", "pip", "uv", "poetry"}
-    | {
-        "npx",
-        "pnpx",
-        "bunx",
-        "uvx",
-        "gh",
-        "dotnet",
-        "mvn",
-        "gradle",
-        "make",
-        "just",
-        "rake",
-        "bundle",
-        "composer",
-        "brew",
-        "apt",
-    }
-)
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 TELLING = frozenset({"-V", "-v", "--version", "-h", "--help"})
-WITH_RUN = frozenset({"npm", "pnpm", "yarn", "bun", "uv", "poetry", "cargo"})
+WRITES = frozenset({">", ">>", ">|", "&>", "&>>", ">&"})
 
 
 def suggest(permissions: Permissions, tool: str, args: Mapping[str, Any], *, cwd: str) -> list[str]:
@@ -58,8 +41,7 @@ def _rule(name: str, args: Mapping[str, Any]) -> str | None:
         path = next((args[key] for key in PATHS if isinstance(args.get(key), str)), None)
         if path is None or not path.startswith("/"):
             return None
-        plain = not any(mark in path for mark in "*?[]\\!()")
-        return f"{'Read' if name in READERS else 'Edit'}(/{path})" if plain else None
+        return _path_rule(name, path)
     if name == "WebFetch":
         host = host_of(str(args.get("url", "")))
         return f"WebFetch(domain:{host})" if host else None
@@ -69,24 +51,59 @@ def _rule(name: str, args: Mapping[str, Any]) -> str | None:
     return name
 
 
+def _path_rule(name: str, path: str) -> str | None:
+    """The rule for one file, an absolute path; None where a pattern would mean others too."""
+    plain = not any(mark in path for mark in "*?[]\\!()")
+    return f"{'Read' if name in READERS else 'Edit'}(/{path})" if plain else None
+
+
 def _commands(permissions: Permissions, text: str, cwd: str) -> list[str]:
-    """A rule for each command of a script that nothing covers yet."""
+    """A rule for each command of a script, and each file of a redirect, that none covers yet."""
     rules: list[str] = []
     for node in walk(permissions.read(text)):
-        if not isinstance(node, Simple) or not node.words:
-            continue
-        plain = [word.text for word in node.words if word.text is not None]
-        quoted = " ".join(shlex.quote(word) for word in plain)
-        known = len(plain) == len(node.words)
-        if known and permissions.judge("Bash", {"command": quoted}, cwd=cwd).decision == "allow":
-            continue
-        variables, pattern = _variables(node), _pattern(_unwrapped(node.words))
-        if variables is None or pattern is None:
+        wanted: list[str | None] = []
+        if isinstance(node, Simple) and node.words and not _is_allowed(permissions, node, cwd):
+            wanted.append(_rule_of(node))
+        if isinstance(node, Simple | Group):
+            wanted += _redirected(permissions, node.redirects, cwd)
+        if None in wanted:
             return []
-        rule = f"Bash({variables}{pattern})"
-        if rule not in rules:
-            rules.append(rule)
+        rules += [rule for rule in wanted if rule is not None and rule not in rules]
     return rules if len(rules) <= MOST else []
+
+
+def _is_allowed(permissions: Permissions, command: Simple, cwd: str) -> bool:
+    plain = [word.text for word in command.words if word.text is not None]
+    text = " ".join(map(shlex.quote, plain))
+    known = len(plain) == len(command.words) and all(map(is_safe, command.assignments))
+    return known and permissions.judge("Bash", {"command": text}, cwd=cwd).decision == "allow"
+
+
+def _redirected(
+    permissions: Permissions, redirects: Sequence[Redirect], cwd: str
+) -> Iterator[str | None]:
+    """Rules for the files that output goes to and input comes from."""
+    for one in redirects:
+        path = one.target.text
+        if path in SINKS or one.op not in {"<", *WRITES} or DESCRIPTOR.fullmatch(path or ""):
+            continue
+        if path is None or one.target.globbed or path.startswith("~"):
+            yield None
+            continue
+        name = "Read" if one.op == "<" else "Edit"
+        where = normpath(join(cwd, path))
+        if permissions.judge(name, {"file_path": where}, cwd=cwd).decision != "allow":
+            yield _path_rule(name, where)
+
+
+def _rule_of(command: Simple) -> str | None:
+    """The rule that allows a command; None where that would be too much, or kept a secret."""
+    words = _unwrapped(command.words)
+    variables, pattern = _variables(command), _pattern(words)
+    if variables is None or pattern is None:
+        return None
+    rule = variables + pattern
+    return None if holds_secret(shlex.split(rule)) else f"Bash({rule})"
 
 
 def _unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -110,7 +127,7 @@ def _variables(command: Simple) -> str | None:
 
 
 def _pattern(words: tuple[Word, ...]) -> str | None:
-    """``git commit *`` for programs with sub-commands, else the command as it is.
+    """``git commit *`` for commands that may have any further words, else the one as it is.
 
     None where a part of that is not known.
     """
@@ -118,9 +135,7 @@ def _pattern(words: tuple[Word, ...]) -> str | None:
     if inner is not None and _reads_its_program(words[inner + 1 :]):
         return None
     texts = [word.text for word in words]
-    fixed = 3 if len(words) > 2 and texts[0] in WITH_RUN and texts[1] in {"run", "exec"} else 2
-    head = [text for text in texts[:fixed] if text is not None and NAME.fullmatch(text)]
-    if inner is None and texts[0] in SUBCOMMANDS and len(head) == fixed:
+    if head := head_of(texts):
         return " ".join(head) + " *"
     known = [text for text in texts if text is not None]
     return " ".join(map(shlex.quote, known)) if len(known) == len(texts) else None
@@ -128,7 +143,7 @@ def _pattern(words: tuple[Word, ...]) -> str | None:
 
 def _interprets(word: Word) -> bool:
     name = program(word) or ""
-    return name not in SUBCOMMANDS and INTERPRETERS.fullmatch(name) is not None
+    return name != "bun" and INTERPRETERS.fullmatch(name) is not None
 
 
 def _reads_its_program(words: tuple[Word, ...]) -> bool:

@@ -1,6 +1,7 @@
 """Which projects the user trusts: each by its path and the content of what would run.
 
-A project whose settings, extensions or hooks have changed since is not trusted any more.
+A project whose settings, extensions or hooks have changed since is not trusted any more, nor is one
+whose own scripts have that a hook or an MCP server runs.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from crow.scripts import scripts_in
+
 NEVER = "never"
+HOMES = (".claude", ".crow", ".agents")
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
+TELLING = frozenset({".json", ".toml", ".md"})
+"""Of the watched files, those that can name scripts."""
 
 
 def project_of(cwd: Path, home: Path) -> Path:
@@ -80,7 +85,25 @@ def _state(project: Path, said: str) -> str:
 
 def what_would_run(project: Path) -> Iterator[Path]:
     """The project's files that could make Crow run something, or let it."""
-    for folder in filter(Path.is_dir, (project / name for name in (".claude", ".crow", ".agents"))):
+    said = list(_said(project))
+    yield from said
+    yield from (path for path in _named(said, project) if path.is_file())
+
+
+def scripts(project: Path) -> list[Path]:
+    """The project's files that its hooks and MCP servers would run, there or not."""
+    return _named(list(_said(project)), project)
+
+
+def _named(said: list[Path], project: Path) -> list[Path]:
+    """The scripts that files name, without those that are among them."""
+    telling = (path for path in said if path.suffix in TELLING)
+    found = {script: None for path in telling for script in scripts_in(path, project)}
+    return [path for path in found if path not in set(said)]
+
+
+def _said(project: Path) -> Iterator[Path]:
+    for folder in filter(Path.is_dir, (project / name for name in HOMES)):
         yield from (folder / name for name in WATCHED if (folder / name).is_file())
         for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
             yield from sorted(path for path in inner.rglob("*") if _counts(path))
@@ -106,12 +129,21 @@ def fingerprint(project: Path) -> str:
 
 def stamps(project: Path) -> tuple[tuple[str, int, int, int], ...]:
     """What is different after every change of what would run; cheaper than its content."""
-    found: list[tuple[str, int, int, int]] = []
-    for path in what_would_run(project):
-        with suppress(OSError):
-            status = path.stat()
-            found.append((str(path), status.st_mtime_ns, status.st_ctime_ns, status.st_size))
-    return tuple(found)
+    found = (_stamp(str(path)) for path in what_would_run(project))
+    return tuple(stamp for stamp in found if stamp is not None)
+
+
+def is_touched(known: tuple[tuple[str, int, int, int], ...]) -> bool:
+    """True where one of the files with these `stamps` has changed; new ones are not looked for."""
+    return any(_stamp(path) != (path, *stamp) for path, *stamp in known)
+
+
+def _stamp(path: str) -> tuple[str, int, int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - called for every prompt and call
+    except OSError:
+        return None
+    return path, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
 def state_file() -> Path:

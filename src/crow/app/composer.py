@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.app.front_matter import FrontMatter, Hired
 from crow.app.plugins import may_hook, plugins_of, servers_of
-from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of
+from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.hooks import Owner
@@ -97,7 +98,12 @@ class Composer:
         rules = rules_of(self.settings)
         directories = rules.pop("directories")
         save = self.keep_rule if can_keep_rules(self.settings) else None
-        return {**rules, "additional_directories": directories, "save": save}
+        return {
+            **rules,
+            "additional_directories": directories,
+            "scripts": partial(scripts_run, self.settings),
+            "save": save,
+        }
 
     def keep_rule(self, rule: str, behaviour: str) -> None:
         """Add a rule to the project's local settings; nobody is told that these have changed."""

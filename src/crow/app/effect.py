@@ -22,6 +22,9 @@ AS_THEY_ARE = frozenset({"limits", "stuck", "truncation", "compaction", "plan", 
 """Extensions that are nothing but their options."""
 FROM_ELSEWHERE = frozenset({"permissions", "mcp", "shell_hooks", "disable"})
 
+JUDGED = ("permissions", "unread", "trusted", "project", "hooks", "mcp_servers")
+"""What the permissions are made of."""
+
 
 class Effect:
     """Brings new settings into force.
@@ -49,7 +52,7 @@ class Effect:
         """
         begin = nothing
         before, now = Composer(self.agent, old), Composer(self.agent, new)
-        if (old.permissions, old.unread, old.trusted) != (new.permissions, new.unread, new.trusted):
+        if any(getattr(old, name) != getattr(new, name) for name in JUDGED):
             await self._permissions(ctx, now, late=late)
         if before.hook_files() != now.hook_files():
             begin = self._hooks(ctx, now, late=late)

@@ -25,7 +25,7 @@ from crow.core.run import agreed
 from crow.core.session import Session
 from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
-from crow.trust import fingerprint, is_refused, project_of, refuse, stamps, trust
+from crow.trust import fingerprint, is_refused, is_touched, project_of, refuse, stamps, trust
 
 NAME = "settings"
 LAYERS: Mapping[str, str] = {
@@ -117,9 +117,9 @@ class LiveSettings:
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
     async def look_again(self, ctx: ToolContext) -> None:
-        """Look at the settings files before a call."""
+        """Look at the files that are known before a call; for new ones a prompt is soon enough."""
         ground = await self._known(ctx)
-        if ground is not None and ground.memory.changed:
+        if ground is not None and (ground.memory.changed or is_touched(ground.would_run)):
             await self.refresh(ctx.session, ground)
 
     # what is done

@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from crow.scripts import scripts_of
 from crow.settings import Entry, Settings
-from crow.trust import is_trusted, trust
+from crow.trust import is_trusted, scripts, trust
 
 KEPT_RULES = Path(".claude", "settings.local.json")
 
@@ -37,6 +38,16 @@ def rules_of(settings: Settings) -> dict[str, Any]:
     )
     mode = lists.mode or "default"
     return {**rules, "mode": mode, "directories": directories, "limits": limits}
+
+
+def scripts_run(settings: Settings) -> list[str]:
+    """The project's files that hooks and MCP servers run, the project's and everybody else's."""
+    project = Path(settings.project)
+    if not settings.project or project == Path.home():
+        return []
+    tables: list[object] = [table for _, table in settings.hooks]
+    named = scripts_of([*tables, dict(settings.mcp_servers)], project)
+    return list(dict.fromkeys(map(str, (*scripts(project), *named))))
 
 
 def can_keep_rules(settings: Settings) -> bool:

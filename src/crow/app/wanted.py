@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.settings import Settings, Withheld
-from crow.trust import what_would_run
+from crow.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 
 LONGEST = 500
 SHOWN_LISTS = frozenset({"allow", "additionalDirectories", "trusted", "ask", "deny"})
@@ -48,7 +48,7 @@ def summary(settings: Settings) -> str:
     files: dict[str, None] = {}
     for path in what_would_run(project):
         name = path.relative_to(project)
-        folder = name.parts[1] if len(name.parts) > 2 else ""
+        folder = watched_folder(name)
         if folder not in ("commands", "skills") and [*_file(path, project)]:
             files[str(name if folder in ("", "extensions") else Path(*name.parts[:2]))] = None
     return "; ".join([*map(str, settings.withheld), *([", ".join(files)] if files else ())])
@@ -119,8 +119,18 @@ def _file(path: Path, project: Path) -> Iterator[str]:
     name = path.relative_to(project)
     if path.name == ".mcp.json" and len(name.parts) == 1:
         yield from _servers(_read(path))
-    elif name.parts[1] in FOLDERS and not (name.parts[1] == "skills" and path.name == "SKILL.md"):
-        yield f"{FOLDERS[name.parts[1]]}: {name}"
+        return
+    folder = watched_folder(name)
+    if folder in FOLDERS and not (folder == "skills" and path.name == "SKILL.md"):
+        yield f"{FOLDERS[folder]}: {name}"
+    elif folder not in WATCHED_FOLDERS and path.name not in WATCHED:
+        yield f"script: {name}"
+
+
+def watched_folder(name: Path) -> str:
+    """The folder of a project's ``.crow`` or the like that a relative path is in; else empty."""
+    parts = name.parts
+    return parts[1] if len(parts) > 2 and parts[0] in HOMES else ""
 
 
 def _read(path: Path) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -34,7 +34,8 @@ class Files:
 
     ``roots`` are the directories that are worked in, ``base`` is what ``/`` means in rules
     without a root of their own. ``accepts`` is true where edits in the roots need no question,
-    ``frozen`` where nothing is to be edited.
+    ``frozen`` where nothing is to be edited. ``scripts`` gives what hooks and servers
+    run.
     """
 
     disk: Disk
@@ -47,6 +48,7 @@ class Files:
     accepts: bool = False
     frozen: bool = False
     limits: Limits = NO_LIMITS
+    scripts: Callable[[], Iterable[str]] = tuple
 
     @property
     def has_read_limits(self) -> bool:
@@ -82,13 +84,26 @@ class Files:
             return outside(where, "blockWritesOutsideWorkingDirectories")
         if self.frozen:
             return Finding("guard", "the mode is plan, which edits nothing")
-        if any(is_protected(path) for path in where.names):
-            return Finding("guard", f"{where.path} is protected")
-        if self.disk.is_link(where.path):
-            return Finding("guard", f"{where.path} is a symbolic link")
-        if self.disk.links(where.real) > 1:
-            return Finding("guard", f"{where.path} has another name elsewhere")
+        guard = self._guard(where, where.real)
+        if guard:
+            return Finding("guard", f"{where.path} {guard}")
         return self._permission(where, "Edit", tool)
+
+    def _guard(self, where: Place, real: str) -> str:
+        """Why nothing but the user may approve that a path is written; empty for no reason."""
+        if any(is_protected(path) for path in where.names):
+            return "is protected"
+        if self._runs(where):
+            return "is what a hook or an MCP server runs"
+        if self.disk.is_link(where.path):
+            return "is a symbolic link"
+        return "has another name elsewhere" if self.disk.links(real) > 1 else ""
+
+    def _runs(self, where: Place) -> bool:
+        """Whether a path is a script, or a directory that has one somewhere below it."""
+        told = tuple(self.scripts())
+        every = {*told, *self.real(told)}
+        return any(inside(script, path) for script in every for path in where.names)
 
     def _refusal(self, where: Place, tools: frozenset[str], *, deep: bool) -> Finding | None:
         for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):

@@ -33,11 +33,12 @@ class PermissionsHook:
 
     ``allow``, ``ask`` and ``deny`` are rules as Claude Code writes them. ``mode`` is the one that
     new sessions begin in. ``additional_directories`` are worked in beside the session's own.
-    ``limits`` hold whatever the rules allow. ``quiet`` names tools that need no question. ``save``
-    is called with a rule that the user wants to keep, and whether it allows, asks or denies;
-    without it such rules last as long as the session. Rules that are malformed are named in
-    ``warnings``; the rest applies. A tool with a true member ``interactive`` is asked about each
-    time. `replace` gives a session rules of its own.
+    ``limits`` hold whatever the rules allow. ``quiet`` names tools that need no question.
+    ``scripts`` gives absolute paths that are asked about before they are written. ``save`` is
+    called with a rule that the user wants to keep, and whether it allows, asks or denies; without
+    it such rules last as long as the session. Rules that are malformed are named in ``warnings``;
+    the rest applies. A tool with a true member ``interactive`` is asked about each time. `replace`
+    gives a session rules of its own.
     """
 
     name = "permissions"
@@ -52,6 +53,7 @@ class PermissionsHook:
         *,
         limits: Limits | None = None,
         quiet: Iterable[str] = (),
+        scripts: Callable[[], Iterable[str]] = tuple,
         save: Save | None = None,
         permissions: Permissions | None = None,
     ) -> None:
@@ -66,6 +68,7 @@ class PermissionsHook:
             "directories": tuple(additional_directories),
             "limits": limits or NO_LIMITS,
             "quiet": QUIET | frozenset(quiet),
+            "scripts": scripts,
         }
 
     @cached_property

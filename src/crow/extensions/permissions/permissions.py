@@ -78,7 +78,8 @@ class Permissions:
 
     ``base`` is the primary working directory (the call's own where it is None); ``directories``
     are worked in beside it. ``limits`` hold whatever the rules allow. ``quiet`` names further tools
-    that need no question by default.
+    that need no question by default. ``scripts`` gives the files that hooks and servers run, asked
+    for at every write: none of them is written without a question.
     ``second`` is the other parser's opinion; where it has none, complex commands are asked about.
     """
 
@@ -91,6 +92,7 @@ class Permissions:
     limits: Limits = NO_LIMITS
     quiet: frozenset[str] = QUIET
     warnings: tuple[str, ...] = ()
+    scripts: Callable[[], Iterable[str]] = tuple
     disk: Disk = field(default_factory=LocalDisk)
     second: Callable[[str], Node | None] = field(default_factory=SecondOpinion)
     _parsers: _Parsers = field(default_factory=_Parsers, repr=False, compare=False)
@@ -209,6 +211,7 @@ class Permissions:
             accepts,
             frozen,
             self.limits,
+            self.scripts,
         )
 
     @property

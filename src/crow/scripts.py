@@ -1,0 +1,142 @@
+"""Which of a project's own files its hooks and MCP servers run: those that their commands name.
+
+Commands are read word by word, not understood: what a named script runs in turn is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+LARGEST = 1_000_000
+ROOT = re.compile(
+    r"\$\{CLAUDE_PROJECT_DIR(?::-[^}]*)?\}|\$CLAUDE_PROJECT_DIR\b|\$\{PWD\}|\$PWD\b"
+    r"|\$\((?:pwd|git rev-parse --show-toplevel)\)|`(?:pwd|git rev-parse --show-toplevel)`"
+)
+MARK = "\x01"
+"""Stands for the project's directory, which may have blanks in its name."""
+HOME = re.compile(r"^~(?=/)|\$\{HOME\}|\$HOME\b")
+DATA = frozenset(
+    {".log", ".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".lock", ".tmp", ".out", ".pid"}
+    | {".db", ".sqlite", ".html", ".xml", ".yaml", ".yml", ".toml"}
+)
+"""Files that are read or written rather than run, unless they are the command itself."""
+WRITERS = frozenset({"touch", "tee", "rm", "mkdir", "rmdir", "echo", "printf", "truncate"})
+SUFFIX = re.compile(r"\.[a-z]\w{0,4}$", re.IGNORECASE)
+KEY = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+", re.MULTILINE)
+BLOCK = re.compile(r"^hooks:(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def scripts_in(path: Path, project: Path) -> Iterator[Path]:
+    """The project's files that a settings file, a plugin's JSON or front matter lets run."""
+    try:
+        if path.stat().st_size > LARGEST:
+            return
+        text = path.read_text("utf-8-sig")
+        if path.suffix == ".md":
+            yield from _of_front_matter(text, project)
+        else:
+            table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+            yield from scripts_of(table, project)
+    except (OSError, ValueError, RecursionError):
+        return
+
+
+def scripts_of(value: object, project: Path) -> Iterator[Path]:
+    """The project's files that the commands anywhere in a table name, there or not."""
+    if isinstance(value, list):
+        for each in cast("list[object]", value):
+            yield from scripts_of(each, project)
+    elif isinstance(value, dict):
+        table = cast("Mapping[str, object]", value)
+        command, args, cwd = table.get("command"), table.get("args"), table.get("cwd")
+        if isinstance(command, str):
+            words = cast("list[object]", args) if isinstance(args, list) else []
+            base = _placed(cwd, project, project) if isinstance(cwd, str) else project
+            texts = [shlex.quote(each) for each in words if isinstance(each, str)]
+            yield from named(" ".join([command, *texts]), project, base)
+        for each in table.values():
+            yield from scripts_of(each, project)
+
+
+def named(text: str, project: Path, base: Path | None = None) -> Iterator[Path]:
+    """The files below ``project`` that a shell command names; ``base`` is where it runs."""
+    bases = [base or project]
+    for command in _commands(ROOT.sub(MARK, text)):
+        program = command[0].rpartition("/")[2]
+        if program == "cd" and len(command) > 1:
+            bases.append(_placed(command[1], bases[-1], project))
+        for index, word in enumerate(command):
+            if re.search(r"\s", word) and word != text:
+                yield from named(word, project, bases[-1])
+            if index == 0 or program not in WRITERS:
+                yield from _files(word, bases, project, runs=index == 0)
+
+
+def _files(word: str, bases: Iterable[Path], project: Path, *, runs: bool) -> Iterator[Path]:
+    """The files that one word can mean, ``--option=FILE`` too."""
+    for one in dict.fromkeys((word, word.rpartition("=")[2])):
+        for base in bases:
+            path = _placed(one, base, project)
+            if path == project or not path.is_relative_to(project):
+                continue
+            if path.suffix.lower() in DATA and not runs:
+                continue
+            if path.is_file() or (_looks_run(one, runs=runs) and not path.exists()):
+                yield path
+
+
+def _looks_run(word: str, *, runs: bool) -> bool:
+    """Whether a word that is no file yet is the name of one."""
+    if word.startswith("-") or "://" in word or re.search(r"\s", word):
+        return False
+    return (runs and "/" in word) or SUFFIX.search(word) is not None
+
+
+def _placed(word: str, base: Path, project: Path) -> Path:
+    told = HOME.sub(lambda _: f"{Path.home()}", ROOT.sub(MARK, word)).replace(MARK, str(project))
+    return Path(os.path.normpath(base / told))
+
+
+def _commands(text: str) -> Iterator[list[str]]:
+    """The words of every command of a line, without what its output goes to."""
+    words: list[str] = []
+    skip = False
+    for word in _words(text):
+        if word and not word.strip("();<>|&"):
+            skip = ">" in word
+            if words and not skip and "<" not in word:
+                yield words
+                words = []
+        elif not skip and not (not words and re.match(r"[A-Za-z_]\w*=", word)):
+            words.append(word)
+        else:
+            skip = False
+    if words:
+        yield words
+
+
+def _words(text: str) -> list[str]:
+    reader = shlex.shlex(text.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    reader.whitespace_split = True
+    reader.commenters = ""
+    try:
+        return list(reader)
+    except ValueError:  # a quote is not closed
+        return re.findall(r"[^\s\"'();<>|&]+", text)
+
+
+def _of_front_matter(text: str, project: Path) -> Iterator[Path]:
+    """What the hooks in a file's front matter name; read as text, for there may be many."""
+    if not text.startswith("---"):
+        return
+    for block in BLOCK.findall(text[: text.find("\n---", 3)]):
+        for line in KEY.sub("", block).splitlines():
+            words = line.strip().strip("[]").replace(", ", " ")
+            yield from named(words, project)

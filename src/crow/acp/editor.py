@@ -232,6 +232,11 @@ class Editor:
 
     # what the user is asked
 
+    @property
+    def answers(self) -> bool:
+        """Whether somebody is there to answer."""
+        return not self._cannot_answer and self._projection is not None
+
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask whether a call may run; None where nobody can answer, remembered where that lasts."""
         if self._cannot_answer or self._projection is None:

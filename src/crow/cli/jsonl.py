@@ -22,6 +22,7 @@ Record = dict[str, Any]
 class Lines:
     """A client that writes every event as a line of JSON."""
 
+    answers = False
     files: Files | None = None
     terminals: Terminals | None = None
 

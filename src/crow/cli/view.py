@@ -94,6 +94,11 @@ class View:
             case _:
                 pass
 
+    @property
+    def answers(self) -> bool:
+        """Whether there is a person to ask."""
+        return self.asker is not None
+
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask the person, if there is one."""
         if self.asker is None:

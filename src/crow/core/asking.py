@@ -37,8 +37,16 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
         return Ruling(decided.verdict, ruling.answer)
     if not ask.options:
         return Ruling(Deny(ask.reason), ruling.answer)
-    await call.agent.notify(call.session, "permission_prompt", ask.reason or call.title, call.run)
+    if getattr(call.client, "answers", True):
+        await call.agent.notify(call.session, "permission_prompt", _needed(call), call.run)
     return Ruling(await _answer(call, ask), ruling.answer)
+
+
+def _needed(call: ToolContext) -> str:
+    """What somebody who is not looking is told of a question."""
+    name = call.call.name
+    about = " ".join(call.title.removeprefix(name).split())
+    return f"Crow needs your permission to use {name}" + (f": {about}" if about else "")
 
 
 async def _answer(call: ToolContext, ask: Ask) -> Said:

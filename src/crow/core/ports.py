@@ -190,7 +190,8 @@ class Client(Protocol):
     A terminal has one more member: ``obey(sequence)``, which sends it a control sequence.
 
     ``async ready()`` is used where a client has it: it returns once the session is known there,
-    and questions can be asked.
+    and questions can be asked. ``answers`` is False where a client has it and nobody is there to
+    answer: nobody is called to look at a question then.
     """
 
     files: Files | None
@@ -212,6 +213,7 @@ class Client(Protocol):
 class Nobody:
     """A client for programs: sees nothing, answers nothing."""
 
+    answers = False
     files: Files | None = None
     terminals: Terminals | None = None
 

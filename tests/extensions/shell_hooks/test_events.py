@@ -14,7 +14,7 @@ from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specifi
 from crow import Agent, tool
 from crow.core.agent import Agent as CoreAgent
 from crow.core.catalog import Command
-from crow.core.context import Context
+from crow.core.context import Context, NotificationContext
 from crow.core.errors import ModelError
 from crow.extensions import (
     CommandsHook,
@@ -291,8 +291,25 @@ async def test_a_question_to_the_user_fires_a_notification(stage: Stage):
     async with stage.agent(WRITE, "Ok.", hooks=[PermissionsHook()]) as agent:
         await agent.run("Go", cwd=stage.cwd, client=stage.person)
         await runs_of(seen, 1)
-    assert len(given(seen)) == 1
+    [told] = given(seen)
+    assert told["message"] == f"Crow needs your permission to use Write: {stage.cwd / 'made.txt'}"
     assert given(other) == []
+
+
+async def test_where_nobody_can_answer_a_question_nobody_is_called_to_it(stage: Stage):
+    asked = stage.on("PermissionRequest")
+    seen: list[str] = []
+
+    def on_notification(ctx: NotificationContext) -> None:
+        seen.append(ctx.kind)
+
+    hooks = [PermissionsHook(), on_notification]
+    async with stage.agent(WRITE, "Ok.", WRITE, "Ok.", hooks=hooks) as agent:
+        await agent.run("Go", cwd=stage.cwd)
+        assert len(given(asked)) == 1
+        assert "permission_prompt" not in seen
+        await agent.run("Go", cwd=stage.cwd, client=stage.person)
+        assert "permission_prompt" in seen
 
 
 async def test_a_question_does_not_wait_for_the_hooks_that_tell_of_it(stage: Stage):

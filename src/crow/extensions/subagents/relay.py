@@ -82,6 +82,11 @@ class Relay:
             case _:
                 return ""
 
+    @property
+    def answers(self) -> bool:
+        """Whether somebody is there to answer."""
+        return getattr(self.client, "answers", True)
+
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Ask the user; a call that is asked about is shown by itself, to its end."""
         async with self.turn:

@@ -93,6 +93,32 @@ def test_what_a_project_wants_is_listed_thing_by_thing(project: Path) -> None:
     assert wanted(load(project)) == []
 
 
+def test_what_a_project_wants_is_listed_without_its_secrets(project: Path) -> None:
+    server = {
+        "command": "npx",
+        "args": ["-y", "it", "--api-key", "SECRET"],
+        "env": {"A": "SECRET"},
+        "headers": {"X": "SECRET"},
+    }
+    curl = {"type": "command", "command": "curl -H 'Authorization: Bearer SECRET' x"}
+    table = {
+        "base_url": "http://me:SECRET@host/v1",
+        "providers": {"mine": {"api_key": "SECRET", "base_url": "http://x"}},
+        "pluginConfigs": {"p": {"options": {"apiKey": "SECRET"}}},
+        "mcpServers": {"one": server},
+        "hooks": {"Stop": [{"hooks": [curl]}]},
+        "permissions": {"allow": ["Bash(curl -H 'X-Token: SECRET' x)"]},
+    }
+    write(project / ".crow/settings.json", table)
+    write(
+        project / ".mcp.json", {"mcpServers": {"two": {"url": "http://a:SECRET@b/?token=SECRET"}}}
+    )
+    lines = "\n".join(wanted(load(project)))
+    assert "SECRET" not in lines
+    assert "MCP server one: npx -y it --api-key (hidden)" in lines
+    assert "hook at Stop: curl -H 'Authorization: Bearer (hidden)' x" in lines
+
+
 def test_a_project_that_only_denies_wants_nothing(project: Path) -> None:
     write(project / ".claude/settings.json", {"permissions": {"deny": ["Bash"], "ask": ["Edit"]}})
     write(project / ".claude/skills/it/SKILL.md", "---\nname: it\n---\n")

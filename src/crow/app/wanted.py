@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.settings import Settings, Withheld
+from crow.settings.secrets import hidden
 from crow.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 
 LONGEST = 500
@@ -71,7 +72,7 @@ def _settings(withheld: Withheld, project: Path) -> Iterator[str]:
             case "api_key" | "headers", _:
                 yield f"setting: {name}"
             case _:
-                yield f"setting: {name} = {_short(value)}"
+                yield f"setting: {name} = {_short(hidden(name, value))}"
 
 
 def _hooks(table: Table) -> Iterator[str]:
@@ -148,7 +149,7 @@ def _tables(value: object) -> Iterator[Table]:
 
 
 def _words(value: object) -> Iterator[str]:
-    return map(str, cast("list[object]", value)) if isinstance(value, list) else iter(())
+    return map(str, hidden("", value)) if isinstance(value, list) else iter(())
 
 
 def _short(value: object) -> str:
@@ -156,7 +157,7 @@ def _short(value: object) -> str:
 
 
 def _line(text: str) -> str:
-    flat = " ".join(text.split())
+    flat = " ".join(hidden("", text).split())
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in flat)
     more = len(shown) - LONGEST
     return shown if more <= 0 else f"{shown[:LONGEST]}… and {more} characters more"

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from crow.settings import Settings
 from crow.settings.schema import schema
+from crow.settings.secrets import hidden
 
-HIDDEN = "(hidden)"
-SECRET = re.compile(r"key$|token|secret|password|passwd|authorization|cookie", re.IGNORECASE)
-WHOLLY = re.compile(r"(^|\.)headers\.|^mcpServers\.[^.]+\.env\.|\.servers\.[^.]+\.env\.")
-INLINE = re.compile(
-    r"(?i)(bearer\s+|basic\s+|(?:api[-_]?key|token|password|secret)[=:]\s*)[^\s\"']+"
-    r"|\b(?:sk|ghp|gho|github_pat|glpat|xox[abp])[-_][\w-]{8,}"
-)
-IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 UNTRUSTED = "the project is not trusted (crow trust)"
 BY_ENVIRONMENT = {"model": "CROW_MODEL", "base_url": "CROW_BASE_URL", "api_key": "CROW_API_KEY"}
 Node = Mapping[str, Any]
@@ -133,19 +125,3 @@ def _leaves(table: Node, prefix: str) -> Iterator[tuple[str, Any]]:
             yield from _leaves(cast("Node", value), path)
         elif value != {}:
             yield path, value
-
-
-def hidden(path: str, value: Any) -> Any:
-    """A value without what nobody should see."""
-    if SECRET.search(path.rpartition(".")[2]) or WHOLLY.search(path):
-        return HIDDEN
-    match value:
-        case str():
-            return INLINE.sub(HIDDEN, IN_URL.sub(f"{HIDDEN}@", value))
-        case dict():
-            table = cast("dict[str, Any]", value)
-            return {name: hidden(f"{path}.{name}", each) for name, each in table.items()}
-        case list():
-            return [hidden(path, each) for each in cast("list[Any]", value)]
-        case _:
-            return value

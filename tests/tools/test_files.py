@@ -175,10 +175,10 @@ async def test_write_replaces_a_file_that_was_read_and_keeps_its_mode(bench: Any
         [
             {
                 "oldStart": 1,
-                "oldLines": 3,
+                "oldLines": 2,
                 "newStart": 1,
-                "newLines": 3,
-                "lines": [" one", "-two", "+2", " "],
+                "newLines": 2,
+                "lines": [" one", "-two", "+2"],
             }
         ]
     )
@@ -231,7 +231,7 @@ async def test_edit_tells_hooks_and_people_what_changed(bench: Any) -> None:
     assert result.diffs == (Diff(str(path), "a\nb\nc\n", "a\nB\nc\n"),)
     assert result.locations == (Location(str(path), 2),)
     patch = result.data.pop("structuredPatch")
-    assert patch[0]["lines"] == [" a", "-b", "+B", " c", " "]
+    assert patch[0]["lines"] == [" a", "-b", "+B", " c"]
     assert result.data == {
         "filePath": str(path),
         "oldString": "b",
@@ -240,6 +240,22 @@ async def test_edit_tells_hooks_and_people_what_changed(bench: Any) -> None:
         "userModified": False,
         "replaceAll": False,
     }
+
+
+async def test_a_patch_counts_the_lines_of_the_file_and_tells_of_a_missing_line_end(
+    bench: Any,
+) -> None:
+    bench.put("a.txt", "one\n")
+    await bench.use("Read", file_path="a.txt")
+    result = await bench.use("Edit", file_path="a.txt", old_string="one", new_string="two")
+    whole = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1}
+    assert result.data["structuredPatch"] == [{**whole, "lines": ["-one", "+two"]}]
+    result = await bench.use("Write", file_path="a.txt", content="two")
+    unended = ["-two", "+two", "\\ No newline at end of file"]
+    assert result.data["structuredPatch"] == [{**whole, "lines": unended}]
+    result = await bench.use("Write", file_path="a.txt", content="")
+    gone = {**whole, "newLines": 0, "lines": ["-two", "\\ No newline at end of file"]}
+    assert result.data["structuredPatch"] == [gone]
 
 
 async def test_edit_keeps_line_ends_and_byte_order_mark(bench: Any) -> None:

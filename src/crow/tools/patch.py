@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+UNENDED = "\\ No newline at end of file"
 _CONTEXT = 3
 _LONGEST = 1000
 
 
 class Hunk(TypedDict):
-    """One place that differs; lines count from 1 and begin with a blank, ``-`` or ``+``."""
+    """One place that differs; lines count from 1 and begin with a blank, ``-`` or ``+``.
+
+    `UNENDED` stands below a line that ends the file without a line end; it is not counted.
+    """
 
     oldStart: int
     oldLines: int
@@ -20,7 +24,7 @@ class Hunk(TypedDict):
 
 def hunks(old: str, new: str) -> list[Hunk]:
     """What changed. Of very long changes the whole region is one hunk."""
-    before, after = old.split("\n"), new.split("\n")
+    before, after = _lines(old), _lines(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     first = max(0, start - _CONTEXT)
@@ -44,13 +48,28 @@ def count(found: list[Hunk]) -> str:
     return f"+{plus} -{sum(line.startswith('-') for line in lines)}"
 
 
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends."""
+    *ended, last = text.split("\n")
+    return [f"{line}\n" for line in ended] + ([last] if last else [])
+
+
+def _signed(sign: str, lines: list[str]) -> list[str]:
+    shown: list[str] = []
+    for line in lines:
+        shown.append(sign + line.removesuffix("\n"))
+        if not line.endswith("\n"):
+            shown.append(UNENDED)
+    return shown
+
+
 def _common(one: list[str], other: list[str]) -> int:
     pairs = zip(one, other, strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _whole(olds: list[str], news: list[str], first: int) -> Hunk:
-    lines = [f"-{line}" for line in olds] + [f"+{line}" for line in news]
+    lines = _signed("-", olds) + _signed("+", news)
     return Hunk(
         oldStart=first + 1, oldLines=len(olds), newStart=first + 1, newLines=len(news), lines=lines
     )
@@ -62,10 +81,10 @@ def _hunk(
     lines: list[str] = []
     for tag, old_start, old_end, new_start, new_end in group:
         if tag == "equal":
-            lines += [f" {line}" for line in olds[old_start:old_end]]
+            lines += _signed(" ", olds[old_start:old_end])
         else:
-            lines += [f"-{line}" for line in olds[old_start:old_end]]
-            lines += [f"+{line}" for line in news[new_start:new_end]]
+            lines += _signed("-", olds[old_start:old_end])
+            lines += _signed("+", news[new_start:new_end])
     start, end = group[0], group[-1]
     return Hunk(
         oldStart=first + start[1] + 1,

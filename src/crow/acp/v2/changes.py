@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from crow.acp.jsonrpc import Message
 from crow.core.calls import Diff
 
-UNENDED = "\\ No newline at end of file"
 NOTHING = "/dev/null"
 
 
@@ -40,34 +39,14 @@ def git_patch(each: Diff) -> str:
 
 def _hunks(old: str, new: str) -> Iterator[str]:
     """The lines of the hunks."""
-    if not old or not new:
-        yield from _all(old, new)
-        return
     from crow.tools.patch import hunks
 
-    for hunk in hunks(_marked(old), _marked(new)):
-        before, after = hunk["oldLines"], hunk["newLines"]
-        yield f"@@ -{hunk['oldStart']},{before} +{hunk['newStart']},{after} @@"
-        yield from _unmarked(hunk["lines"])
+    for hunk in hunks(old, new):
+        before = _range(hunk["oldStart"], hunk["oldLines"])
+        yield f"@@ -{before} +{_range(hunk['newStart'], hunk['newLines'])} @@"
+        yield from hunk["lines"]
 
 
-def _all(old: str, new: str) -> Iterator[str]:
-    """A file that was, or has become, empty."""
-    if old == new:
-        return
-    sign, lines = ("-", _marked(old)) if old else ("+", _marked(new))
-    listed = [sign + line for line in lines.split("\n")]
-    yield f"@@ -1,{len(listed)} +0,0 @@" if old else f"@@ -0,0 +1,{len(listed)} @@"
-    yield from _unmarked(listed)
-
-
-def _marked(text: str) -> str:
-    """A text without its last line end; a last line that has none is marked."""
-    return text[:-1] if text.endswith("\n") else f"{text}\0"
-
-
-def _unmarked(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield line.removesuffix("\0")
-        if line.endswith("\0"):
-            yield UNENDED
+def _range(start: int, count: int) -> str:
+    """Lines as git writes them: none are those after the line before."""
+    return f"{start if count else start - 1},{count}"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind
+from crow.core.calls import ToolKind, ToolResult
 from crow.core.messages import Message, Usage, context_block, is_prompt, text_of
 from crow.core.session import Session, weight
 from crow.core.verdicts import Allow, Ask, Deny
@@ -348,3 +348,17 @@ async def test_a_hook_can_ask_the_model_beside_the_conversation():
     agent.hooks.register("before_run", before_run)
     reply = await agent.prompt(await agent.new_session(), "go")
     assert "could not decide: ModelError: the model ended without an answer" in reply.detail
+
+
+@pytest.mark.parametrize(
+    "content, shown",
+    [
+        ('<mcp-data server="x">\n3\n</mcp-data>', "3"),
+        ('<mcp-data server="x"></mcp-data>', ""),
+        ("<my-app>\nhello\n</my-app>", "<my-app>\nhello\n</my-app>"),
+        ('<mcp-data server="x">\ncut', '<mcp-data server="x">\ncut'),
+        ([{"type": "text", "text": "plain"}], "plain"),
+    ],
+)
+def test_people_see_no_label_that_is_for_the_model(content, shown):
+    assert ToolResult(content).shown == shown

@@ -13,7 +13,6 @@ from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
 from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.messages import text_of
 
 SHOWN = 16 * 1024
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
@@ -234,7 +233,7 @@ def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Messa
         return list(map(diff, result.diffs))
     if result.terminal is not None:
         return [terminal(result.terminal)]
-    said = text_of(result.content)
+    said = result.shown
     shown = [text(fence(said) if kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
 

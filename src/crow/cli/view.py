@@ -205,7 +205,7 @@ class View:
             for diff in result.diffs:
                 self._diff(diff, of)
             return
-        lines = [line for line in clean(result.text).splitlines() if line.strip()]
+        lines = [line for line in clean(result.shown).splitlines() if line.strip()]
         if kind in ("read", "search"):
             self._outcome(f"{of}{counted(len(lines), 'line')}{time}", "dim")
         elif kind == "execute" and lines:
@@ -235,7 +235,7 @@ class View:
 
 def failure(result: ToolResult) -> str:
     """An error in a line: its first, and its last where that says more."""
-    lines = [line.strip() for line in clean(result.text).splitlines() if line.strip()]
+    lines = [line.strip() for line in clean(result.shown).splitlines() if line.strip()]
     if not lines:
         return "failed"
     return lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"

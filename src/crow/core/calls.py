@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -61,6 +62,11 @@ class Diff:
     new: str
 
 
+LABEL = re.compile(
+    r"<(?P<tag>[a-z]+-data)(?: [^<>\n]*)?>\n?(?P<inner>.*?)\n?</(?P=tag)>", re.DOTALL
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a tool call gives: ``content`` for the model, the rest for people and hooks.
@@ -80,6 +86,15 @@ class ToolResult:
     def text(self) -> str:
         """The text for the model."""
         return text_of(self.content)
+
+    @property
+    def shown(self) -> str:
+        """The text for people: without a label that tells the model whose words these are.
+
+        Such a label is a tag that ends in ``-data``, around the whole: ``<mcp-data server="x">``.
+        """
+        labelled = LABEL.fullmatch(self.text)
+        return labelled["inner"] if labelled else self.text
 
     @classmethod
     def of(cls, value: object) -> ToolResult:

@@ -27,7 +27,6 @@ from crow.acp.jsonrpc import Message
 from crow.acp.v2.changes import diff
 from crow.core.calls import Outcome, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.messages import text_of
 from crow.core.ports import PermissionRequest
 
 Key = tuple[str, str]
@@ -211,7 +210,7 @@ def contents(card: Card, outcome: Outcome, result: ToolResult) -> list[Message]:
         return [text(result.text)]
     if result.diffs and not result.error:
         return [diff(result.diffs)]
-    said = text_of(result.content)
+    said = result.shown
     shown = [text(fence(said) if card.kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
 

@@ -41,6 +41,10 @@ from crow.extensions.permissions.suggestion import suggest
         ("ssh host ls", ["Bash(ssh host ls)"]),
         ("apt install jq", ["Bash(apt install jq)"]),
         ("git commit -m 'token: new'", ["Bash(git commit *)"]),
+        (
+            "source .venv/bin/activate && pytest -q",
+            ["Bash(source .venv/bin/activate)", "Bash(pytest -q)"],
+        ),
         ("a; b; c; d; e", [f"Bash({name})" for name in "abcde"]),
     ],
 )

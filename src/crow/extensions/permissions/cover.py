@@ -62,10 +62,39 @@ class Cover:
         if name == "cd":
             return self.change(words, cwds)
         if builtin.evaluates(words):
-            self._note_builtin(words, name)
+            if not self._may_source(words, cwds):
+                self._note_builtin(words, name)
         elif not self.is_covered(words, cwds):
             self.report.miss(f"no rule allows {shown(words)}")
         return cwds
+
+    def _may_source(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        """Whether a rule names the very file that is sourced, and nobody writes it unasked.
+
+        What it makes of later commands is what the rule's author trusts it with. Its text would
+        run in any case; it stays where it is as long as no ``cd`` went before.
+        """
+        if words[0].text not in {"source", "."} or len(words) != 2 or self.changed:
+            return False
+        text = words[1].text
+        if text is None or "/" not in text or words[1].globbed or text.startswith("~"):
+            return False
+        rule = self._named_exactly(words)
+        places = self.paths.places(words[1], cwds) if rule else []
+        if rule is None or not places or not self.paths.may_read(words[1], cwds):
+            return False
+        if any(self.paths.files.write(where).kind == "allow" for where in places):
+            return False
+        self.report.rules.append(rule.text)
+        return True
+
+    def _named_exactly(self, words: tuple[Word, ...]) -> Rule | None:
+        shapes = [word.shape for word in words]
+        for rule in self.allow:
+            pattern = rule.command
+            if pattern is not None and pattern.exact and pattern.matches(shapes):
+                return rule
+        return None
 
     def _note_builtin(self, words: tuple[Word, ...], name: str) -> None:
         reason = f"{name} changes the shell or evaluates text"

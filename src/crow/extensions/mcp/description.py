@@ -87,6 +87,8 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
             env=_pairs(told, "env", env),
             cwd=_filled(_text(told, "cwd"), env) if told.get("cwd") else None,
         )
+    if told.get("url") is None:
+        raise ValueError("it needs a 'command' or a 'url'")
     url = _filled(_text(told, "url"), env)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("'url' must begin with http:// or https://")
@@ -113,9 +115,15 @@ def _pairs(told: Table, key: str, env: Mapping[str, str]) -> dict[str, str]:
     if isinstance(value, list | tuple):
         listed = [_table(each) for each in cast("list[object]", value)]
         value = {each.get("name"): each.get("value") for each in listed}
-    if not all(isinstance(text, str) for text in _table(value).values()):
+    told = {name: _as_text(each) for name, each in _table(value).items()}
+    if not all(isinstance(text, str) for text in told.values()):
         raise ValueError(f"{key!r} must be a table of texts")
-    return {str(name): _filled(text, env) for name, text in _table(value).items()}
+    return {str(name): _filled(text, env) for name, text in told.items()}
+
+
+def _as_text(value: Any) -> Any:
+    """Numbers and truths as a shell has them."""
+    return json.dumps(value) if isinstance(value, int | float) else value
 
 
 def _table(value: object) -> Table:

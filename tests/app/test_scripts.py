@@ -11,7 +11,7 @@ from tests.app.conftest import Room, write
 from crow.app.wanted import summary, wanted
 from crow.settings import load
 from crow.testing import call
-from crow.trust import is_trusted, scripts, trust
+from crow.trust import distrust, is_trusted, scripts, trust
 
 
 def hooked(project: Path, command: str, **more: Any) -> None:
@@ -124,4 +124,19 @@ async def test_a_script_that_somebody_changes_between_two_calls_does_not_run_for
     await room.do(call("Bash", command="touch a"), call("Bash", command="touch b"))
     assert (room.project / "b").exists()
     assert (room.project / "seen").read_text() == "1\n"
-    assert "has changed since it was trusted" in room.person.told
+    assert "has changed since it was trusted (scripts/g.sh): only its deny" in room.person.told
+
+
+async def test_a_change_that_ends_trust_is_not_said_to_hold(room: Room) -> None:
+    path = write(room.project / ".crow/settings.json", {"permissions": {"deny": ["WebFetch"]}})
+    trust(room.project)
+    await room.do()
+    write(path, {"env": {"A": "b"}})
+    await room.do()
+    assert "has changed since it was trusted (.crow/settings.json)" in room.person.told
+    assert "holds from now on" not in room.person.told
+    trust(room.project)
+    await room.do()
+    distrust(room.project)
+    await room.do()
+    assert f"{room.project} is not trusted any more" in room.person.told

@@ -149,7 +149,7 @@ class LiveSettings:
         root = root_of(session)
         ctx = _context(Context(self.effect.agent, root))
         async with ground.lock:
-            old = ground.settings
+            old, ran = ground.settings, set(ground.would_run)
             news = await self._read(ctx, ground)
             if ground.settings == old:
                 return
@@ -157,11 +157,12 @@ class LiveSettings:
             begin = await self.effect.on_session(ctx, old, ground.settings, late=True)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
+        is_lost = old.trusted and not ground.settings.trusted
         for path in news:
-            await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
-        if old.trusted and not ground.settings.trusted:
-            text = f"{ground.project} has changed since it was trusted"
-            await ctx.ui.notify(text, severity="warning")
+            if not (is_lost and Path(path).is_relative_to(ground.project)):
+                await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
+        if is_lost:
+            await ctx.ui.notify(lost(ground, ran), severity="warning")
         await self._tell(ctx, ground)
         await begin()
         await ctx.emit(ConfigChanged({NAME: news}))
@@ -286,6 +287,17 @@ class LiveSettings:
             await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
         await self.refresh(ctx.session, ground)
         await self._offer(ctx, ground)
+
+
+def lost(ground: Ground, before: set[Any]) -> str:
+    """That a project is not trusted any more, and which of its files have changed."""
+    changed = {stamp[0] for stamp in before.symmetric_difference(ground.would_run)}
+    names = sorted(str(Path(path).relative_to(ground.project)) for path in changed)
+    rest = "only its deny and ask rules hold until it is trusted again"
+    if not names:
+        return f"{ground.project} is not trusted any more: {rest}"
+    which = ", ".join([*names[:3], *(["…"] if len(names) > 3 else ())])
+    return f"{ground.project} has changed since it was trusted ({which}): {rest}"
 
 
 def parsed(path: str) -> dict[str, Any] | None:

@@ -94,3 +94,40 @@ def test_a_mode_that_a_project_may_not_choose_is_shown_as_left_out(project: Path
     found = {row.state: row for row in shown(project) if row.name == "permissions.defaultMode"}
     assert found["default"].value == "default"
     assert found["left out"].value == "bypassPermissions"
+
+
+def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
+    home: Path, project: Path
+) -> None:
+    theirs = {"model": "opus", "statusLine": {"command": "x --token SECRET"}, "$schema": "x"}
+    claude = write(home / ".claude/settings.json", theirs)
+    table = {"context_window": "big", "env": {"A": None, "B": 1}, "permissions": {"deny": [3]}}
+    own = write(home / ".crow/settings.json", table)
+    found = [row for row in shown(project) if row.state == "left out"]
+    assert [(row.name, row.value, row.source) for row in found] == [
+        ("model", "opus", str(claude)),
+        ("statusLine", {"command": "x --token (hidden)"}, str(claude)),
+        ("context_window", "big", str(own)),
+        ("env.A", None, str(own)),
+        ("permissions.deny", 3, str(own)),
+    ]
+    reasons = [row.reason for row in found]
+    assert reasons[:2] == ["of .claude only permissions, hooks, plugins and env are taken"] * 2
+    assert reasons[2] == "'context_window' must be a number, not \"big\""
+    assert Row("env.B", "1", str(own)) in shown(project)
+
+
+def test_a_switch_of_the_administrators_has_no_effect_from_anybody_else(
+    home: Path, project: Path, tmp_path: Path
+) -> None:
+    table = {"allowManagedHooksOnly": True, "strictPluginOnlyCustomization": ["hooks"]}
+    user = write(home / ".claude/settings.json", table)
+    why = "only the administrator's managed settings can say so"
+    found = [row for row in shown(project) if row.name in table]
+    assert [(row.source, row.state, row.reason) for row in found] == [
+        (str(user), "left out", why)
+    ] * 2
+    managed = write(tmp_path / "managed/managed-settings.json", table)
+    found = list(rows(load(project, managed=(managed.parent,)), {}))
+    states = [(row.source, row.state) for row in found if row.name in table]
+    assert states == [(str(managed), "set")] * 2

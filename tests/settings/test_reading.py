@@ -221,7 +221,8 @@ def test_a_toml_file_says_the_same(home: Path, project: Path) -> None:
         ({"permissions": {"alow": []}}, "there is no setting 'permissions.alow'; did you mean "),
         ({"permissions": {"deny": "Bash"}}, "'permissions.deny' must be a list, not \"Bash\""),
         ({"permissions": {"deny": [3]}}, "'permissions.deny' holds 3, which is no text"),
-        ({"env": {"A": 1}}, "'env.A' must be text, not 1"),
+        ({"api_key": ["SECRET"]}, "'api_key' must be text, not \"(hidden)\""),
+        ({"env": {"A": None}}, "'env.A' must be text or a number or true or false, not null"),
         ({"extensions": {"limits": 3}}, "'extensions.limits' must be a table, not 3"),
     ],
 )
@@ -243,6 +244,23 @@ def test_the_good_entries_of_a_file_with_a_bad_one_apply(home: Path, project: Pa
     assert (settings.model, settings.headers) == ("mine", {"B": "b"})
     assert rules(settings)[2] == ["Bash"]
     assert len(settings.problems) == 2
+
+
+def test_numbers_and_truths_in_the_environment_are_as_a_shell_has_them(
+    home: Path, project: Path
+) -> None:
+    env = {"PORT": 3000, "RATIO": 0.5, "WHOLE": 2.0, "CI": True, "OFF": False, "A": "a"}
+    write(home / ".claude/settings.json", {"env": env})
+    settings = load(project, managed=())
+    assert settings.problems == ()
+    assert settings.env == {
+        "PORT": "3000",
+        "RATIO": "0.5",
+        "WHOLE": "2",
+        "CI": "true",
+        "OFF": "false",
+        "A": "a",
+    }
 
 
 def test_of_claudes_files_only_what_means_the_same_here_is_taken(home: Path, project: Path) -> None:

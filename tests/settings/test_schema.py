@@ -26,7 +26,7 @@ WHOLE = schema()
 VALIDATOR = jsonschema_rs.validator_for(WHOLE)
 BY_CODE = {
     "permissions": {"allow", "ask", "deny", "mode", "additional_directories", "save"}
-    | {"permissions", "excluded", "limits"},
+    | {"permissions", "excluded", "limits", "scripts"},
     "subagents": {"agents", "hooks"},
     "web": {"resolve"},
     "mcp": {"project"},

@@ -12,6 +12,8 @@ from crow.settings.schema import schema
 from crow.settings.secrets import hidden
 
 UNTRUSTED = "the project is not trusted (crow trust)"
+ONLY_MANAGED = frozenset({"allowManagedHooksOnly", "strictPluginOnlyCustomization"})
+NOT_MANAGED = "only the administrator's managed settings can say so"
 BY_ENVIRONMENT = {"model": "CROW_MODEL", "base_url": "CROW_BASE_URL", "api_key": "CROW_API_KEY"}
 Node = Mapping[str, Any]
 
@@ -42,6 +44,14 @@ def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Ro
         elif name != "$schema":
             value = settings.switches.get(name, settings.values.get(name))
             yield from _setting(settings, whole, node, name, value)
+    yield from _left_out(settings)
+
+
+def _left_out(settings: Settings) -> Iterator[Row]:
+    """What does not fit or is not for Crow, then what an untrusted project wants."""
+    for each in settings.rejected:
+        for name, value in each.table.items():
+            yield Row(name, hidden(name, value), str(each.source), "left out", each.why)
     for each in settings.withheld:
         for name, value in _leaves(each.table, ""):
             yield Row(name, hidden(name, value), str(each.source), "left out", UNTRUSTED)
@@ -70,6 +80,10 @@ def _setting(settings: Settings, whole: Node, node: Node, path: str, value: Any)
     known: Node = node.get("properties", {})
     if path == "permissions.defaultMode":
         yield from _mode(settings, value)
+    elif path in ONLY_MANAGED and path in settings.origins:
+        is_theirs = settings.origins[path].layer == "managed"
+        state, why = ("set", "") if is_theirs else ("left out", NOT_MANAGED)
+        yield Row(path, value, str(settings.origins[path]), state, why)
     elif known and (value or path != "extensions.limits"):  # `limits` says the same
         table = cast("Node", value or {})
         for name in (*known, *(name for name in table if name not in known)):

@@ -39,6 +39,7 @@ HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, *HTTP_LISTS, *PLUGINS})
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
+PASSED_OVER = "of .claude only permissions, hooks, plugins and env are taken"
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -67,6 +68,7 @@ class Reading:
     problems: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
     withheld: list[Withheld] = field(default_factory=list[Withheld])
+    rejected: list[Unused] = field(default_factory=list[Unused])
 
     @cached_property
     def schema(self) -> Table:
@@ -89,6 +91,8 @@ class Reading:
         """Put one file's settings over those of the weaker ones."""
         self.sources.append(source)
         checked = self._checked(source, table)
+        if "env" in checked:
+            checked["env"] = {name: in_shell(each) for name, each in checked["env"].items()}
         if not trusted:
             checked = self._harmless(source, checked)
         permissions = dict(checked.pop("permissions", {}))
@@ -153,14 +157,26 @@ class Reading:
         """What of a table fits the schema; other keys of Claude Code's are passed over."""
         foreign = source.dialect == "claude"
         if foreign:
+            self._pass_over(source, table)
             table = {key: table[key] for key in table if key in CLAUDES or key in SWITCHES}
             if isinstance(table.get("permissions"), dict):
                 permissions: Table = table["permissions"]
                 known = self.schema["properties"]["permissions"]["properties"]
                 own = {key: permissions[key] for key in permissions if key in known}
                 table = {**table, "permissions": own}
-        sieve = Sieve(lambda text: self.complain(source, text), self.schema)
+
+        def drop(path: str, value: Any, text: str) -> None:
+            self.rejected.append(Unused(source, {path: value}, text))
+
+        sieve = Sieve(lambda text: self.complain(source, text), self.schema, drop)
         return sieve.sift(table)
+
+    def _pass_over(self, source: Source, table: Mapping[str, Any]) -> None:
+        """Keep what of Claude Code's file is not for Crow, for whoever asks."""
+        kept = {*CLAUDES, *SWITCHES, "$schema"}
+        rest = {key: value for key, value in table.items() if key not in kept}
+        if rest:
+            self.rejected.append(Unused(source, rest, PASSED_OVER))
 
     def _plugins(self, source: Source, table: Table) -> list[str]:
         """The folders of plugins that a file names; a project's are in places that are watched."""
@@ -313,7 +329,17 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         problems=tuple(reading.problems),
         unread=tuple(reading.unread),
         withheld=tuple(reading.withheld),
+        rejected=tuple(reading.rejected),
     )
+
+
+def in_shell(value: str | float) -> str:
+    """A variable's value as text; JSON's numbers and truths as a shell has them."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _mode(reading: Reading) -> str | None:

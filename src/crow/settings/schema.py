@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
+from crow.settings.secrets import hidden
+
 PATH = Path(__file__).with_name("schema.json")
 Node = Mapping[str, Any]
 
@@ -54,6 +56,11 @@ def short(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
+def told(path: str, value: object) -> str:
+    """The same without what nobody should see."""
+    return short(hidden(path, value))
+
+
 def near(word: str, known: Any) -> str:
     """A hint at the nearest known word."""
     found = get_close_matches(word, list(known), n=1)
@@ -62,10 +69,14 @@ def near(word: str, known: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """Lets through what fits the schema; ``complain`` gets a line for everything else."""
+    """Lets through what fits the schema; ``complain`` gets a line for everything else.
+
+    ``drop`` gets the dotted path and the value of what is left out, and that line.
+    """
 
     complain: Callable[[str], None]
     whole: Node
+    drop: Callable[[str, Any, str], None] | None = None
 
     def sift(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """A settings file without what does not fit."""
@@ -74,11 +85,11 @@ class Sieve:
     def _value(self, value: Any, node: Node, path: str) -> Any:
         node = self._resolved(node)
         if not fits_type(value, node):
-            self.complain(f"{path!r} must be {expected(node)}, not {short(value)}")
+            self._refuse(path, value, f"{path!r} must be {expected(node)}, not {told(path, value)}")
             return DROPPED
         wrong = _fault(value, node)
         if wrong:
-            self.complain(f"{path!r} {wrong}, not {short(value)}")
+            self._refuse(path, value, f"{path!r} {wrong}, not {told(path, value)}")
             return DROPPED
         if isinstance(value, dict):
             return self._object(cast("dict[str, Any]", value), node, path)
@@ -101,7 +112,7 @@ class Sieve:
             elif more or path.partition(".")[0] in OPEN:
                 kept[key] = value
             else:
-                self.complain(f"there is no setting {inner!r}{near(key, known)}")
+                self._refuse(inner, value, f"there is no setting {inner!r}{near(key, known)}")
         return kept
 
     def _array(self, values: list[Any], node: Node, path: str) -> list[Any]:
@@ -111,8 +122,14 @@ class Sieve:
             if fits_type(value, items) and not _fault(value, items):
                 kept.append(value)
             else:
-                self.complain(f"{path!r} holds {short(value)}, which is no text")
+                text = f"{path!r} holds {told(path, value)}, which is no text"
+                self._refuse(path, value, text)
         return kept
+
+    def _refuse(self, path: str, value: Any, text: str) -> None:
+        self.complain(text)
+        if self.drop is not None:
+            self.drop(path, value, text)
 
     def _resolved(self, node: Node) -> Node:
         reference = node.get("$ref")

@@ -82,7 +82,10 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """The hooks of a file that a switch turns off; ``why`` names the switch and its file."""
+    """What of a file does not count, by name; ``why`` says what is against it.
+
+    Of hooks, the events of a file whose hooks a switch turns off.
+    """
 
     source: Source
     table: Table = field(repr=False)
@@ -101,7 +104,8 @@ class Settings:
     installed are used, and with what options.
     ``origins`` maps a dotted path such as ``extensions.limits.max_turns`` to the file that it came
     from. ``problems`` are lines for a person, ``unread`` those of them about files that could not
-    be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted.
+    be read at all, whose rules are not known; ``withheld`` is what an untrusted project wanted,
+    ``rejected`` what does not fit, or is in ``.claude`` and not for Crow.
     ``values`` and ``lists`` are all of this as it stands in the files, one laid over the other.
     ``files`` are all that were looked for, whether they are there or not; ``reader`` reads them
     again.
@@ -144,3 +148,4 @@ class Settings:
     problems: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
+    rejected: tuple[Unused, ...] = field(default=(), repr=False, compare=False)

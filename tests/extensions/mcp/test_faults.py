@@ -26,6 +26,9 @@ async def test_m01_a_server_that_never_answers_initialize_holds_up_nobody(opened
         assert await it.prompt() == "Hello."
         assert it.tools() == ["mcp__good__echo"]
         assert '{"x": 1}' in it.results[0]
+        assert "still waiting for the MCP servers 'mute': their tools come when they do" in (
+            it.client.notices
+        )
 
 
 async def test_m01_a_server_that_never_answers_initialize_is_given_up(opened: Open, raw: Raw):

@@ -69,10 +69,14 @@ class Servers:
         """Give those that connect a moment, once; then bring what the model sees up to date."""
         if not self._has_waited:
             self._has_waited = True
-            waiting = [asyncio.ensure_future(server.settled()) for server in self.all]
+            waiting = {asyncio.ensure_future(each.settled()): each.name for each in self.all}
             _, late = await asyncio.wait(waiting, timeout=self._limits.wait)
             for each in late:
                 each.cancel()
+            if late:
+                names = ", ".join(repr(name) for each, name in waiting.items() if each in late)
+                text = f"still waiting for the MCP servers {names}: their tools come when they do"
+                await self._ctx.ui.notify(text, severity="warning")
         await asyncio.gather(*(server.refresh() for server in self.all))
 
     async def show(self) -> bool:

@@ -122,6 +122,21 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     assert [found[str(file)]["on_failure"] for file in (path, own)] == ["continue", "block"]
 
 
+async def test_a_hook_that_stands_in_two_files_is_listed_as_one_that_runs_once(
+    crow: Crow, home: Path
+) -> None:
+    first = write(home / ".claude/settings.json", PreToolUse=group("true"))
+    second = write(home / ".crow/settings.json", PreToolUse=[*group("true"), *group("false")])
+    told = (await crow("hooks", "list", "PreToolUse")).out
+    assert told.count("runs once, with the one of") == 1
+    lines = told.splitlines()
+    [at] = [number for number, line in enumerate(lines) if "runs once" in line]
+    with_one, listed = lines[at], lines[at - 1]
+    assert {str(first), str(second)} == {with_one.split()[-1], listed.split()[-1]}
+    events = (await crow("hooks", "list", "PreToolUse", "--json")).events
+    assert [each["runs_with"] for each in events if "runs_with" in each] == [with_one.split()[-1]]
+
+
 async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> None:
     path = write(crow.cwd / ".claude/settings.json", PreToolUse=group(GUARD))
     listed = await crow("hooks", "list")

@@ -86,7 +86,7 @@ def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out:
     if handlers and not options.json:
         out.raw(out.styled("hooks of settings files that do not run", "bold"))
     for handler in handlers:
-        show_handler(handler, options, out)
+        show_handler(agent, handler, options, out)
     for source, name, why in left_out(settings):
         if event in (None, name):
             show_left_out(source, name, why, options, out)
@@ -137,7 +137,7 @@ def show_event(
             run = [each for each in handlers if runs_in(agent, each, slot, names)]
             handlers = [each for each in handlers if each not in run]
             for handler in run:
-                show_handler(handler, options, out, indent=8)
+                show_handler(agent, handler, options, out, indent=8)
     return handlers
 
 
@@ -207,16 +207,34 @@ def show_waiting(agent: Agent, options: argparse.Namespace, out: Output) -> None
             out.line(f"{event}: {owner} waits; the extension {extension} is not in use", "yellow")
 
 
-def show_handler(handler: Any, options: argparse.Namespace, out: Output, indent: int = 2) -> None:
-    """A line for a handler of a settings file, and why it never runs."""
+def show_handler(
+    agent: Agent, handler: Any, options: argparse.Namespace, out: Output, indent: int = 2
+) -> None:
+    """A line for a handler of a settings file, and why it never runs, or not by itself."""
+    twin = twin_of(agent, handler)
     if options.json:
-        out.verbatim(json.dumps(handler_described(handler)))
+        told = {"runs_with": twin.source} if twin else {}
+        out.verbatim(json.dumps(handler_described(handler) | told))
         return
     limits = f" ({one_line(handler.matcher)})" if handler.matcher else ""
     place = out.styled(one_line(f"from {handler.source}"), "dim")
     out.raw(f"{'':{indent}}{handler.event.name}{limits}  {one_line(str(handler))}  {place}")
     if handler.inactive:
         out.line(f"{'':{indent}}    never runs: {handler.inactive}", "yellow")
+    elif twin:
+        told = one_line(f"runs once, with the one of {twin.source}")
+        out.line(f"{'':{indent}}    {told}", "dim")
+
+
+def twin_of(agent: Agent, handler: Any) -> Any:
+    """The handler before this one that does the same at the same event; None where none does."""
+    for other in handlers_of(agent):
+        if other is handler:
+            break
+        same = other.event is handler.event and other.key == handler.key
+        if same and other.matcher == handler.matcher and not other.inactive:
+            return other
+    return None
 
 
 def is_wanted(agent: Agent, handler: Any, options: argparse.Namespace) -> bool:

@@ -269,6 +269,8 @@ def test_malformed_rules_are_named_and_the_rest_applies():
             "Write(x)",
             "Bash(ls)",
             "TodoWrite(x)",
+            "Bsh(x)",
+            "bash(x)",
             "WebFetch(x)",
             "Edit(!x)",
         ],
@@ -282,11 +284,12 @@ def test_malformed_rules_are_named_and_the_rest_applies():
         "allow rule 'Bash()' is ignored: its parentheses are empty",
         "allow rule 'Write(x)' is ignored: path rules are written for Edit, not for Write",
         "allow rule 'TodoWrite(x)' is ignored: TodoWrite knows no such specifier",
+        "allow rule 'Bsh(x)' is ignored: Bsh knows no such specifier; did you mean Bash?",
         "allow rule 'WebFetch(x)' is ignored: WebFetch rules are written WebFetch(domain:example.com)",
         "allow rule 'Edit(!x)' is ignored: only deny and ask rules can be carved out of",
         "deny rule 'a b' is ignored: it is neither Tool nor Tool(specifier)",
     )
-    assert [rule.text for rule in hook.permissions.allow] == ["Bash(ls)"]
+    assert [rule.text for rule in hook.permissions.allow] == ["Bash(ls)", "bash(x)"]
 
 
 async def test_what_may_not_be_read_is_left_out_of_what_a_search_finds(tmp_path):

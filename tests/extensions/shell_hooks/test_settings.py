@@ -33,6 +33,7 @@ def handler(**fields: Any) -> Any:
         ("PreToolUse", [{"matcher": 1, "hooks": []}], "entry 1: 'matcher' is no text"),
         ("PreToolUse", [{"matcher": "(", **GOOD}], "the matcher '(' is no regular expression"),
         ("PreToolUse", [{"hooks": ["x"]}], "a handler must be a table"),
+        ("PreToolUse", [{"matcher": "Edit|bash", **GOOD}], "'bash'; did you mean 'Bash'?"),
         ("PreToolUse", handler(type="shell"), "there is no handler type 'shell'"),
         ("PreToolUse", handler(type="command"), "a handler of type command needs 'command'"),
         ("PreToolUse", handler(type="http", url=1), "a handler of type http needs 'url'"),

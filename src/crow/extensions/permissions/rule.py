@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Literal
 
 from crow.extensions.permissions.command import CommandPattern
@@ -128,7 +129,9 @@ def _matchers(name: str, specifier: str, behaviour: Behaviour) -> dict[str, Any]
     elif name == "WebFetch":
         fields |= _domain(specifier, has_parameter="parameter" in fields)
     elif name not in {"Agent", "Skill"} and "parameter" not in fields:
-        raise ValueError(f"{name} knows no such specifier")
+        near = get_close_matches(name, TOOLS, n=1)
+        hint = f"; did you mean {near[0]}?" if near and name not in TOOLS else ""
+        raise ValueError(f"{name} knows no such specifier{hint}")
     return fields
 
 

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from crow.extensions.shell_hooks.event import EVENTS, KNOWN, OPEN, POLICY, SHORT, Event
-from crow.extensions.shell_hooks.matcher import Test, everything, matcher
+from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswritten
 
 if TYPE_CHECKING:
     from crow.plugins import Plugin
@@ -146,6 +146,8 @@ def _group(
     except ValueError as error:
         problems.append(f"{where}: {error}")
         return
+    miss = miswritten(text or "") if event.has_tool else ""
+    problems += [f"{where}: {miss}"] if miss else []
     for handler in cast("list[object]", handlers):
         fault = _fault(handler)
         if fault:

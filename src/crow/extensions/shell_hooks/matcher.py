@@ -22,6 +22,12 @@ FORMER = {
 }
 """Names that tools had, and the ones that they have."""
 
+TOOLS = frozenset(
+    {"Bash", "Read", "Write", "Edit", "NotebookEdit", "Glob", "Grep", "LS", "WebFetch", "WebSearch"}
+    | {"TodoWrite", "Agent", "Skill", "AskUserQuestion", "ExitPlanMode", "TaskOutput", "BashOutput"}
+    | {"MultiEdit", *FORMER, *FORMER.values()}
+)
+
 
 def everything(value: str) -> bool:
     """Matches whatever it is."""
@@ -41,6 +47,16 @@ def matcher(text: str | None, *, names_only: bool = False) -> Test:
         return lambda value: not names.isdisjoint(called(value))
     expression = _javascript(text)
     return lambda value: any(map(expression, called(value)))
+
+
+def miswritten(text: str) -> str:
+    """The tool's name that is meant by one in other letters, which matches nothing; else empty."""
+    spelled = {name.lower(): name for name in TOOLS}
+    for part in re.split("[|,]", text) if LISTED.fullmatch(text) else ():
+        meant = spelled.get(part.strip().lower(), part.strip())
+        if meant != part.strip():
+            return f"there is no built-in tool {part.strip()!r}; did you mean {meant!r}?"
+    return ""
 
 
 def called(name: str) -> Iterable[str]:

@@ -307,9 +307,13 @@ async def test_directories_and_servers_of_the_client_reach_hooks(tmp_path: Path)
     async with editor.connected(Agent(llm=ScriptedModel(), hooks=[on_session_start])):
         await editor.wire.request("session/new", params)
         await editor.saw("notice", severity="warning")
+        nowhere = {"cwd": str(tmp_path / "gone"), "mcpServers": []}
+        missing = await editor.wire.request("session/new", nowhere)
         relative = await editor.wire.request("session/new", {"cwd": "here"})
     assert seen == [(str(tmp_path), "/srv"), [server]]
     assert relative["error"]["code"] == -32602
+    assert missing["error"]["code"] == -32602
+    assert "there is no directory" in missing["error"]["data"]["details"]
 
 
 async def test_a_question_that_nobody_answered_is_asked_again_on_another_day(

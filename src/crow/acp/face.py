@@ -68,8 +68,11 @@ class Face:
 
     async def new_session(self, params: Message) -> Message:
         """Open a session; what it has to say beside follows the answer."""
-        editor = self._editor(params)
-        session = await self.agent.new_session(client=editor, **place(params))
+        editor, where = self._editor(params), place(params)
+        for path in (where["cwd"], *where["directories"]):
+            if not Path(path).is_dir():
+                raise invalid(f"there is no directory {path!r}")
+        session = await self.agent.new_session(client=editor, **where)
         return self.opened(session, editor, {"sessionId": session.id})
 
     async def load_session(self, params: Message) -> Message:

@@ -11,8 +11,9 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 LARGEST = 1_000_000
 ROOT = re.compile(
@@ -33,26 +34,53 @@ KEY = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+", re.MULTILINE)
 BLOCK = re.compile(r"^hooks:(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
 
+class Named(NamedTuple):
+    """A path that a command names; ``looks_run`` makes it a script where there is no file yet."""
+
+    path: Path
+    looks_run: bool
+
+
 def scripts_in(path: Path, project: Path) -> Iterator[Path]:
     """The project's files that a settings file, a plugin's JSON or front matter lets run."""
     try:
-        if path.stat().st_size > LARGEST:
-            return
-        text = path.read_text("utf-8-sig")
-        if path.suffix == ".md":
-            yield from _of_front_matter(text, project)
-        else:
-            table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-            yield from scripts_of(table, project)
-    except (OSError, ValueError, RecursionError):
+        status = path.stat()
+    except OSError:
         return
+    stamp = (status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+    yield from _counting(_told_in(path, project, stamp))
 
 
 def scripts_of(value: object, project: Path) -> Iterator[Path]:
     """The project's files that the commands anywhere in a table name, there or not."""
+    yield from _counting(_told(value, project))
+
+
+def _counting(found: Iterable[Named]) -> Iterator[Path]:
+    for one in found:
+        if one.path.is_file() or (one.looks_run and not one.path.exists()):
+            yield one.path
+
+
+@lru_cache(1024)
+def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Named, ...]:
+    """What a file names that looks like this; asked before every prompt, of every skill."""
+    if stamp[2] > LARGEST:
+        return ()
+    try:
+        text = path.read_text("utf-8-sig")
+        if path.suffix == ".md":
+            return tuple(_of_front_matter(text, project))
+        table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        return tuple(_told(table, project))
+    except (OSError, ValueError, RecursionError):
+        return ()
+
+
+def _told(value: object, project: Path) -> Iterator[Named]:
     if isinstance(value, list):
         for each in cast("list[object]", value):
-            yield from scripts_of(each, project)
+            yield from _told(each, project)
     elif isinstance(value, dict):
         table = cast("Mapping[str, object]", value)
         command, args, cwd = table.get("command"), table.get("args"), table.get("cwd")
@@ -60,13 +88,13 @@ def scripts_of(value: object, project: Path) -> Iterator[Path]:
             words = cast("list[object]", args) if isinstance(args, list) else []
             base = _placed(cwd, project, project) if isinstance(cwd, str) else project
             texts = [shlex.quote(each) for each in words if isinstance(each, str)]
-            yield from named(" ".join([command, *texts]), project, base)
+            yield from _named(" ".join([command, *texts]), project, base)
         for each in table.values():
-            yield from scripts_of(each, project)
+            yield from _told(each, project)
 
 
-def named(text: str, project: Path, base: Path | None = None) -> Iterator[Path]:
-    """The files below ``project`` that a shell command names; ``base`` is where it runs."""
+def _named(text: str, project: Path, base: Path | None = None) -> Iterator[Named]:
+    """What a shell command can mean below ``project``; ``base`` is where it runs."""
     bases = [base or project]
     for command in _commands(ROOT.sub(MARK, text)):
         program = command[0].rpartition("/")[2]
@@ -74,22 +102,19 @@ def named(text: str, project: Path, base: Path | None = None) -> Iterator[Path]:
             bases.append(_placed(command[1], bases[-1], project))
         for index, word in enumerate(command):
             if re.search(r"\s", word) and word != text:
-                yield from named(word, project, bases[-1])
+                yield from _named(word, project, bases[-1])
             if index == 0 or program not in WRITERS:
                 yield from _files(word, bases, project, runs=index == 0)
 
 
-def _files(word: str, bases: Iterable[Path], project: Path, *, runs: bool) -> Iterator[Path]:
+def _files(word: str, bases: Iterable[Path], project: Path, *, runs: bool) -> Iterator[Named]:
     """The files that one word can mean, ``--option=FILE`` too."""
     for one in dict.fromkeys((word, word.rpartition("=")[2])):
         for base in bases:
             path = _placed(one, base, project)
-            if path == project or not path.is_relative_to(project):
-                continue
-            if path.suffix.lower() in DATA and not runs:
-                continue
-            if path.is_file() or (_looks_run(one, runs=runs) and not path.exists()):
-                yield path
+            is_inside = path != project and path.is_relative_to(project)
+            if is_inside and (runs or path.suffix.lower() not in DATA):
+                yield Named(path, _looks_run(one, runs=runs))
 
 
 def _looks_run(word: str, *, runs: bool) -> bool:
@@ -132,11 +157,11 @@ def _words(text: str) -> list[str]:
         return re.findall(r"[^\s\"'();<>|&]+", text)
 
 
-def _of_front_matter(text: str, project: Path) -> Iterator[Path]:
+def _of_front_matter(text: str, project: Path) -> Iterator[Named]:
     """What the hooks in a file's front matter name; read as text, for there may be many."""
     if not text.startswith("---"):
         return
     for block in BLOCK.findall(text[: text.find("\n---", 3)]):
         for line in KEY.sub("", block).splitlines():
             words = line.strip().strip("[]").replace(", ", " ")
-            yield from named(words, project)
+            yield from _named(words, project)

@@ -36,7 +36,8 @@ RULES = (
 READERS = (
     "ls cat head tail grep find wc which diff stat du sort uniq sed date tr cut seq xargs env comm "
     "tree file base64 xxd od nl tac paste join fold column rg timeout nice nohup stdbuf time basename "
-    "dirname realpath readlink md5sum egrep fgrep printf test echo true pwd ps cmp expand strings"
+    "dirname realpath readlink md5sum egrep fgrep printf test echo true pwd ps cmp expand strings "
+    "jq awk"
 ).split()
 STUBS = ("npm", "git", "curl", "evil", "sh", "watch", "tee", "rm", "touch")
 OPTIONS = (
@@ -46,6 +47,8 @@ OPTIONS = (
     "--pre ./evil", "--pre=./evil", "-z", "-r", "-R", "-C", "-m f", "'1e ./evil'", "'s/a/b/w w'",
     "'s/a/./e'", "-e 'w w'", "-n", "-n '1p;w w'", "-n '1p'", "'s/a/b/'", "-ne 1p", "-k 1", "-k $X",
     "-k *", "-n $X", "*", "f*", "d/*", "$X", '"$X"', "{f,w}", "{-o,w}", "-", "--", "-c", "-l", "-I{}",
+    "'{print $1}'", "'{print > \"w\"}'", "'{print | \"./evil\"}'", "'BEGIN{system(\"./evil\")}'", "-F:",
+    "'NR>1 {print $NF}'", "'/a/' f", "-f f", "-r .a", "-n env", "'import \"f\" as f; .'", "--rawfile a f .",
     "-n1", "-0", "-print0", "-printf w", "-name f", "-type f", "-maxdepth 1", "+%F", "-d now", "-u",
     "-rf", "-ri", "-ie", "-x", "-a f", "-p", "-t", "-E", "-v", "-q", "-d x", "-s", "-revert", "-l 5",
     "--magic-file=f", "-b", "--fromfile", "--info", "--help", "--version", "d", "f", "w", "d/g", "./f",

@@ -157,6 +157,10 @@ printf||||printf||
 date|uRI|d|utc universal rfc-3339 iso-8601 date rfc-email|date|guarded|
 sed|nEr||quiet silent regexp-extended expression|sed|guarded|
 find||||find|guarded|*
+jq||||jq|guarded|
+awk||||awk|guarded|
+gawk||||awk|guarded|
+mawk||||awk|guarded|
 cal|1316yjm|||text||
 """
 

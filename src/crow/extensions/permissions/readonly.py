@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from crow.extensions.permissions.bracket import read_test
+from crow.extensions.permissions.filters import read_awk, read_jq
 from crow.extensions.permissions.find import read_find
 from crow.extensions.permissions.programs import PROGRAMS, Program, Use, option
 from crow.extensions.permissions.script import Word
@@ -161,5 +162,7 @@ SPECIAL: dict[str, Callable[[Sequence[Word]], Use | None]] = {
     "date": _date,
     "sed": read_sed,
     "find": read_find,
+    "jq": read_jq,
+    "awk": read_awk,
     "ps": _ps,
 }

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -71,10 +70,17 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
         text = path.read_text("utf-8-sig")
         if path.suffix == ".md":
             return tuple(_of_front_matter(text, project))
-        table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-        return tuple(_told(table, project))
+        return tuple(_told(_table(text, path.suffix), project))
     except (OSError, ValueError, RecursionError):
         return ()
+
+
+def _table(text: str, suffix: str) -> object:
+    if suffix != ".toml":
+        return json.loads(text)
+    import tomllib
+
+    return tomllib.loads(text)
 
 
 def _told(value: object, project: Path) -> Iterator[Named]:

@@ -94,7 +94,7 @@ class Files:
         if any(is_protected(path) for path in where.names):
             return "is protected"
         if self._runs(where):
-            return "is what a hook or an MCP server runs"
+            return "is, or holds, what a hook or an MCP server runs"
         if self.disk.is_link(where.path):
             return "is a symbolic link"
         return "has another name elsewhere" if self.disk.links(real) > 1 else ""
@@ -103,7 +103,8 @@ class Files:
         """Whether a path is a script, or a directory that has one somewhere below it."""
         told = tuple(self.scripts())
         every = {*told, *self.real(told)}
-        return any(inside(script, path) for script in every for path in where.names)
+        names = [path.casefold() for path in where.names]  # there are disks without cases
+        return any(inside(script.casefold(), path) for script in every for path in names)
 
     def _refusal(self, where: Place, tools: frozenset[str], *, deep: bool) -> Finding | None:
         for rules, kind in ((self.deny, "deny"), (self.ask, "ask")):

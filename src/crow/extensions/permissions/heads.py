@@ -36,4 +36,6 @@ def head_of(texts: Sequence[str | None]) -> list[str]:
 
 
 def _is_one(text: str, wanted: str) -> bool:
-    return bool(PLAIN.fullmatch(text)) if wanted == "NAME" else text in wanted.split("|")
+    if wanted == "NAME":
+        return PLAIN.fullmatch(text) is not None and "secret" not in text
+    return text in wanted.split("|")

@@ -15,8 +15,8 @@ from crow.extensions.permissions.permissions import PATHS, Permissions
 from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
 from crow.extensions.permissions.script import Group, Redirect, Simple, Word, walk
 from crow.extensions.permissions.secret import holds_secret
-from crow.extensions.permissions.shell import DESCRIPTOR
-from crow.extensions.permissions.wrapper import INTERPRETERS, program, unwrap
+from crow.extensions.permissions.shell import DESCRIPTOR, HERE
+from crow.extensions.permissions.wrapper import INTERPRETERS, SHELLS, program, unwrap
 
 MOST = 5
 TELLING = frozenset({"-V", "-v", "--version", "-h", "--help"})
@@ -99,7 +99,8 @@ def _redirected(
 def _rule_of(command: Simple) -> str | None:
     """The rule that allows a command; None where that would be too much, or kept a secret."""
     words = _unwrapped(command.words)
-    variables, pattern = _variables(command), _pattern(words)
+    fed = words[0].text != "tee" and any(one.op in HERE for one in command.redirects)
+    variables, pattern = _variables(command), _pattern(words, fed=fed)
     if variables is None or pattern is None:
         return None
     rule = variables + pattern
@@ -126,27 +127,24 @@ def _variables(command: Simple) -> str | None:
     return "".join(given) if len(given) == len(command.assignments) else None
 
 
-def _pattern(words: tuple[Word, ...]) -> str | None:
+def _pattern(words: tuple[Word, ...], *, fed: bool) -> str | None:
     """``git commit *`` for commands that may have any further words, else the one as it is.
 
-    None where a part of that is not known.
+    None where a part of that is not known, or where what it is ``fed`` could be another thing.
     """
-    inner = next((i for i, word in enumerate(words[:3]) if _interprets(word)), None)
-    if inner is not None and _reads_its_program(words[inner + 1 :]):
-        return None
     texts = [word.text for word in words]
     if head := head_of(texts):
         return " ".join(head) + " *"
+    if fed or any(map(_reads_its_program, [words, *(one.words for one in unwrap(words))])):
+        return None
     known = [text for text in texts if text is not None]
     return " ".join(map(shlex.quote, known)) if len(known) == len(texts) else None
 
 
-def _interprets(word: Word) -> bool:
-    name = program(word) or ""
-    return name != "bun" and INTERPRETERS.fullmatch(name) is not None
-
-
 def _reads_its_program(words: tuple[Word, ...]) -> bool:
     """Whether an interpreter runs whatever comes on its input, which no rule can name."""
-    texts = [word.text or "" for word in words]
+    name = program(words[0]) or ""
+    if name == "bun" or not (name in SHELLS or INTERPRETERS.fullmatch(name)):
+        return False
+    texts = [word.text or "" for word in words[1:]]
     return not TELLING.intersection(texts) and all(text.startswith("-") for text in texts)

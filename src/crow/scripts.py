@@ -32,6 +32,10 @@ SUFFIX = re.compile(r"\.[a-z]\w{0,4}$", re.IGNORECASE)
 KEY = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+", re.MULTILINE)
 BLOCK = re.compile(r"^hooks:(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 
+SETTINGS = frozenset({"settings", "settings.local"})
+RUNNING = ("hooks", "mcpServers", "extensions")
+"""What of settings runs commands; those of ``statusLine`` and the like Crow does not run."""
+
 
 class Named(NamedTuple):
     """A path that a command names; ``looks_run`` makes it a script where there is no file yet."""
@@ -70,7 +74,11 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
         text = path.read_text("utf-8-sig")
         if path.suffix == ".md":
             return tuple(_of_front_matter(text, project))
-        return tuple(_told(_table(text, path.suffix), project))
+        table = _table(text, path.suffix)
+        if path.stem in SETTINGS and isinstance(table, dict):
+            told = cast("Mapping[str, object]", table)
+            table = [told.get(key) for key in RUNNING]
+        return tuple(_told(table, project))
     except (OSError, ValueError, RecursionError):
         return ()
 

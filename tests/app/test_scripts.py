@@ -16,7 +16,8 @@ from crow.trust import distrust, is_trusted, scripts, trust
 
 def hooked(project: Path, command: str, **more: Any) -> None:
     handler = {"type": "command", "command": command, **more}
-    table = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]}}
+    groups = [{"matcher": "Bash", "hooks": [handler]}]
+    table = {"hooks": {"PreToolUse": groups}, "statusLine": {"command": "./status.sh"}}
     write(project / ".claude/settings.json", table)
 
 

@@ -110,6 +110,16 @@ async def test_a_folder_with_a_hooks_script_does_not_go_away_unasked(
     assert (room.project / "scripts/deep/g.sh").exists()
 
 
+@pytest.mark.parametrize("command", ["cp -r new/. .", "cp -rT new ."])
+async def test_a_copied_folder_brings_no_settings_unasked(room: Room, command: str) -> None:
+    write(room.project / "new/.claude/settings.json", {"env": {"A": "b"}})
+    session = await room.open()
+    session.mode = "acceptEdits"
+    await room.do(call("Bash", command=command))
+    assert len(room.person.asked) == 1
+    assert not (room.project / ".claude").exists()
+
+
 async def test_a_script_that_somebody_changes_between_two_calls_does_not_run_for_the_second(
     room: Room, home: Path
 ) -> None:

@@ -228,14 +228,16 @@ class Cover:
             return False
         if not all(self.paths.may_read(word, cwds) for word in done.reads):
             return False
-        removes = words[0].text in {"mv", "rm"}
-        if removes and any(self._holds_protected(word, cwds) for word in done.writes):
+        moved = {"mv": done.writes, "rm": done.writes, "cp": done.reads}.get(
+            words[0].text or "", ()
+        )
+        if any(self._holds_protected(word, cwds) for word in moved):
             return False
         targets = placed(done) if words[0].text in {"mv", "cp"} else done.writes
         return all(self.paths.writes(word, cwds, known=True) for word in targets)
 
     def _holds_protected(self, word: Word, cwds: Cwds) -> bool:
-        """Whether a directory that goes away has a protected path in it."""
+        """Whether a directory that goes away, or is copied, has a protected path in it."""
         for where in self.paths.places(word, cwds):
             if holds_protected(self.paths.files.disk, where.path):
                 self.report.guard = self.report.guard or f"{where.path} holds protected files"

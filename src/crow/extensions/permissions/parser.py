@@ -21,7 +21,6 @@ from crow.extensions.permissions.quoting import (
 )
 from crow.extensions.permissions.script import (
     Assignment,
-    Chain,
     Group,
     Node,
     Other,
@@ -34,6 +33,7 @@ from crow.extensions.permissions.script import (
     Variable,
     Word,
     attached,
+    chained,
     declared,
     extended,
     in_sequence,
@@ -153,7 +153,7 @@ class _Reader:
                 op = op if child.type == "comment" else child.type
                 continue
             part = self.node(child)
-            made = part if made is None else Chain(op, made, part)
+            made = part if made is None else chained(op, made, part)
         return made or self.other(node)
 
     def redirected(self, node: Leaf) -> Node:

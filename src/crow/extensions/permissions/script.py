@@ -206,6 +206,16 @@ def in_sequence(nodes: list[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
 
 
+def chained(op: str, left: Node, right: Node) -> Node:
+    """Two commands as one. A pipe takes the last command of a list, never the list.
+
+    The first parser gives it the whole list where a redirect stands before it.
+    """
+    if op in {"|", "|&"} and isinstance(left, Chain) and left.op in {"&&", "||"}:
+        return Chain(left.op, left.left, chained(op, left.right, right))
+    return Chain(op, left, right)
+
+
 def attached(node: Node, redirects: list[Redirect]) -> Node:
     """A node with redirects, which belong to the last command of a chain."""
     if not redirects:

@@ -24,6 +24,9 @@ def calls(request: str) -> list[tuple[str, dict[str, Any]]]:
     [
         ("Read the file README.md", [("Read", {"file_path": "README.md"})]),
         ("please read README.md.", [("Read", {"file_path": "README.md"})]),
+        ("Read the file a.txt @/p/a.txt @./b", [("Read", {"file_path": "a.txt"})]),
+        ("Read @/p/a.txt", [("Read", {"file_path": "/p/a.txt"})]),
+        ("Find @todo", [("Grep", {"pattern": "@todo"})]),
         ("Show me `a b.txt`", [("Read", {"file_path": "a b.txt"})]),
         ("Create a file called test.txt", [("Write", {"file_path": "test.txt", "content": ""})]),
         (

@@ -45,9 +45,13 @@ def parts_of(request: str) -> list[str]:
 
 
 def _steps_of_part(part: str) -> list[Step]:
-    for phrase in PHRASES:
-        if match := phrase.pattern.fullmatch(part):
-            return phrase.make({name: _bare(text) for name, text in match.groupdict("").items()})
+    for sentence in (part, MENTION.sub("", part)):
+        for phrase in PHRASES:
+            if match := phrase.pattern.fullmatch(sentence):
+                words = {name: _bare(text) for name, text in match.groupdict("").items()}
+                if "path" in words:
+                    words["path"] = words["path"].removeprefix("@")
+                return phrase.make(words)
     raise Misunderstanding(part)
 
 
@@ -68,6 +72,8 @@ def _text(name: str) -> str:
 JOINT = re.compile(
     r"(?:\s*[,;.])?\s+(?:and\s+)?then,?\s+(?=(?:[^`\"]*[`\"][^`\"]*[`\"])*[^`\"]*$)", re.IGNORECASE
 )
+MENTION = re.compile(r"(?:\s+@[~./]\S*)+$")
+"""Files that an editor attached behind a sentence."""
 END = re.compile(r"(?<=[\w`\"'*)/])[.!?]+$")
 POLITE = r"(?:(?:please|now|and|can you|could you)[, ]+)*"
 FILE = r"(?:the )?(?:file )?"

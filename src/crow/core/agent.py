@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -21,10 +21,10 @@ from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
-from crow.core.messages import Content, ToolSpec, user
+from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, Nobody, Tool
 from crow.core.roster import Roster
-from crow.core.run import agreed, answer, follow_up
+from crow.core.run import agreed, answer, follow_up, refuse_own
 from crow.core.session import Session, Store
 
 SETTLING = 0.3
@@ -48,6 +48,10 @@ class Defaults:
 
     def tools(self) -> Iterable[Tool]:
         """The tools that an agent is born with."""
+        return ()
+
+    def keys(self) -> Iterable[str]:
+        """The environment variables that hold keys for models."""
         return ()
 
 
@@ -82,6 +86,7 @@ class Agent:
         self.sections: Catalog[PromptSection] = Catalog("prompt section")
         self.store: Store | None = None
         self.stop_cap = 8
+        self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
         self._roster = Roster(self)
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
@@ -89,6 +94,10 @@ class Agent:
             self.add_tool(tool)
         for thing in hooks:
             self.use(thing)
+
+    def environment(self) -> dict[str, str]:
+        """What programs find that are started for a session: no variable that is ``withheld``."""
+        return {name: text for name, text in os.environ.items() if name not in self.withheld}
 
     # what it is made of
 
@@ -290,6 +299,9 @@ class Agent:
         if ending:
             await asyncio.wait(ending, timeout=SETTLING)
         await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
+        await asyncio.sleep(0)
+        for task in session.tasks - {asyncio.current_task()}:  # hooks that were left behind
+            task.cancel()
         for held in list(session.cache.values()):  # such as the commands in the background
             if hasattr(held, "aclose"):
                 await held.aclose()
@@ -315,18 +327,30 @@ class Agent:
 
     # prompts
 
-    async def run(
+    def run(
         self,
         prompt: Content,
         *,
         cwd: str | os.PathLike[str] = ".",
         session: Session | None = None,
         client: Client | None = None,
-    ) -> Reply:
+    ) -> Coroutine[Any, Any, Reply]:
         """Answer a prompt, in a new session unless one is given; ``reply.session`` goes on.
 
-        Raises what the model or the loop failed with.
+        Raises what the model or the loop failed with, and `SessionError` at once where the session
+        waits for whoever calls this.
         """
+        if session is not None:
+            refuse_own(session)
+        return self._run(prompt, cwd, session, client)
+
+    async def _run(
+        self,
+        prompt: Content,
+        cwd: str | os.PathLike[str],
+        session: Session | None,
+        client: Client | None,
+    ) -> Reply:
         session = session or await self.new_session(cwd, client=client)
         reply = await self.prompt(session, prompt)
         await asyncio.sleep(0)
@@ -336,18 +360,36 @@ class Agent:
             raise reply.error
         return reply
 
-    async def prompt(self, session: Session, prompt: Content, *, shown: bool = True) -> Reply:
+    def prompt(
+        self,
+        session: Session,
+        prompt: Content,
+        *,
+        shown: bool = True,
+        written: list[dict[str, Any]] | None = None,
+    ) -> Coroutine[Any, Any, Reply]:
         """Answer a prompt; prompts of one session follow one another.
 
         Never raises for a failed run: ``reply.stop_reason`` is ``error`` then. ``after_run`` fires
         as soon as the caller waits for something else. ``shown`` is False for a prompt that the
-        client does not know of.
+        client does not know of; ``written`` is what it sent, where ``prompt`` says less. Raises
+        `SessionError` at once where the session waits for whoever calls this: its hooks and tools,
+        and those of its sub-agents.
         """
+        refuse_own(session)
+        return self._prompt(session, prompt, shown=shown, written=written)
+
+    async def _prompt(
+        self,
+        session: Session,
+        prompt: Content,
+        *,
+        shown: bool,
+        written: list[dict[str, Any]] | None,
+    ) -> Reply:
         if session.closed:
             raise SessionError(f"the session {session.id} is closed")
-        if asyncio.current_task() in session.tasks:
-            raise SessionError("a hook cannot wait for its own session: use agent.queue(...)")
-        ctx = RunContext(self, session, prompt)
+        ctx = RunContext(self, session, prompt, written)
         ctx.shown = shown
         session.runs.append(ctx)
         try:
@@ -357,16 +399,28 @@ class Agent:
             session.spawn(follow_up(ctx)).set_name("after_run")
         return ctx.reply
 
-    def queue(self, session: Session, prompt: Content) -> None:
+    def queue(
+        self, session: Session, prompt: Content, *, written: list[dict[str, Any]] | None = None
+    ) -> None:
         """Prompt again as soon as the session is free, without waiting for the answer."""
-        session.spawn(_queued(self, session, prompt))
+        session.spawn(self._queued(session, prompt, written))
 
-    def steer(self, session: Session, prompt: Content) -> None:
+    async def _queued(
+        self, session: Session, prompt: Content, written: list[dict[str, Any]] | None
+    ) -> None:
+        work = self._prompt(session, prompt, shown=False, written=written)
+        reply = await asyncio.create_task(work)
+        if reply.error is not None:  # nobody else hears of it
+            await session.client.update(session.id, Notice(reply.detail, "error"))
+
+    def steer(
+        self, session: Session, prompt: Content, *, written: list[dict[str, Any]] | None = None
+    ) -> None:
         """Say something to a run that is on: the model reads it with its next request."""
         if session.busy:
-            session.pending.append(user(prompt))
+            session.pending.append(prompt_of(prompt, written))
         else:
-            self.queue(session, prompt)
+            self.queue(session, prompt, written=written)
 
     def cancel(self, session: Session) -> None:
         """End what is running and what waits in a session; nothing where it is idle."""
@@ -411,13 +465,6 @@ class Agent:
         if self.hooks.on_notification.entries:
             ctx = NotificationContext(self, session, run, kind, message)
             await self.hooks.on_notification.fire(ctx)
-
-
-async def _queued(agent: Agent, session: Session, prompt: Content) -> None:
-    inner = asyncio.create_task(agent.prompt(session, prompt, shown=False))
-    reply = await inner
-    if reply.error is not None:  # nobody else hears of it
-        await session.client.update(session.id, Notice(reply.detail, "error"))
 
 
 def spec_of(tool: Tool) -> ToolSpec:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from crow.core.context import ToolContext, waiting
 from crow.core.ports import PermissionRequest
 from crow.core.trace import USER, Record
-from crow.core.verdicts import Allow, Ask, Deny, Ruling, Stop, strictness
+from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
 
 NOBODY = "this needs the user's permission, and nobody can be asked"
 REJECTED = "the user rejected this call"
@@ -37,9 +37,17 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
         return Ruling(decided.verdict, ruling.answer)
     if not ask.options:
         return Ruling(Deny(ask.reason), ruling.answer)
-    if getattr(call.client, "answers", True):
-        await call.agent.notify(call.session, "permission_prompt", _needed(call), call.run)
+    if getattr(call.client, "answers", True) and not await _shall_answer(call):
+        return NO_RULING
     return Ruling(await _answer(call, ask), ruling.answer)
+
+
+async def _shall_answer(call: ToolContext) -> bool:
+    """Call the user, unless the call cannot but fail: then it has."""
+    if not await call.foresee():
+        return False
+    await call.agent.notify(call.session, "permission_prompt", _needed(call), call.run)
+    return True
 
 
 def _needed(call: ToolContext) -> str:
@@ -51,7 +59,14 @@ def _needed(call: ToolContext) -> str:
 
 async def _answer(call: ToolContext, ask: Ask) -> Said:
     request = PermissionRequest(
-        call.call, call.args, call.title, call.kind, ask.reason, ask.options, call.locations
+        call.call,
+        call.args,
+        call.title,
+        call.kind,
+        ask.reason,
+        ask.options,
+        call.locations,
+        call.diffs,
     )
     with waiting(call):
         chosen = await call.client.permission(call.session.id, request)

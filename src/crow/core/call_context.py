@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult, mismatch
-from crow.core.errors import CrowError, told
+from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult, mismatch
+from crow.core.errors import CrowError, HookError, told
 from crow.core.events import ToolEnded, ToolProgress
 from crow.core.ports import Option, Tool
 from crow.core.reach import Context
+from crow.core.shapes import json_object
 from crow.core.verdicts import Ask, Ruling, Stop
+from crow.core.view import lend
 
 if TYPE_CHECKING:
     from crow.core.context import RunContext
@@ -35,6 +38,7 @@ class ToolContext(Context):
         "approved",
         "args",
         "call",
+        "diffs",
         "duration",
         "ended",
         "faulty",
@@ -46,6 +50,9 @@ class ToolContext(Context):
         "settled",
         "tool",
     )
+
+    shapes = {"args": json_object, "result": ToolResult}  # noqa: RUF012 - a table
+    kept = ("args",)
 
     run: RunContext
 
@@ -61,6 +68,7 @@ class ToolContext(Context):
         self.options: Sequence[Option] = ()
         self.reason = ""
         self.question: Ask | None = None
+        self.diffs: tuple[Diff, ...] = ()
         self.settled = self.ended = False
         self.faulty = False
 
@@ -118,7 +126,8 @@ class ToolContext(Context):
             names = ", ".join(sorted(self.agent.tools_of(self.session)))
             self.refuse(f"there is no tool {self.call.name!r}; there are: {names}")
         else:
-            self.args = self._ask_tool("prepare", self.args, self.cwd) or self.args
+            prepared = self._ask_tool("prepare", self.args, self.cwd)
+            self.args = self.args if prepared is None else prepared
         return self.result is None
 
     def check(self) -> bool:
@@ -130,6 +139,30 @@ class ToolContext(Context):
         if wrong:
             self.refuse(f"{self.call.name}: {wrong}")
         return not wrong
+
+    async def foresee(self) -> bool:
+        """Ask the tool what the call would do; False where it cannot but fail, and has.
+
+        What an earlier call of the same reply is still to do to the same file, nobody can tell.
+        """
+        try:
+            told = await getattr(self.tool, "preview")(copy.deepcopy(self.args), self)  # noqa: B009
+        except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
+            told = None
+        if not isinstance(told, ToolResult) or (told.error and self._comes_second):
+            return True
+        self.diffs = told.diffs
+        if told.error:
+            self.conclude("error", told)
+        return not told.error
+
+    @property
+    def _comes_second(self) -> bool:
+        """True where a call that is about the same file waits to run before this one."""
+        mine = {place.path for place in self.locations}
+        before = itertools.takewhile(lambda call: call is not self, self.run.open)
+        waiting = (call for call in before if call.result is None)
+        return any(place.path in mine for call in waiting for place in call.locations)
 
     def refuse(self, fault: str) -> None:
         """Conclude a call that cannot run at all."""
@@ -149,21 +182,23 @@ class ToolContext(Context):
     async def execute(self) -> ToolResult:
         """Run the tool; the innermost of ``around_tool``. What runs is what was approved."""
         assert self.tool is not None
+        if self.settled or self.result is not None:
+            raise HookError(f"{self.call.name} does not run: the call is over")
         if self.args != self.approved:
             raise RuntimeError("a hook changed the arguments after they had been judged")
-        owner, clock = self.owner, self.clock
-        self.owner, self.clock = self.call.name, None
+        bench = lend(self, self.call.name, "a tool's work")
+        task = asyncio.current_task()
+        self.run.workers.add(task)
         try:
-            return ToolResult.of(await self.tool.run(copy.deepcopy(self.approved), self))
+            return ToolResult.of(await self.tool.run(copy.deepcopy(self.approved), bench))
         except asyncio.CancelledError:
-            task = asyncio.current_task()
             if self.run.cancelled or (task is not None and task.cancelling()):
                 raise
             raise RuntimeError("the tool was cancelled by its own code") from None
         except SystemExit as error:
             raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
         finally:
-            self.owner, self.clock = owner, clock
+            self.run.workers.discard(task)
 
     def succeed(self, value: object) -> None:
         """Conclude with what the tool, or a hook around it, returned."""

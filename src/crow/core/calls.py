@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from crow.core.messages import Content, ToolCall, text_of
 
@@ -15,13 +16,42 @@ ToolKind = Literal[
 ]
 
 
+class ToolName(str):
+    """A tool's name, with what else rules and matchers may call that tool.
+
+    Both are pairs: a name of all tools that it comes with, and one of its own. ``exact`` ones mean
+    this tool and nothing else. ``loose`` ones could mean another tool as well: what they are
+    written in may refuse or ask, and never allow.
+    """
+
+    __slots__ = ("exact", "loose")
+    exact: frozenset[tuple[str, str]]
+    loose: frozenset[tuple[str, str]]
+
+    def __new__(
+        cls,
+        name: str,
+        exact: Iterable[tuple[str, str]] = (),
+        loose: Iterable[tuple[str, str]] = (),
+    ) -> Self:
+        self = super().__new__(cls, name)
+        self.exact, self.loose = frozenset(exact), frozenset(loose)
+        return self
+
+    @property
+    def others(self) -> frozenset[str]:
+        """Every other name of this tool alone, exact or loose."""
+        return frozenset(name for _, name in self.exact | self.loose)
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One tool call of the model's. ``id`` is unique within a session.
 
     ``args`` is what the model asked for; ``raw`` the JSON text it sent. ``fault`` says why the
     call cannot run (arguments that are no JSON object, a reply that was cut off); such a call is
-    answered with the fault and never executed.
+    answered with the fault and never executed. ``extra_content`` is what the endpoint sent with
+    the call and wants back.
     """
 
     id: str
@@ -29,6 +59,12 @@ class Call:
     args: dict[str, Any] = field(default_factory=dict[str, Any])
     raw: str = ""
     fault: str | None = None
+    extra_content: Any = field(default=None, repr=False)
+
+    def called(self, tool: object) -> str:
+        """The name of the call, as the tool that it means has it."""
+        name: str = getattr(tool, "name", self.name)
+        return name if name == self.name else self.name
 
     @property
     def input(self) -> dict[str, Any]:
@@ -38,11 +74,14 @@ class Call:
     def as_message_part(self) -> ToolCall:
         """The call as it stands in an assistant message; a faulty one with empty arguments."""
         arguments = "{}" if self.fault else self.raw or json.dumps(self.args, ensure_ascii=False)
-        return {
+        part: ToolCall = {
             "id": self.id,
             "type": "function",
             "function": {"name": self.name, "arguments": arguments},
         }
+        if self.extra_content is not None:
+            part["extra_content"] = self.extra_content
+        return part
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +94,15 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A file before and after; ``old`` is None where the file is new."""
+    """A file before and after; ``old`` is None where the file is new.
+
+    Where ``line`` is given, both texts are only a part of the file, which begins at that line.
+    """
 
     path: str
     old: str | None
     new: str
+    line: int | None = None
 
 
 LABEL = re.compile(

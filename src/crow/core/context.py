@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.call_context import CANCELLED, NOT_RUN, ToolContext
 from crow.core.calls import Call
 from crow.core.events import StopReason, TextDelta, UsageReported, UserMessage
+from crow.core.history import flaw, repaired
 from crow.core.messages import (
     Content,
     Message,
@@ -17,6 +19,8 @@ from crow.core.messages import (
     add_usage,
     context_block,
     is_prompt,
+    prompt_of,
+    sendable,
     tool_answer,
     user,
 )
@@ -33,6 +37,7 @@ from crow.core.reach import (
     waiting,
 )
 from crow.core.session import Session
+from crow.core.shapes import check, json_object
 from crow.core.verdicts import Continue
 
 if TYPE_CHECKING:
@@ -59,6 +64,8 @@ __all__ = [
     "waiting",
 ]
 
+logger = logging.getLogger("crow.hooks")
+
 FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "refusal"}
 
 
@@ -78,6 +85,20 @@ class Reply:
     detail: str = ""
     error: BaseException | None = None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
+        check(f"reply.{name}", value, REPLY.get(name, Any))
+        object.__setattr__(self, name, value)
+
+
+REPLY: dict[str, Any] = {
+    "text": str,
+    "stop_reason": StopReason,
+    "usage": Usage,
+    "detail": str,
+    "error": BaseException | None,
+}
+
 
 class RunContext(Context):
     """One prompt, from its arrival to the end of its run.
@@ -91,23 +112,37 @@ class RunContext(Context):
         "cap",
         "count",
         "count_in_row",
+        "errands",
         "holds_lock",
         "hung",
         "open",
         "partial",
         "prompt",
         "reply",
+        "sent",
         "shown",
+        "spoken",
         "stopping",
         "stored",
         "supervisor",
         "task",
+        "workers",
     )
 
-    def __init__(self, agent: Agent, session: Session, prompt: Content) -> None:
+    shapes = {"prompt": Content, "reply": Reply}  # noqa: RUF012 - a table
+    kept = ("prompt", "reply")
+
+    def __init__(
+        self,
+        agent: Agent,
+        session: Session,
+        prompt: Content,
+        written: list[dict[str, Any]] | None = None,
+    ) -> None:
         super().__init__(agent, session)
         self.run = self
         self.prompt = prompt
+        self.sent = prompt_of(prompt, written)
         self.reply = Reply("", "end_turn", {}, session)
         self.stored = False
         self.stopping: Stopping | None = None
@@ -118,11 +153,20 @@ class RunContext(Context):
         self.supervisor: asyncio.Task[Any] | None = None
         self.open: list[ToolContext] = []
         self.hung: set[object] = set()
+        self.errands: set[asyncio.Task[Any]] = set()
+        self.workers: set[asyncio.Task[Any] | None] = set()
         self.partial: list[str] = []
         self.shown = True
+        self.spoken: tuple[Message, Message | None] | None = None
         self.count = 0
         self.count_in_row = 0
         self.cap = agent.stop_cap
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field. Raises ``TypeError`` for a prompt or a reply that is none."""
+        if name in RunContext.shapes:
+            check(f"ctx.{name}", value, RunContext.shapes[name])
+        object.__setattr__(self, name, value)
 
     @property
     def stop_reason(self) -> StopReason:
@@ -153,14 +197,15 @@ class RunContext(Context):
         """End the run as soon as anything can be ended; later calls change nothing."""
         if not self.cancelled:
             self.cancellation.set()
-            if self.task is not None:
-                self.task.cancel()
+            for task in (self.task, *self.errands):
+                if task is not None:
+                    task.cancel()
 
     def new_turn(self) -> TurnContext:
         """The next request, as it is before any hook has seen it."""
         session = self.session
         hooked = self.agent.hooks.before_llm_request or self.agent.hooks.around_llm_request
-        messages, tools = session.messages, self.agent.tool_specs(session)
+        messages, tools = sendable(session.messages), self.agent.tool_specs(session)
         if hooked:
             messages, tools = list(messages), list(tools)
         params = {**session.options.get("params", {})}
@@ -188,12 +233,24 @@ class RunContext(Context):
 
     async def close_calls(self) -> None:
         """Put the results of the open calls into the history, in source order."""
+        await self.heal()
+        self.keep_calls()
+        self.spoken = None
         unanswered = set(self.session.unanswered())
         opened, self.open = self.open, []
         self.count_in_row = 0 if opened else self.count_in_row
         for call in opened:
             if call.call.id in unanswered and call.result is not None:
                 await self.append(tool_answer(call.call.id, call.result.content))
+
+    def keep_calls(self) -> None:
+        """Undo what somebody has changed in the reply whose calls are answered next."""
+        spoken = self.spoken
+        if spoken is not None and spoken[1] is not None and spoken[0] != spoken[1]:
+            logger.warning("somebody changed a message of the history in place; that was undone")
+            message: dict[str, Any] = cast("dict[str, Any]", spoken[0])
+            message.clear()
+            message.update(spoken[1])
 
     async def keep_partial(self) -> None:
         """Put what the model had said when it was interrupted into the history."""
@@ -206,10 +263,12 @@ class RunContext(Context):
     async def store_prompt(self) -> None:
         """Put the prompt and the context that belongs to it into the history."""
         self.stored = True
+        unchanged = self.sent["content"] == self.prompt
+        message = self.sent if unchanged else user(self.prompt)
         if not self.shown:
             message_id = self.session.next_message_id
-            await self.emit(UserMessage(self.prompt, message_id))
-        await self.append(user(self.prompt))
+            await self.emit(UserMessage(self.prompt, message_id, message.get("written", ())))
+        await self.append(message)
         await self.deliver()
 
 
@@ -221,6 +280,15 @@ class TurnContext(Context):
     """
 
     __slots__ = ("reply", "request", "results")
+
+    shapes = {  # noqa: RUF012 - a table
+        "messages": list[Message],
+        "tools": list[ToolSpec],
+        "model": str | None,
+        "params": json_object,
+        "reply": Completion,
+    }
+    kept = ("request",)
 
     run: RunContext
 
@@ -276,8 +344,17 @@ class TurnContext(Context):
         self.request.message_id = self.session.next_message_id
         await super()._replaced(summary, trigger)
 
+    def whole_request(self) -> Request:
+        """The request, whatever hooks have done to single messages in place."""
+        wrong = flaw(self.request.messages)
+        if wrong is not None:
+            logger.warning("a message was changed in place, and the request repaired: %s", wrong)
+            self.request.messages = repaired(self.request.messages)
+        return self.request
+
     async def show(self, delta: Delta) -> None:
         """Tell the client what the model is saying."""
+        self.run.check()
         if type(delta) is TextDelta:
             self.run.partial.append(delta.text)
         await self.emit(delta)
@@ -293,6 +370,7 @@ class TurnContext(Context):
         run.partial.clear()
         message = reply.message()
         if message is not None:
+            run.spoken = message, reply.message()
             await self.append(message)
         run.reply.text = reply.text
         run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")

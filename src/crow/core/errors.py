@@ -42,6 +42,10 @@ class SessionError(CrowError):
     """A session does not exist, is in use elsewhere, or is closed."""
 
 
+class SessionInUse(SessionError):  # noqa: N818 - nothing is wrong with it
+    """A session is there, and somebody else has it open."""
+
+
 def told(error: BaseException) -> str:
     """What is told of an error: its text, and the notes that say where it happened."""
     notes = "; ".join(getattr(error, "__notes__", ()))

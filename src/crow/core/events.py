@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -16,10 +17,14 @@ Severity = Literal["info", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """A prompt that the client did not send itself (queued by a hook, or replayed)."""
+    """A prompt that the client did not send itself (queued by a hook, or replayed).
+
+    ``written`` is what the one who did send it wrote, where ``content`` says less.
+    """
 
     content: Content
     message_id: str
+    written: Sequence[dict[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from inspect import iscoroutinefunction
+from math import inf
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -31,13 +33,14 @@ from crow.core.context import (
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch, Wrap
+from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
-from crow.core.running import Hook
+from crow.core.running import Hook, waits
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
+from crow.core.wraps import Wrap
 
 logger = logging.getLogger("crow.hooks")
 
@@ -79,6 +82,7 @@ class Options:
     timeout: float
     background: bool
     judge: bool
+    thread: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -220,9 +224,10 @@ class Hooks:
         *,
         tools: Iterable[str] | None = None,
         order: int = 0,
-        timeout: float = 60.0,
+        timeout: float | None = 60.0,
         background: bool = False,
         judge: bool = False,
+        thread: bool = False,
         owner: Owner | None = None,
     ) -> Callable[[], None]:
         """Hang a callable at an event; returns its disposer.
@@ -230,9 +235,12 @@ class Hooks:
         ``tools`` limits it to these tools (any case). ``order`` sorts (`FIRST`, 0, `LAST`), ties
         run as registered. ``timeout`` is in seconds of the hook's own time. ``background`` lets a
         notice run beside the conversation. ``judge`` makes a gate hook run last, on arguments
-        that are final. Raises `HookError` for an unknown event or parameter.
+        that are final. ``thread`` runs a synchronous hook in a thread of its own, so that it can
+        take its time and be left behind. Raises `HookError` for an unknown event or parameter.
         """
-        options = Options(tools, order, timeout, background, judge)
+        options = Options(
+            tools, order, inf if timeout is None else timeout, background, judge, thread
+        )
         wish = Wish(event, fn, owner or self.owner or owner_of(fn), options)
         if event in self._names or event not in ELSEWHERE:
             self._grant(wish)
@@ -245,6 +253,7 @@ class Hooks:
         slot, when = self._lookup(wish.event)
         options, hooks = wish.options, self._hooks[slot.point.name]
         _check_options(slot.point, options)
+        _check_thread(slot.point, options, wish.function)
         wish.hook = next((hook for hook in hooks if _same(hook, wish.function, when)), None)
         if wish.hook is None:
             wish.hook = Hook(
@@ -259,6 +268,8 @@ class Hooks:
                 _folded(options.tools),
                 when,
                 wish.function,
+                options.thread,
+                not (options.thread or waits(wish.function)),
             )
             hooks.append(wish.hook)
             slot.put(hooks)
@@ -320,6 +331,13 @@ def _check_options(point: Point, options: Options) -> None:
         raise HookError(f"{point.name} is about no tool call: tools=... has no meaning there")
     if isinstance(options.tools, str):
         raise HookError(f"tools takes several names: tools={{{options.tools!r}}}")
+
+
+def _check_thread(point: Point, options: Options, fn: Any) -> None:
+    if options.thread and point.kind == "wrap":
+        raise HookError(f"{point.name} wraps what is async: its hooks cannot run in a thread")
+    if options.thread and (iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)):
+        raise HookError(f"{fn!r} is async: thread=True is for hooks that are not")
 
 
 def _folded(tools: Iterable[str] | None) -> frozenset[str] | None:

@@ -5,28 +5,19 @@ A point's kind is the whole of what its hooks' answers can do.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable  # noqa: F401 - in texts that are types
 from copy import copy
 from dataclasses import replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
 
 from crow.core.calls import ToolResult
 from crow.core.context import CompactContext, Context, Reply, RunContext, ToolContext, UpdateContext
-from crow.core.errors import CrowError
 from crow.core.events import Notice
 from crow.core.points import Point, sub
 from crow.core.ports import Completion
-from crow.core.running import (
-    Hook,
-    Next,
-    changes,
-    describe,
-    note,
-    report,
-    restore,
-    run_hook,
-    snapshot,
-)
+from crow.core.running import Hook, Ran, described, note, report, run_hook, view_for
+from crow.core.running import Next as Next  # noqa: PLC0414 - for who wraps
+from crow.core.shapes import check
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -38,6 +29,7 @@ from crow.core.verdicts import (
     Stop,
     Verdict,
 )
+from crow.core.view import seen
 
 C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,9 +68,10 @@ class Slot(Generic[C, F]):
         *,
         tools: Iterable[str] | None = None,
         order: int = 0,
-        timeout: float = 60.0,
+        timeout: float | None = 60.0,
         background: bool = False,
         judge: bool = False,
+        thread: bool = False,
     ) -> Callable[[F], F]: ...
     def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
         """Register a hook at this point, with the options of `Hooks.register`."""
@@ -127,17 +120,9 @@ class Watch(Slot[C, Callable[[C], object]]):
             if not hook.concerns(ctx):
                 continue
             if hook.background:
-                ctx.session.spawn(self._watch(hook, copy(ctx)))
+                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
             else:
-                await self._watch(hook, ctx)
-
-    async def _watch(self, hook: Hook, ctx: C) -> None:
-        ran = await run_hook(hook, ctx)
-        note(hook, ctx, ran, ran.answer)
-        if ran.error is not None:
-            await report(hook, ctx, ran.error)
-        elif isinstance(ran.answer, Stop):
-            _stop(hook, ctx, ran.answer)
+                await run_beside(hook, ctx, self.point)
 
 
 class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
@@ -172,39 +157,37 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         return ruling
 
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
-        before = snapshot(self.point, ctx)
-        ran = await run_hook(hook, ctx)
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
+        verdict: Verdict | None = None
         if ran.error is None:
             try:
-                verdict = await self._verdict(hook, ctx, ran.answer)
-            except TypeError as error:
+                verdict = self._verdict(hook, ran.answer)
+                settle(view, ran)
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
                 ran.error = error
-                verdict = None
-        else:
-            verdict = None
-        if ran.error is not None or (hook.judge and changes(self.point, ctx, before)):
-            error = ran.error or RuntimeError("a judge must not change what it judges")
-            restore(self.point, ctx, before)
-            verdict = Deny(f"the hook {hook} could not decide: {describe(error)}")
-            await report(hook, ctx, error)
-        note(hook, ctx, ran, verdict or ran.answer, changes(self.point, ctx, before))
+        if ran.error is not None:
+            seen(view).close()
+            verdict = Deny(f"the hook {hook} could not decide: {described(hook, ran.error)}")
+            await report(hook, ctx, ran.error)
+        elif verdict is None and isinstance(ran.answer, str):
+            await view.inject_context(ran.answer)
+        note(hook, ctx, ran, verdict or ran.answer)
         return ruling if verdict is None else ruling.joined(verdict)
 
-    async def _verdict(self, hook: Hook, ctx: C, answer: Any) -> Verdict | None:
+    def _verdict(self, hook: Hook, answer: Any) -> Verdict | None:
+        """What an answer means as a verdict; None for text that is context, and for nothing."""
         match answer:
             case None:
                 return None
             case _ if answer == {}:
                 return None
-            case Allow() if not hook.owner.trusted:
-                return None
             case Allow() | Ask() | Deny() | Stop() | Answer():
-                return answer
-            case str() if self.point.plain == "deny":
-                return Deny(answer)
+                check("the answer", answer, type(answer))
+                distrusted = isinstance(answer, Allow) and not hook.owner.trusted
+                return None if distrusted else answer
             case str():
-                await _inject(hook, ctx, answer)
-                return None
+                return Deny(answer) if self.point.plain == "deny" else None
             case _:
                 raise TypeError(f"answered {answer!r}, which is no verdict")
 
@@ -222,51 +205,52 @@ class Fold(
             if not hook.concerns(ctx):
                 continue
             if hook.background:
-                ctx.session.spawn(self._beside(hook, copy(ctx)))
+                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
             elif (denied := await self._step(hook, ctx)) is not None:
                 return denied
         return None
 
-    async def _beside(self, hook: Hook, ctx: C) -> None:
-        ran = await run_hook(hook, ctx)
-        note(hook, ctx, ran, ran.answer)
-        if ran.error is not None:
-            await report(hook, ctx, ran.error)
-
     async def _step(self, hook: Hook, ctx: C) -> Deny | None:
-        before = snapshot(self.point, ctx)
-        ran = await run_hook(hook, ctx)
-        denied: Deny | None = None
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
         if ran.error is None:
             try:
-                denied = await self._apply(hook, ctx, ran.answer)
+                self._apply(view, ran.answer)
+                settle(view, ran)
                 hook.failures = 0
-            except TypeError as error:
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
                 ran.error = error
+        denied: Deny | None = None
         if ran.error is not None:
-            restore(self.point, ctx, before)
+            seen(view).close()
             await self._failed(hook, ctx, ran.error)
-        note(hook, ctx, ran, ran.answer, changes(self.point, ctx, before))
+        elif isinstance(ran.answer, Stop):
+            view.stop(ran.answer.reason)
+        elif isinstance(ran.answer, Deny):
+            denied = ran.answer
+        elif isinstance(ran.answer, str) and self.point.plain == "context":
+            await view.inject_context(ran.answer)
+        note(hook, ctx, ran, ran.answer)
         return denied
 
-    async def _apply(self, hook: Hook, ctx: C, answer: Any) -> Deny | None:
+    def _apply(self, view: C, answer: Any) -> None:
+        """Put a plain answer where it belongs. Raises ``TypeError`` where it has no place."""
         plain = self.point.plain
         match answer:
             case None:
-                return None
+                return
             case _ if answer == {}:
-                return None
+                return
             case Stop():
-                _stop(hook, ctx, answer)
+                check("the answer", answer, Stop)
             case Deny() if plain in ("summary", "update"):
-                return answer
+                check("the answer", answer, Deny)
             case str() if plain == "context":
-                await _inject(hook, ctx, answer)
-            case _ if plain is not None and _replaces(plain, ctx, answer):
+                pass
+            case _ if plain is not None and _replaces(plain, view, answer):
                 pass
             case _:
                 raise TypeError(f"answered {answer!r}, which {self.point.name} cannot use")
-        return None
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
         hook.failures += 1
@@ -274,48 +258,8 @@ class Fold(
         if hook.failures >= FAILURES_TOLERATED and not hook.off:
             hook.off = True
             times = f"{FAILURES_TOLERATED} times in a row"
-            text = f"the hook {hook} failed {times} and is switched off: {describe(error)}"
+            text = f"the hook {hook} failed {times} and is switched off: {described(hook, error)}"
             await ctx.session.client.update(ctx.session.id, Notice(text, "warning", "hooks"))
-
-
-class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
-    """Nested around an operation, the first registered outermost."""
-
-    __slots__ = ()
-
-    async def fire(self, ctx: C, operation: Next) -> Any:
-        """Run the operation inside the hooks; an error of a hook's is the operation's."""
-        layers = [hook for hook in self.running if hook.concerns(ctx)]
-        return await self._layer(layers, ctx, operation) if layers else await operation()
-
-    async def _layer(self, layers: list[Hook], ctx: C, operation: Next) -> Any:
-        if not layers:
-            return await operation()
-        hook, *rest = layers
-        inside: list[BaseException] = []
-
-        async def call_next() -> Any:
-            clock, owner = ctx.clock, ctx.owner
-            if clock is not None:  # pragma: no branch - None only once the run is cancelled
-                clock.pause()
-            try:
-                ctx.clock, ctx.owner = None, ""
-                return await self._layer(rest, ctx, operation)
-            except BaseException as error:
-                inside.append(error)
-                raise
-            finally:
-                ctx.clock, ctx.owner = clock, owner
-                if clock is not None:  # pragma: no branch
-                    clock.resume()
-
-        ran = await run_hook(hook, ctx, call_next)
-        note(hook, ctx, ran)
-        if ran.error is not None:
-            if ran.error not in inside and not isinstance(ran.error, CrowError):
-                ran.error.add_note(f"in the hook {hook}")
-            raise ran.error
-        return ran.answer.value if isinstance(ran.answer, Answer) else ran.answer
 
 
 class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]):
@@ -339,38 +283,62 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
         return Continue("\n\n".join(reasons))
 
     async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
-        ran = await run_hook(hook, ctx)
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
         reasons: list[str] = []
-        answer: object = ran.answer
+        if ran.error is None:
+            try:
+                reasons = self._reasons(view, ran.answer)
+                settle(view, ran)
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+                ran.error, reasons = error, []
+        note(hook, ctx, ran, ran.answer)
+        if ran.error is not None:
+            seen(view).close()
+            await report(hook, ctx, ran.error)
+        return reasons
+
+    def _reasons(self, view: RunContext, answer: object) -> list[str]:
+        """Why to go on. Raises ``TypeError`` for an answer that says nothing about that."""
         match answer:
-            case Continue(message) if message:
-                reasons = [message]
-            case str(message) if message:
-                reasons = [message]
+            case Continue(message):
+                check("Continue.message", message, str)
+                return [message] if message else []
+            case str(message):
+                return [message] if message else []
             case Stop():
-                _stop(hook, ctx, answer)
-            case None | "" | Continue() | Allow():
+                check("the answer", answer, Stop)
+                view.stop(answer.reason)
+            case None | Allow():
                 pass
             case _ if answer == {}:
                 pass
             case _:
-                ran.error = TypeError(f"answered {answer!r}, which on_stop cannot use")
-        note(hook, ctx, ran, ran.answer)
-        if ran.error is not None:
-            await report(hook, ctx, ran.error)
-        return reasons
+                raise TypeError(f"answered {answer!r}, which on_stop cannot use")
+        return []
 
 
-def _stop(hook: Hook, ctx: Context, verdict: Stop) -> None:
-    ctx.owner, owner = hook.owner.name, ctx.owner
-    ctx.stop(verdict.reason)
-    ctx.owner = owner
+async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
+    """Run a hook whose answer counts for nothing, unless it is a `Stop`."""
+    view = view_for(hook, ctx, point)
+    ran = await run_hook(hook, view)
+    if ran.error is None:
+        try:
+            settle(view, ran)
+        except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+            ran.error = error
+    note(hook, ctx, ran, ran.answer)
+    if ran.error is not None:
+        seen(view).close()
+        await report(hook, ctx, ran.error)
+    elif point.kind == "watch" and isinstance(ran.answer, Stop):
+        view.stop(str(ran.answer.reason))
 
 
-async def _inject(hook: Hook, ctx: Context, text: str) -> None:
-    ctx.owner, owner = hook.owner.name, ctx.owner
-    await ctx.inject_context(text)
-    ctx.owner = owner
+def settle(view: Context, ran: Ran) -> None:
+    """Let the run have what a hook has changed. Raises what is wrong with that."""
+    ran.changed += seen(view).settle()
+    seen(view).close()
 
 
 def _replaces(plain: str, ctx: Any, answer: Any) -> bool:

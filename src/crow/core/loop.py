@@ -52,7 +52,7 @@ async def ask(ctx: RunContext) -> TurnContext | None:
 
 async def stream(now: TurnContext) -> Completion:
     """Show the reply while it comes."""
-    async with aclosing(now.agent.llm.stream(now.request)) as deltas:
+    async with aclosing(now.agent.llm.stream(now.whole_request())) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 return delta

@@ -6,7 +6,8 @@ never changed in place once it is in a history; replace it instead.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Required, TypeAlias, TypedDict
+from copy import deepcopy
+from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -48,7 +49,7 @@ class AudioPart(TypedDict):
 
 
 Part: TypeAlias = TextPart | ImagePart | AudioPart
-Content: TypeAlias = "str | list[Part]"
+Content: TypeAlias = str | list[Part]
 
 
 class FunctionCall(TypedDict):
@@ -59,15 +60,28 @@ class FunctionCall(TypedDict):
 
 
 class ToolCall(TypedDict):
-    """A tool call as it stands in an assistant message."""
+    """A tool call as it stands in an assistant message.
+
+    ``extra_content`` is what the endpoint sent with it, a signature of thoughts for instance.
+    """
 
     id: str
     type: Literal["function"]
     function: FunctionCall
+    extra_content: NotRequired[Any]
 
 
 class Message(TypedDict, total=False):
-    """One message of a conversation, as the endpoint receives it."""
+    """One message of a conversation.
+
+    What an endpoint sent of its model's thoughts stands under the names that it used, unchanged:
+    ``reasoning_content``, ``reasoning``, ``reasoning_text``, ``reasoning_details``,
+    ``extra_content``. ``origin`` says which endpoint and model that was; they get it back, others
+    do not.
+
+    ``written`` is a prompt as its author's client sent it, where ``content`` says less: for those
+    who show the conversation again. It is JSON, and part of no request (`sendable`).
+    """
 
     role: Required[Role]
     content: Required[Content | None]
@@ -75,6 +89,12 @@ class Message(TypedDict, total=False):
     tool_call_id: str
     name: str
     reasoning_content: str
+    reasoning: str
+    reasoning_text: str
+    reasoning_details: list[Any]
+    extra_content: Any
+    origin: str
+    written: list[dict[str, Any]]
 
 
 class FunctionSpec(TypedDict):
@@ -116,6 +136,18 @@ def user(content: Content) -> Message:
     return {"role": "user", "content": content}
 
 
+def prompt_of(content: Content, written: list[dict[str, Any]] | None) -> Message:
+    """A prompt with what its client sent; it stays what it is if somebody changes ``content``."""
+    return {**user(deepcopy(content)), "written": written} if written else user(content)
+
+
+def sendable(messages: list[Message]) -> list[Message]:
+    """The messages as a model gets them; the same list where nothing has to be left out."""
+    if not any("written" in message for message in messages):
+        return messages
+    return [cast(Message, {k: v for k, v in m.items() if k != "written"}) for m in messages]
+
+
 def context_block(text: str, source: str) -> Message:
     """A user message that holds injected context, marked so that it is not taken for a prompt."""
     return user(f'{CONTEXT_OPEN} source="{source}">\n{text}\n{CONTEXT_CLOSE}')
@@ -131,6 +163,12 @@ def text_of(content: Content | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     return "".join(part["text"] for part in content if part["type"] == "text")
+
+
+def thought_of(message: Message) -> str:
+    """What the model thought before a message, as text; under which name it came is no matter."""
+    said = (message.get("reasoning_content"), message.get("reasoning"))
+    return next(filter(None, (*said, message.get("reasoning_text"))), "")
 
 
 def is_prompt(message: Message) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from crow.core.reach import Context
 from crow.core.session import Session
@@ -10,6 +10,13 @@ from crow.core.session import Session
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.context import RunContext
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed by a configuration; other names are options, whose values are free."""
+
+    model: str | None
+    mode: str
 
 
 class SessionContext(Context):
@@ -34,6 +41,8 @@ class CommandContext(Context):
 
     __slots__ = ("args", "command")
 
+    shapes = {"args": str}  # noqa: RUF012 - a table
+
     def __init__(self, run: RunContext, command: str, args: str) -> None:
         super().__init__(run.agent, run.session, run)
         self.command = command
@@ -50,6 +59,9 @@ class ConfigContext(Context):
     """
 
     __slots__ = ("changes", "path", "source")
+
+    shapes = {"changes": Changes}  # noqa: RUF012 - a table
+    kept = ("changes",)
 
     def __init__(
         self,

@@ -119,7 +119,12 @@ POINTS = (
         plain="messages",
         aliases=(Alias("BeforeModel"),),
     ),
-    Point("around_llm_request", "wrap", ("messages", "tools", "model", "params")),
+    Point(
+        "around_llm_request",
+        "wrap",
+        ("messages", "tools", "model", "params"),
+        changes=("messages", "tools", "model", "params"),
+    ),
     Point(
         "after_llm_response",
         "fold",
@@ -223,7 +228,7 @@ POINTS = (
     Point(
         "on_error",
         "watch",
-        ("error", "where"),
+        ("error", "where", "place"),
         aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
     ),
     Point("on_notification", "watch", ("kind", "message"), aliases=(Alias("Notification"),)),

@@ -5,11 +5,12 @@ Whoever has the methods fits; nothing is inherited.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from crow.core.calls import Call, Location, ToolKind, ToolResult
+from crow.core.calls import Call, Diff, Location, ToolKind, ToolResult
 from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import Message, ToolSpec, Usage
 
@@ -38,7 +39,9 @@ class Completion:
 
     ``finish`` is why it ended; that calls are there, not the reason, decides whether tools run.
     Call ids are unique within a request. A completion that was cut off marks its calls with a
-    ``fault``.
+    ``fault``. ``opaque`` are fields of the message that the endpoint wants back as it sent them,
+    its thoughts among them, and ``origin`` (see `crow.core.messages.Message`); without them the
+    ``reasoning`` is kept as text.
     """
 
     text: str = ""
@@ -47,6 +50,7 @@ class Completion:
     finish: FinishReason = "stop"
     usage: Usage | None = None
     model: str = ""
+    opaque: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     def message(self) -> Message | None:
         """The assistant message for the history; None where the model said nothing at all."""
@@ -55,7 +59,9 @@ class Completion:
         message: Message = {"role": "assistant", "content": self.text or None}
         if self.calls:
             message["tool_calls"] = [call.as_message_part() for call in self.calls]
-        if self.reasoning:
+        if self.opaque:
+            message.update(cast(Message, self.opaque))
+        elif self.reasoning:
             message["reasoning_content"] = self.reasoning
         return message
 
@@ -109,7 +115,10 @@ REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """A question to the user: may this call run? ``reason`` says why it is asked."""
+    """A question to the user: may this call run? ``reason`` says why it is asked.
+
+    ``diffs`` are the changes that it is about to make, as far as its tool can tell.
+    """
 
     call: Call
     args: Mapping[str, Any]
@@ -118,6 +127,24 @@ class PermissionRequest:
     reason: str
     options: Sequence[Option]
     locations: tuple[Location, ...] = ()
+    diffs: tuple[Diff, ...] = ()
+
+    @property
+    def details(self) -> str:
+        """The arguments as JSON; empty where the diffs, or the title alone, tell of all of them."""
+        if self.diffs or self._is_told:
+            return ""
+        return json.dumps(self.args, ensure_ascii=False, indent=2, default=str)
+
+    @property
+    def _is_told(self) -> bool:
+        match dict(self.args):
+            case {"command": str(command), **rest} if not rest.keys() - {"description"}:
+                return self.title.startswith(command)
+            case {**args} if len(args) <= 1:
+                return all(self.title in (v, f"{self.call.name} {v}") for v in args.values())
+            case _:
+                return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +153,8 @@ class Question:
 
     ``kind`` says what an answer is: ``confirm`` a bool, ``select`` one of ``choices``,
     ``text`` a string. ``kinds`` says what the choices mean, where they permit something.
-    ``detail`` is what the user should know before answering, in lines.
+    ``detail`` is what the user should know before answering, in lines. ``word`` is what somebody
+    who types must write for the last choice, which then no number and no key alone stands for.
     """
 
     text: str
@@ -135,6 +163,7 @@ class Question:
     default: Any = None
     kinds: tuple[OptionKind, ...] = ()
     detail: str = ""
+    word: str = ""
 
 
 class Files(Protocol):
@@ -253,6 +282,11 @@ class Bench(Protocol):
     def cache(self) -> dict[str, Any]: ...
     @property
     def client(self) -> Client: ...
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program that the tool starts finds: this process's, without keys of models."""
+        ...
+
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Show output of the call while it runs."""
         ...
@@ -280,6 +314,12 @@ names, which tell whether an absolute path may be. Tools that search ask all of 
 before they open or name it."""
 
 
+UNASKED = "unasked"
+"""The key of a session's ``cache`` for who says which files a model may read without a question:
+functions by their owners' names, asked with an absolute path. What is in another file is nothing
+that a model may be told before the user was asked."""
+
+
 FIRST_PROMPT = "first_prompt"
 """The key of a session's ``cache`` for a prompt that a face with nobody to type answers first."""
 
@@ -305,10 +345,12 @@ class Job(Protocol):
 class Tool(Protocol):
     """Something a model can call. ``parameters`` is JSON Schema of an object.
 
-    Four more members are used where an object has them: ``title(args) -> str`` (what a person
+    Five more members are used where an object has them: ``title(args) -> str`` (what a person
     reads), ``locations(args, cwd) -> tuple[Location, ...]``, ``prepare(args, cwd) -> args`` (the
-    arguments as hooks are to see them, paths absolute) and ``check(args) -> str | None`` (what is
-    wrong with arguments; without it the core checks required keys and plain types).
+    arguments as hooks are to see them, paths absolute), ``check(args) -> str | None`` (what is
+    wrong with arguments; without it the core checks required keys and plain types) and ``async
+    preview(args, ctx) -> ToolResult | None``, which is called before the user is asked: what the
+    call would do, as ``diffs``, or the failure that it cannot but end in. It changes nothing.
     """
 
     @property

@@ -7,21 +7,27 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Generator, Sequence
+import logging
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from crow.core.errors import ModelError
+from crow.core.errand import was_abandoned
+from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, Notice, Severity, StopReason
+from crow.core.history import flaw
 from crow.core.messages import Message, add_usage, context_block, text_of
 from crow.core.ports import Client, Completion, OptionKind, Question, Request
 from crow.core.session import Session, TokenCount
+from crow.core.shapes import fits, is_event
 from crow.core.trace import Trace
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.context import RunContext
+
+logger = logging.getLogger("crow.hooks")
 
 Choice = TypeVar("Choice", bound=str)
 
@@ -43,9 +49,16 @@ class Stopping:
 
 
 class Context:
-    """What every hook can reach: agent, session, its own state, the user."""
+    """What every hook can reach: agent, session, its own state, the user.
+
+    ``shapes`` says what the fields hold that a hook may assign; ``kept`` names the fields of which
+    a hook gets a copy, because they can be changed in place.
+    """
 
     __slots__ = ("agent", "clock", "owner", "run", "session")
+
+    shapes: ClassVar[Mapping[str, Any]] = {}
+    kept: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, agent: Agent, session: Session, run: RunContext | None = None) -> None:
         self.agent = agent
@@ -76,13 +89,23 @@ class Context:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The running extension's own JSON in this session, stored with it."""
+        """The running extension's own JSON in this session, stored with it.
+
+        Raises `HookError` in a context that belongs to nobody.
+        """
+        if not self.owner:
+            raise HookError("this context is no extension's, so it has no state: use the hook's")
         return self.session.state.setdefault(self.owner, {})
 
     @property
     def cache(self) -> dict[str, Any]:
         """The session's memory that is not stored."""
         return self.session.cache
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program finds that is started here: no keys of models."""
+        return self.agent.environment()
 
     @property
     def trace(self) -> Trace:
@@ -96,7 +119,7 @@ class Context:
 
     async def emit(self, event: Event) -> None:
         """Tell the client, unless an ``on_update`` hook objects."""
-        self._hold_back_a_ghost()
+        self.hold_back()
         point = self.agent.hooks.on_update
         if point.entries:
             update = UpdateContext(self.agent, self.session, self.run, event)
@@ -107,8 +130,9 @@ class Context:
 
     async def append(self, message: Message) -> None:
         """Put a message at the end of the history."""
-        self._hold_back_a_ghost()
-        self.session.messages.append(message)
+        self.hold_back()
+        await self.heal()
+        self.session.history.add(message)
         await self.tell_of(message)
 
     async def tell_of(self, message: Message) -> None:
@@ -117,7 +141,24 @@ class Context:
         if point.entries:
             await point.fire(MessageContext(self.agent, self.session, self.run, message))
 
-    def _hold_back_a_ghost(self) -> None:
+    async def heal(self, by: str = "somebody") -> HookError | None:
+        """Take back what others did to the history, if it is not whole since; say who it was."""
+        history = self.session.history
+        if history.before is None:
+            return None
+        if self.run is not None:
+            self.run.keep_calls()
+        wrong = history.judged(too_late=was_abandoned(history.task))
+        if wrong is None:
+            return None
+        told = f"{by} changed session.messages and that was undone: {wrong} ({history.place})"
+        error = HookError(f"{told}; use ctx.inject_context(text)")
+        if by == "somebody":
+            logger.warning("%s", error)
+            await self.fail(error, "hook")
+        return error
+
+    def hold_back(self) -> None:
         """Let code that ignored its cancellation do nothing more to the conversation."""
         run = self.run
         if run is not None and run.abandoned and asyncio.current_task() is not run.supervisor:
@@ -125,9 +166,14 @@ class Context:
 
     async def deliver(self) -> None:
         """Put injected context at the end of the history; only where that is whole."""
+        await self.heal()
         pending = self.session.pending
         while pending:
-            await self.append(pending.pop(0))
+            message = pending.pop(0)
+            if fits(Message)(message) and flaw([message]) is None:
+                await self.append(message)
+            else:
+                logger.warning("left out what is no message for the model: %.60r", message)
 
     async def get_latest_user_message(self) -> str:
         """Text of the last prompt; in ``before_run`` the one that is not stored yet."""
@@ -144,6 +190,7 @@ class Context:
 
         In ``before_run`` that is right behind the prompt, and nowhere if the prompt is refused.
         """
+        self.hold_back()
         self.session.pending.append(context_block(text, self.owner or "crow"))
 
     async def get_token_count(self) -> TokenCount:
@@ -166,6 +213,7 @@ class Context:
 
     def stop(self, reason: str = "", *, stop_reason: StopReason = "hook_stopped") -> None:
         """End the run gracefully: calls that did not run are answered "not run"."""
+        self.hold_back()
         if self.run is not None:
             self.run.stopping = Stopping(reason, self.owner, stop_reason)
 
@@ -175,6 +223,7 @@ class Context:
 
     async def continue_with_current_session(self) -> None:
         """Take a stop back."""
+        self.hold_back()
         if self.run is not None:
             self.run.stopping = None
 
@@ -184,6 +233,7 @@ class Context:
         Without ``messages`` it begins with the prompt that is being answered. The old segment
         stays in the store.
         """
+        self.hold_back()
         self.session.restart(messages)
         await self._replaced("", "restart")
         return self.session.id
@@ -195,6 +245,7 @@ class Context:
 
         Fires ``before_compact`` and ``after_compact``; False where a hook objected.
         """
+        self.hold_back()
         ctx = CompactContext(self.agent, self.session, self.run, list(messages), summary, trigger)
         if await self.agent.hooks.before_compact.fire(ctx):
             return False
@@ -209,11 +260,12 @@ class Context:
         )
         await self.agent.hooks.after_compact.fire(ctx)
 
-    async def fail(self, error: BaseException, where: str) -> None:
+    async def fail(self, error: BaseException, where: str, place: str = "") -> None:
         """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
         point = self.agent.hooks.on_error
         if point.entries:
-            await point.fire(ErrorContext(self.agent, self.session, self.run, error, where))
+            about = self.agent, self.session, self.run
+            await point.fire(ErrorContext(*about, error, where, place))
 
 
 class UI:
@@ -236,12 +288,14 @@ class UI:
         default: Choice | None = None,
         kinds: Sequence[OptionKind] = (),
         detail: str = "",
+        word: str = "",
     ) -> Choice | None:
         """One of several; the default where nobody can answer.
 
-        ``kinds`` says what each choice permits, ``detail`` what to know before answering.
+        ``kinds`` says what each choice permits, ``detail`` what to know before answering, ``word``
+        what must be typed for the last choice, so that it is not made by chance.
         """
-        question = Question(text, "select", tuple(choices), default, tuple(kinds), detail)
+        question = Question(text, "select", tuple(choices), default, tuple(kinds), detail, word)
         return await self._ask(question)
 
     async def ask(self, text: str, *, default: str = "") -> str:
@@ -275,6 +329,8 @@ class UpdateContext(Context):
 
     __slots__ = ("update",)
 
+    shapes = {"update": is_event}  # noqa: RUF012 - a table
+
     def __init__(
         self, agent: Agent, session: Session, run: RunContext | None, update: Event
     ) -> None:
@@ -286,6 +342,8 @@ class MessageContext(Context):
     """A message was appended to the history."""
 
     __slots__ = ("message",)
+
+    kept = ("message",)
 
     def __init__(
         self, agent: Agent, session: Session, run: RunContext | None, message: Message
@@ -301,6 +359,9 @@ class CompactContext(Context):
     """
 
     __slots__ = ("messages", "summary", "trigger")
+
+    shapes = {"messages": list[Message], "summary": str}  # noqa: RUF012 - a table
+    kept = ("messages",)
 
     def __init__(
         self,
@@ -318,9 +379,12 @@ class CompactContext(Context):
 
 
 class ErrorContext(Context):
-    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
+    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``.
 
-    __slots__ = ("error", "where")
+    ``place`` is the file and line of a hook that failed, empty for anything else.
+    """
+
+    __slots__ = ("error", "place", "where")
 
     def __init__(
         self,
@@ -329,7 +393,9 @@ class ErrorContext(Context):
         run: RunContext | None,
         error: BaseException,
         where: str,
+        place: str = "",
     ) -> None:
         super().__init__(agent, session, run)
         self.error = error
         self.where = where
+        self.place = place

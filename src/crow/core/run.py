@@ -4,16 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from crow.core.context import CANCELLED, CommandContext, Context, RunContext
-from crow.core.errors import ModelError, told
+from crow.core.errand import about
+from crow.core.errors import ModelError, SessionError, told
 from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.loop import react
 from crow.core.messages import text_of
+from crow.core.session import SUBAGENTS, Session
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
 
 GRACE = 0.5
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
+
+
+def refuse_own(session: Session) -> None:
+    """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return
+    doing: Session | None = getattr(about(task), "session", None)
+    while doing is not None and doing is not session:
+        doing = doing.parent
+    if doing is session or _works_for(task, session):
+        raise SessionError("a hook cannot wait for its own session: use agent.queue(...)")
+
+
+def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
+    own = task in session.tasks or any(
+        task is run.task or task in run.workers for run in session.runs
+    )
+    subs: dict[str, Session] = session.cache.get(SUBAGENTS, {})
+    return own or any(_works_for(task, sub) for sub in subs.values())
 
 
 async def answer(ctx: RunContext) -> None:
@@ -143,7 +167,7 @@ async def _close(ctx: RunContext, why: str) -> None:
         await call.settle()
     await ctx.close_calls()
     await ctx.keep_partial()
-    if ctx.session.unanswered():
+    if ctx.holds_lock and ctx.session.unanswered():
         for message in ctx.session.mend(why):
             await ctx.tell_of(message)
 

@@ -1,25 +1,37 @@
-"""Running one hook: in its own time, under its own name, its failure a value, its work undoable."""
+"""Running one hook: in its own time, with its own view, its failure a value that names it."""
 
 from __future__ import annotations
 
 import asyncio
+import dis
+import inspect
 import logging
+import threading
+import traceback
 from collections.abc import Awaitable, Callable
-from copy import copy, deepcopy
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from types import CodeType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from crow.core.context import Context, Reply, RunContext, ToolContext
+from crow.core.context import Context, ToolContext
+from crow.core.errand import NOTHING, Clock, Errand, begin
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
+from crow.core.view import copied, lend, seen, set_clock
 
 if TYPE_CHECKING:
     from crow.core.hooks import Hooks, Owner
 
 logger = logging.getLogger("crow.hooks")
 
+C = TypeVar("C", bound=Context)
 CANCELLED_TIMEOUT = 0.25
+BLOCKING = 0.05
+"""Seconds for which a hook may keep everything else from running before it is named."""
+
+WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 
 Next = Callable[[], Awaitable[Any]]
 
@@ -39,8 +51,11 @@ class Hook:
     tools: frozenset[str] | None = None
     when: Filter | None = None
     function: Any = None
+    thread: bool = False
+    instant: bool = False
     failures: int = 0
     off: bool = False
+    blocked: bool = False
 
     def concerns(self, ctx: Context) -> bool:
         """True where neither the tool filter nor the alias's filter excludes this moment."""
@@ -56,120 +71,219 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-class OwnTime:
-    """A hook's time-out, which stands still while the hook waits for somebody else."""
-
-    __slots__ = ("_left", "_pauses", "_timeout")
-
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
-        self._left = 0.0
-        self._pauses = 0
-
-    def pause(self) -> None:
-        """Stop the clock; pauses nest."""
-        self._pauses += 1
-        when = self._timeout.when()
-        if self._pauses == 1 and when is not None:
-            self._left = when - asyncio.get_running_loop().time()
-            self._timeout.reschedule(None)
-
-    def resume(self) -> None:
-        """Let the clock run again."""
-        self._pauses -= 1
-        if self._pauses == 0 and not self._timeout.expired():
-            self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
-
-
 @dataclass(slots=True)
 class Ran:
-    """How one run of a hook ended."""
+    """How one run of a hook ended; ``values`` is what the trace is to keep of it."""
 
     answer: Any = None
     error: BaseException | None = None
     seconds: float = 0.0
+    changed: tuple[str, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    errand: Errand | None = None
 
 
-async def run_hook(hook: Hook, ctx: Context, call_next: Next | None = None) -> Ran:
-    """Call a hook in its own time and under its own name; its failure is a value."""
-    outer = ctx.owner, ctx.clock
-    ctx.owner = hook.owner.name
-    started = perf_counter()
+def view_for(hook: Hook, ctx: C, point: Point) -> C:
+    """What a hook gets to see of a moment; judges and background hooks change nothing."""
+    fixed = hook.judge or hook.background
+    return lend(ctx, hook.owner.name, point.name, () if fixed else point.changes)
+
+
+async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> Ran:
+    """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
+    history = view.session.history
+    if history.before is not None and view.run is not None:
+        await view.heal()  # what somebody did before is not this hook's
+    touched = history.before
+    ran = Ran()
+    began = perf_counter()
     try:
-        answer = hook.call(ctx, call_next)
-        if hasattr(answer, "__await__"):
-            answer = await _in_time(hook, ctx, answer)
-        return Ran(answer, None, perf_counter() - started)
+        ran.answer = await _answer(hook, view, call_next, ran)
     except (KeyboardInterrupt, GeneratorExit):
         raise
+    except Cancelled as error:
+        raise asyncio.CancelledError from error
     except asyncio.CancelledError as error:
-        if _is_cancelled(ctx):
+        if _is_cancelled(view):
             raise
-        return Ran(None, error, perf_counter() - started)
+        ran.error = error
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
-        return Ran(None, error, perf_counter() - started)
-    finally:
-        ctx.owner, ctx.clock = outer
+        ran.error = error
+    ran.seconds = perf_counter() - began
+    if view.session.history.before is not touched:
+        await _heal(hook, view, ran)
+    return ran
 
 
-async def _in_time(hook: Hook, ctx: Context, answer: Awaitable[Any]) -> Any:
-    if ctx.run is not None and ctx.run.cancelled:
-        return await _in_no_time(hook, ctx.run, answer)
-    timeout = asyncio.timeout(hook.timeout)
+async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
+    began = perf_counter()
+    answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+    spent = perf_counter() - began
+    if spent > BLOCKING:
+        _blocks(hook, ran, spent)
+    if hook.instant:
+        answer = Errand(answer, view).step()
+    elif hasattr(answer, "__await__"):
+        answer = await _in_time(hook, view, answer, ran)
+        if ran.errand is None or not ran.errand.ended:
+            return answer
+    if call_next is None and perf_counter() - began > hook.timeout:
+        raise _too_late(hook, view, hook.timeout)
+    return answer
+
+
+def waits(function: Any) -> bool:
+    """False for an async function that awaits nothing, so that it needs neither task nor clock."""
+    code = _code_of(function)
+    is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
+    return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
+
+
+class Cancelled(asyncio.CancelledError):
+    """Whoever waited for a hook was cancelled; it was not the hook's own doing."""
+
+
+async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
+    """What a hook answers before its time is over; it is left behind where it does not end then."""
+    seconds, where = _limit(hook, view)
+    clock = Clock(seconds)
+    set_clock(view, clock)
+    own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
+    errand = ran.errand = Errand(own, view)
+    began = perf_counter()
+    task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
+    spent = perf_counter() - began
+    if done is not NOTHING:
+        return done
     try:
-        async with timeout:
-            ctx.clock = OwnTime(timeout)
-            return await answer
-    except TimeoutError:
-        if timeout.expired():
-            raise TimeoutError(f"took longer than {hook.timeout:g} s") from None
-        raise
+        await clock.ended(task, spent)
+    except asyncio.CancelledError as error:
+        if not task.done():
+            _leave_behind(errand, task, view, "the run was cancelled")
+        raise Cancelled from error
+    if task.done():
+        return task.result()
+    error = _too_late(hook, view, seconds, where)
+    _leave_behind(errand, task, view, str(error))
+    raise error
 
 
-async def _in_no_time(hook: Hook, run: RunContext, answer: Awaitable[Any]) -> Any:
-    """Wait as long as a cancelled run can, once a hook, even for one that ignores the end."""
-    task = asyncio.ensure_future(answer)
-    limit = 0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
-    await asyncio.wait({task}, timeout=limit)
-    if not task.done():
-        run.hung.add(hook)
-        task.cancel()
-        raise TimeoutError(f"took longer than {limit:g} s in a cancelled run")
-    return task.result()
+def _limit(hook: Hook, view: Context) -> tuple[float, str]:
+    """Seconds that a hook has: in a run that is cancelled few, and none where it hung before."""
+    run = view.run
+    if run is None or not run.cancelled:
+        return hook.timeout, ""
+    limit = 0.0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
+    return limit, " in a cancelled run"
 
 
-def _is_cancelled(ctx: Context) -> bool:
-    task = asyncio.current_task()
-    return bool(task and task.cancelling()) or bool(ctx.run and ctx.run.cancelled)
+def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> TimeoutError:
+    error = TimeoutError(f"took longer than {seconds:g} s{where}")
+    seen(view).close(f"the hook {hook} {error}")
+    if where and view.run is not None:
+        view.run.hung.add(hook)
+    return error
 
 
-def note(
-    hook: Hook, ctx: Context, ran: Ran, answer: object = None, changed: tuple[str, ...] = ()
-) -> None:
+def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: str) -> None:
+    """Let a hook that does not end run on for itself, until the session ends at the latest."""
+    seen(view).close(late)
+    errand.abandoned = True
+    tasks = view.session.tasks
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    task.cancel()
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+async def _in_thread(hook: Hook, view: Context) -> Any:
+    """What a synchronous hook answers, in a thread that nobody has to wait for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+
+    def tell(ended: tuple[Any, BaseException | None]) -> None:
+        if not future.done():
+            future.set_result(ended)
+
+    def work() -> None:
+        try:
+            ended = hook.call(view, None), None
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
+            ended = None, error
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(tell, ended)
+
+    threading.Thread(target=work, name=f"hook {hook}", daemon=True).start()
+    answer, error = await future
+    if error is not None:
+        raise error
+    return await answer if hasattr(answer, "__await__") else answer
+
+
+def _is_cancelled(view: Context) -> bool:
+    """True where a hook's own `CancelledError` is that of a run that ends."""
+    run = view.run
+    return run is not None and run.cancelled and asyncio.current_task() is not run.supervisor
+
+
+def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
+    """Name a hook that kept everything else waiting, once in the log and always in the trace."""
+    ran.values["blocked"] = round(seconds, 3)
+    if not hook.blocked:
+        hook.blocked = True
+        logger.warning(
+            "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
+            hook, seconds, hook.event, place_of(hook),
+        )  # fmt: skip
+
+
+async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
+    """Keep what a hook did to the history itself, or take it back: then that is its error."""
+    history = view.session.history
+    own = None if ran.errand is None else ran.errand.task
+    if history.task not in (asyncio.current_task(), own):
+        return
+    if ran.error is not None:
+        history.undo()
+    elif (error := await view.heal(f"the hook {hook}")) is not None:
+        ran.error = error
+    else:
+        ran.changed = ("session.messages",)
+
+
+def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
     """Put a run of a hook into the session's trace."""
     call = ctx.call.id if isinstance(ctx, ToolContext) else None
+    values = ran.values
+    for name in ran.changed:
+        value: Any = getattr(ctx, name, None)
+        if value is not None and not isinstance(value, list):
+            values[name] = copied(value)
+    error = None if ran.error is None else described(hook, ran.error)
     record = Record(
         hook.event,
         hook.owner.name,
         hook.name,
         answer,
-        changed,
-        None if ran.error is None else describe(ran.error),
+        ran.changed,
+        error,
         ran.seconds,
         call,
-        {name: value for name in changed if not isinstance(value := _now(ctx, name), list)},
+        values,
     )
     ctx.session.trace.add(record)
     registry: Hooks | None = ctx.agent.hooks
     while registry is not None:
         for watcher in registry.watchers:
-            watcher(record, ctx)
+            try:
+                watcher(record, ctx)
+            except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
+                logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
         registry = registry.parent
-
-
-def _now(ctx: Context, name: str) -> Any:
-    value: Any = getattr(ctx, name)
-    return deepcopy(value) if isinstance(value, dict) else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
 
 
 def describe(error: BaseException) -> str:
@@ -178,31 +292,35 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def described(hook: Hook, error: BaseException) -> str:
+    """A hook's error in one line, with the file and line where it happened."""
+    place = place_of(hook, error)
+    return f"{describe(error)} ({place})" if place else describe(error)
+
+
+def place_of(hook: Hook, error: BaseException | None = None) -> str:
+    """File and line: the last in the hook's own file that an error came by, else its first."""
+    code = _code_of(hook.function)
+    if code is None:
+        return ""
+    steps = traceback.walk_tb(error.__traceback__ if error else None)
+    lines = [line for frame, line in steps if frame.f_code.co_filename == code.co_filename]
+    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of a function, a method, a partial or an object that can be called."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    called: Any = getattr(cast(Any, type(function)), "__call__", None)  # noqa: B004 - its code
+    for each in (function, called):
+        code = getattr(getattr(each, "__func__", each), "__code__", None)
+        if code is not None:
+            return code
+    return None
+
+
 async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
     """Log a hook's failure and fire ``on_error`` for it."""
-    logger.warning("hook %s failed at %s: %s", hook, hook.event, describe(error))
+    logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
     if hook.event != "on_error":
-        await ctx.fail(error, f"hook:{hook.owner.name}")
-
-
-def snapshot(point: Point, ctx: Context) -> dict[str, Any]:
-    """The fields that a hook may change, as they are now."""
-    return {name: _kept(getattr(ctx, name)) for name in point.changes}
-
-
-def _kept(value: Any) -> Any:
-    """A value that the original's changes do not reach; events, results and texts never change."""
-    if isinstance(value, dict):
-        return deepcopy(cast("dict[str, Any]", value))
-    return copy(cast("Any", value)) if isinstance(value, list | Reply) else value
-
-
-def restore(point: Point, ctx: Context, before: dict[str, Any]) -> None:
-    """Undo what a hook changed."""
-    for name in point.changes:
-        setattr(ctx, name, before[name])
-
-
-def changes(point: Point, ctx: Context, before: dict[str, Any]) -> tuple[str, ...]:
-    """Names of the fields that are not as they were."""
-    return tuple(name for name in point.changes if getattr(ctx, name) != before[name])
+        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
+from crow.core.history import History
 from crow.core.messages import Message, Usage, add_usage, is_prompt, text_of, tool_answer
 from crow.core.ports import Client, Nobody, Tool
+from crow.core.shapes import check
 from crow.core.trace import Trace
 
 if TYPE_CHECKING:
     from crow.core.catalog import Command
     from crow.core.context import RunContext
 
+logger = logging.getLogger("crow.hooks")
 INTERRUPTED = "interrupted, outcome unknown"
 SUBAGENTS = "subagents.open"
 """The key of a session's ``cache`` for the sessions of sub-agents that work for it, by id."""
+SUBAGENT_CALLS = "subagents.calls"
+"""The key of a session's ``cache`` for the ids of its calls that sub-agents work for, by theirs."""
 TRACE_CONTEXT = "trace_context"
 """The key of a session's ``cache`` for the W3C trace context of the last prompt that had one."""
 
@@ -51,7 +57,7 @@ class Session:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     cwd: str = "."
     directories: tuple[str, ...] = ()
-    messages: list[Message] = field(default_factory=list[Message])
+    messages: list[Message] = field(default_factory=History)
     state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     cache: dict[str, Any] = field(default_factory=dict[str, Any])
     client: Client = field(default_factory=Nobody)
@@ -75,6 +81,20 @@ class Session:
     _anchor: tuple[int, Usage] = (0, Usage())
     _weighed: tuple[int, int] = (0, 0)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a field; a list of messages becomes a history, which remembers the one before."""
+        if name == "messages" and not isinstance(value, History):
+            old: History | None = getattr(self, "messages", None)
+            value = History(value)
+            if old is not None:
+                value.touch(list(old) if old.before is None else old.before)
+        object.__setattr__(self, name, value)
+
+    @property
+    def history(self) -> History:
+        """The messages, for who keeps them whole."""
+        return cast(History, self.messages)
+
     @property
     def busy(self) -> bool:
         """True while a prompt is being worked on or waits."""
@@ -97,11 +117,11 @@ class Session:
                 return text_of(message.get("content"))
         return ""
 
-    def mend(self, why: str = INTERRUPTED) -> list[Message]:
+    def mend(self, why: str = INTERRUPTED, *, ongoing: bool = False) -> list[Message]:
         """Answer every tool call that has no answer, so that the history is whole.
 
         Answers are put where they belong, behind their call; answers to no call are dropped.
-        Returns the messages that were added.
+        Calls at the end stay open where they are ``ongoing``. Returns the messages that were added.
         """
         added: list[Message] = []
         whole: list[Message] = []
@@ -113,7 +133,8 @@ class Session:
                     open_ids.remove(call_id)
                     whole.append(message)
                 continue
-            closing = [tool_answer(call_id, why) for call_id in open_ids]
+            ended = [] if ongoing and message is None else open_ids
+            closing = [tool_answer(call_id, why) for call_id in ended]
             added += closing
             whole += closing
             open_ids = []
@@ -121,7 +142,7 @@ class Session:
                 whole.append(message)
                 open_ids = [call["id"] for call in message.get("tool_calls", ())]
         if added or len(whole) != len(self.messages):
-            self.messages[:] = whole
+            self.history.put(whole)
         return added
 
     def unanswered(self) -> list[str]:
@@ -141,11 +162,12 @@ class Session:
         """
         if messages is None:
             messages = [m for m in reversed(self.messages) if is_prompt(m)][:1]
+        messages = list(messages)
+        check("messages", messages, list[Message])
         self.segment += 1
-        self.messages = list(messages)
+        self.messages = History(messages)
         self._anchor, self._weighed = (0, Usage()), (0, 0)
-        if not any(run.open for run in self.runs):
-            self.mend()
+        self.mend(ongoing=any(run.open for run in self.runs))
 
     def report(self, usage: Usage | None, *, ahead: bool = False) -> None:
         """Count what a provider reported for the history as it is now.
@@ -185,11 +207,17 @@ class Session:
         return True
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
-        """Run something beside the conversation; it ends with the session."""
+        """Run something beside the conversation; it ends with the session. A failure is logged."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        task.add_done_callback(self._spawned)
         return task
+
+    def _spawned(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            name = getattr(task.get_coro(), "__qualname__", task.get_name())
+            logger.warning("%s, which was spawned, failed: %r", name, error)
 
 
 def weight(message: Message) -> int:

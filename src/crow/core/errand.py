@@ -1,0 +1,190 @@
+"""A coroutine in a task of its own, begun at once, with a time-out that can stand still.
+
+Its first step runs before `begin` returns, with that task as the current one: what needs no waiting
+is over then, and what does can be left behind without being waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import copy_context  # noqa: TID251 - an own one, for both halves of a coroutine
+from math import inf
+from typing import Any, cast
+
+NOTHING: Any = object()
+
+
+class Errand(Coroutine[Any, Any, Any]):
+    """What a task carries on: a coroutine whose first step was made by hand.
+
+    ``about`` is what it is done for. Once it is ``abandoned`` it may tidy up after one
+    cancellation; the next one ends it, whatever it catches.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_coroutine",
+        "_first",
+        "_told",
+        "abandoned",
+        "about",
+        "ended",
+        "task",
+    )
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
+        self._coroutine = coroutine
+        self._first: Any = NOTHING
+        self._told = False
+        self.about = about
+        self.abandoned = False
+        self.ended = False
+        self.task: asyncio.Task[Any] | None = None
+
+    def step(self) -> Any:
+        """Make the first step; what it answered where that was all, else `NOTHING`."""
+        try:
+            self._first = self._coroutine.send(None)
+        except StopIteration as stop:
+            self.ended = True
+            return stop.value
+        except BaseException:
+            self.ended = True
+            raise
+        return NOTHING
+
+    def send(self, value: Any) -> Any:
+        """Go on, for a task; the first time with what was waited for already."""
+        if self.ended:
+            raise StopIteration
+        first, self._first = self._first, NOTHING
+        return self._go_on(self._coroutine.send, value) if first is NOTHING else first
+
+    def throw(self, *error: Any) -> Any:
+        """Let the coroutine hear of an error or a cancellation."""
+        if self.ended:
+            raise StopIteration
+        self._first = NOTHING
+        if self.abandoned and self._told:
+            self.close()
+            raise asyncio.CancelledError
+        self._told = self._told or self.abandoned
+        return self._go_on(self._coroutine.throw, *error)
+
+    def _go_on(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Make a step; who wants to end the program there has failed, and ends only itself."""
+        try:
+            return step(*arguments)
+        except (SystemExit, GeneratorExit) as error:
+            raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+
+    def close(self) -> None:
+        """End the coroutine where it stands; what it does about that counts for nothing."""
+        self.ended = True
+        with suppress(BaseException):  # somebody else's code, which may refuse to end
+            self._coroutine.close()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._coroutine.__await__()
+
+
+def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[Any], Any]:
+    """The task of an errand, and its answer where it needed no waiting, else `NOTHING`.
+
+    While it is not done the task is one of ``tasks``, so that it can be cancelled there.
+    """
+    loop = asyncio.get_running_loop()
+    context = copy_context()
+    errand.task = task = asyncio.Task(errand, loop=loop, context=context)
+    caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
+    _leave_task(loop, caller)
+    _enter_task(loop, task)
+    tasks.add(task)
+    try:
+        done = context.run(errand.step)
+        if done is NOTHING:
+            task.add_done_callback(tasks.discard)
+        return task, done
+    finally:
+        if errand.ended:
+            tasks.discard(task)
+        _leave_task(loop, task)
+        _enter_task(loop, caller)
+
+
+def about(task: asyncio.Task[Any] | None) -> Any:
+    """What the errand of a task is done for; None for a task of another sort."""
+    carried = None if task is None else task.get_coro()
+    return carried.about if isinstance(carried, Errand) else None
+
+
+def was_abandoned(task: asyncio.Task[Any] | None) -> bool:
+    """True for the task of an errand that was left behind."""
+    carried = None if task is None else task.get_coro()
+    return isinstance(carried, Errand) and carried.abandoned
+
+
+class Clock:
+    """An errand's own time, which stands still while it waits for somebody else."""
+
+    __slots__ = ("_handle", "_left", "_pauses", "_since", "expired", "waiter")
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._pauses = 1
+        self._since = 0.0
+        self._handle: asyncio.TimerHandle | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        self.expired = False
+
+    def pause(self) -> None:
+        """Stop the clock; pauses nest, and it begins paused."""
+        self._pauses += 1
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+            self._left -= asyncio.get_running_loop().time() - self._since
+
+    def resume(self) -> None:
+        """Let the clock run again."""
+        self._pauses -= 1
+        if self._pauses == 0 and self._left != inf:
+            loop = asyncio.get_running_loop()
+            self._since = loop.time()
+            self._handle = loop.call_later(max(self._left, 0), self._expire)
+
+    def wake(self, _: object = None) -> None:
+        """Let `ended` look again."""
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+    def _expire(self) -> None:
+        self._handle, self.expired = None, True
+        self.wake()
+
+    async def ended(self, task: asyncio.Task[Any], spent: float) -> None:
+        """Wait until the task is done or its time is over, of which so much is spent already.
+
+        Where the waiting is cancelled, so is the task, which has the rest of its time to end.
+        """
+        self._left -= spent
+        task.add_done_callback(self.wake)
+        self.resume()
+        cancelled = False
+        loop = asyncio.get_running_loop()
+        try:
+            while not task.done() and not self.expired:
+                self.waiter = loop.create_future()
+                try:
+                    await self.waiter
+                except asyncio.CancelledError:
+                    cancelled = True
+                    if not task.cancelling():  # or its tidying up would be cancelled
+                        task.cancel()
+        finally:
+            self.pause()
+        if cancelled:
+            raise asyncio.CancelledError

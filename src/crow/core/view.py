@@ -1,0 +1,223 @@
+"""A hook's own view of a moment: whose it is, what it changed so far, and what is too late.
+
+It is a context like the one that it shows, and reads from that. What a hook may change it changes
+in copies of its own, which reach the run by `settle` alone, checked and all at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from crow.core.calls import Call
+from crow.core.errors import HookError
+from crow.core.history import flaw, open_end
+from crow.core.messages import Message
+from crow.core.ports import Request
+from crow.core.reach import Clock, Context
+from crow.core.shapes import check
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.session import Session
+
+C = TypeVar("C", bound=Context)
+
+FREE = ("messages", "prompt")
+"""What a hook may always do with as it likes where it cannot change it: it is a copy."""
+IN_REQUEST = ("messages", "tools", "model", "params")
+SETTLED = "the hook has answered"
+
+_put = cast("Callable[[object, str, object], None]", object.__setattr__)
+
+
+class View:
+    """What is special about a view; `lend` mixes it with the context's own class.
+
+    ``_given`` holds, by name, what the hook was given or has assigned, and what that was before.
+    ``_late`` says why the hook is too late to do anything more, ``_may`` what it may change.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        agent: Agent
+        _base: Any
+        _may: tuple[str, ...]
+        _given: dict[str, tuple[Any, Any]]
+        _late: str
+        _moment: str
+        owner: str
+        session: Session
+        _settled: bool
+        _after_end: bool
+
+    def __getattr__(self, name: str) -> Any:
+        """What the context has; a copy of that where a hook could change it in place."""
+        if name == "_base" or name.startswith("__"):
+            raise AttributeError(name)
+        base = self._base
+        value: Any = getattr(base, name)
+        if type(value) is Call and name == "call":
+            args = cast(Any, self).args
+            value = Call(value.id, value.name, args, value.raw, value.fault)
+            _put(self, name, value)
+        elif name == "results":
+            value = [lend(each, self.owner, self._moment) for each in cast("list[Context]", value)]
+            _put(self, name, value)
+        elif self._is_its_own(name, value):
+            self._given[name] = (own := copied(value), copied(value))
+            _put(self, name, own)
+            return own
+        return value
+
+    def _is_its_own(self, name: str, value: Any) -> bool:
+        if name in self._base.kept:
+            return name != "reply" or "reply" in self._may
+        return name in self._may and isinstance(value, dict | list)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "request" and "messages" in self._may:
+            check("ctx.request", value, Request)
+        elif name not in self._may:
+            raise AttributeError(f"must not change {name} at {self._moment}")
+        if self.ended:
+            raise AttributeError(f"too late to change {name}: {self.ended}")
+        base = self._base
+        if name in IN_REQUEST and "request" in base.kept:
+            check(f"ctx.{name}", value, base.shapes[name])
+            setattr(cast(Any, self).request, name, value)
+            return
+        check(f"ctx.{name}", value, base.shapes.get(name, Any))
+        before = self._given[name][1] if name in self._given else copied(getattr(base, name))
+        self._given[name] = (value, before)
+        _put(self, name, value)
+        if name == "args" and "result" in base.shapes:
+            _put(cast(Any, self).call, "args", value)
+
+    def __copy__(self) -> Any:
+        return lend(self._base, self.owner, self._moment)
+
+    def changed(self) -> dict[str, Any]:
+        """What the hook has changed: new values by name. Raises ``TypeError`` for a wrong one."""
+        new: dict[str, Any] = {}
+        for name, (own, before) in self._given.items():
+            if name == "request":
+                new |= _differences(own, before)
+            elif own is not before and own != before:
+                new[name] = own
+        for name in new:
+            if name not in self._may and name not in FREE:
+                raise TypeError(f"must not change {name} at {self._moment}")
+        new = {name: new[name] for name in self._may if name in new}
+        for name, value in new.items():
+            check(f"ctx.{name}", value, self._base.shapes.get(name, Any))
+            if name == "messages" and (wrong := flaw(value)):
+                raise TypeError(f"ctx.messages cannot be sent: {wrong}")
+        return new
+
+    def settle(self) -> tuple[str, ...]:
+        """Let the run have what the hook has changed; the names of that. Raises as `changed`."""
+        if not self._given:
+            return ()
+        new = self.changed()
+        for name, value in new.items():
+            setattr(self._base, name, copied(value))
+        for name, (own, _) in self._given.items():
+            if name == "request" and new:
+                self._base.request.message_id = own.message_id
+            self._given[name] = (own, copied(own))
+        return tuple(new)
+
+    def close(self, late: str = "") -> None:
+        """Let no assignment count any more, and nothing at all where it is ``late``."""
+        _put(self, "_settled", True)
+        _put(self, "_late", self._late or late)
+
+    @property
+    def ended(self) -> str:
+        """Why nothing that the hook assigns counts any more; empty while it does."""
+        return (self._late or SETTLED) if self._settled else ""
+
+    def hold_back(self) -> None:
+        """Raise where the hook is too late to do anything to the conversation."""
+        if self._late:
+            raise HookError(f"too late: {self._late}")
+        run = self._base.run
+        if run is not None and run.abandoned and not self._after_end:
+            raise asyncio.CancelledError
+
+    async def append(self, message: Message) -> None:
+        """Put a message at the end of the history, where it is whole. Raises `HookError`."""
+        check("the message", message, Message)
+        if open_end(self.session.messages) or flaw([message]):
+            raise HookError("the history would not be whole: use ctx.inject_context(text)")
+        await Context.append(cast(Any, self), message)
+
+
+@cache
+def _view_class(cls: type[Context]) -> type[Any]:
+    if issubclass(cls, View):
+        return cls
+    slots = ("_after_end", "_base", "_given", "_late", "_may", "_moment", "_settled")
+    return type(cls.__name__, (View, cls), {"__slots__": slots, "__module__": cls.__module__})
+
+
+def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
+    """A view of a context for one hook, which may change the fields that ``changes`` names."""
+    view: Any = object.__new__(_view_class(type(ctx)))
+    run = ctx.run
+    _put(view, "agent", ctx.agent)
+    _put(view, "session", ctx.session)
+    _put(view, "run", run)
+    _put(view, "_base", ctx)
+    _put(view, "owner", owner)
+    _put(view, "clock", None)
+    _put(view, "_moment", moment)
+    _put(view, "_may", changes)
+    _put(view, "_given", {})
+    _put(view, "_late", "")
+    _put(view, "_settled", False)
+    _put(view, "_after_end", run is not None and run.abandoned)
+    return view
+
+
+def seen(ctx: Context) -> View:
+    """A context that `lend` has made, as a view."""
+    return cast(View, ctx)
+
+
+def set_clock(ctx: Context, clock: Clock | None) -> None:
+    """Give a view the clock of its hook."""
+    _put(ctx, "clock", clock)
+
+
+def copied(value: Any) -> Any:
+    """A value that changes of the original do not reach; events, results, texts never change."""
+    match value:
+        case dict():
+            return {k: _deep(v) for k, v in cast("dict[Any, Any]", value).items()}
+        case list():
+            return list(cast("list[Any]", value))
+        case Request():
+            messages, tools, params = list(value.messages), list(value.tools), copied(value.params)
+            about = value.session_id, value.message_id
+            return Request(messages, tools, value.model, params, *about)
+        case _:
+            return copy(value) if hasattr(value, "stop_reason") else value
+
+
+def _deep(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _deep(v) for k, v in cast("dict[Any, Any]", value).items()}
+    return list(map(_deep, cast("list[Any]", value))) if isinstance(value, list) else value
+
+
+def _differences(own: Request, before: Request) -> dict[str, Any]:
+    pairs: Sequence[tuple[str, Any, Any]] = [
+        (name, getattr(own, name), getattr(before, name)) for name in IN_REQUEST
+    ]
+    return {name: now for name, now, was in pairs if now is not was and now != was}

@@ -1,0 +1,219 @@
+"""A hook that touches the history itself: what is whole stays, what is not is undone, by name."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from crow.core.agent import Agent
+from crow.core.calls import ToolKind
+from crow.core.errors import HookError
+from crow.core.history import History, flaw, open_end
+from crow.core.messages import tool_answer, user
+from crow.core.points import POINTS
+from crow.testing import ScriptedModel, call
+
+DURING = ["on_session_start", "before_run", "before_llm_request", "around_llm_request",
+          "after_llm_response", "on_message", "before_tool", "around_tool", "after_tool",
+          "after_turn", "on_stop", "on_update", "around_run"]  # fmt: skip
+
+
+def touches(number: int, session: Any) -> None:
+    """The ways in which a history can be spoilt."""
+    messages = session.messages
+    ways: list[Any] = [
+        lambda: messages.append(user("hello")),
+        messages.clear,
+        lambda: messages and messages.pop(),
+        lambda: messages.insert(0, tool_answer("nobody", "x")),
+        lambda: messages.__delitem__(slice(-2, None)),
+        messages.reverse,
+        lambda: setattr(session, "messages", []),
+        lambda: setattr(session, "messages", messages[-1:]),
+        lambda: messages.extend([{"role": "banana"}, 42, {"content": "no role"}]),
+        lambda: messages.append(tool_answer("call_1", "forged")),
+        lambda: messages.append({"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}),
+        lambda: messages.sort(key=str),
+        lambda: messages.__iadd__([user("x")]),
+        lambda: messages[-1:] and messages[-1].pop("tool_calls", None),
+        lambda: session.pending.append({"role": "tool", "content": "x"}),
+    ]  # fmt: skip
+    ways[number % len(ways)]()
+
+
+WAYS = 15
+
+
+def sent_whole(model: ScriptedModel) -> None:
+    for asked in model.asked:
+        assert flaw(asked["messages"]) is None, asked["messages"]
+        assert all(isinstance(m, dict) and m["role"] != "banana" for m in asked["messages"])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(DURING), st.integers(0, WAYS - 1), st.booleans()),
+        min_size=1,
+        max_size=5,
+    ),
+    st.integers(1, 3),
+)
+@example([("on_message", 13, False), ("on_message", 0, False)], 1)
+@settings(deadline=None, max_examples=60)
+async def test_whatever_hooks_do_to_the_history_no_result_is_lost_and_every_request_is_whole(
+    acts, calls
+):
+    class Echo:
+        name, description = "echo", ""
+        kind: ToolKind = "other"
+        parameters: Any = {"type": "object"}  # noqa: RUF012
+
+        async def run(self, args: Any, ctx: Any) -> str:
+            ran.append(f"echo {args['text']}")
+            return ran[-1]
+
+    ran: list[str] = []
+    script = [call("echo", text=f"t{number}") for number in range(calls)]
+    model = ScriptedModel(script, call("echo", text="last"), "done", leftover="allow")
+    agent = Agent(model, tools=[Echo()])
+    for point, way, waits in acts:
+
+        async def sync_or_not(ctx: Any, way: int = way, waits: bool = waits) -> None:
+            await asyncio.sleep(0) if waits else None
+            touches(way, ctx.session)
+
+        async def wrapping(ctx: Any, call_next: Any, act: Any = sync_or_not) -> Any:
+            await act(ctx)
+            return await call_next()
+
+        agent.hooks.register(point, wrapping if point.startswith("around") else sync_or_not)
+    async with asyncio.timeout(30):
+        reply = await agent.prompt(await agent.new_session(), "go")
+    sent_whole(model)
+    assert flaw(reply.session.messages) is None
+    for before, after in zip(model.asked, model.asked[1:], strict=False):
+        said = [m for m in after["messages"] if m["role"] == "assistant" and m.get("tool_calls")]
+        assert not said or not open_end(after["messages"]), before
+
+
+@pytest.mark.parametrize("way", range(WAYS))
+@pytest.mark.parametrize("point", ["before_tool", "around_tool", "after_tool", "on_permission"])
+async def test_while_calls_wait_nothing_is_taken_from_the_history_and_who_tried_is_named(
+    echo, whole, point, way
+):
+    model = ScriptedModel(call("echo", text="a"), "done", leftover="allow")
+    agent = Agent(model, tools=[echo])
+
+    def culprit(ctx: Any) -> None:
+        touches(way, ctx.session)
+
+    async def around_tool(ctx: Any, call_next: Any) -> Any:
+        answer = await call_next()
+        touches(way, ctx.session)
+        return answer
+
+    agent.hooks.register(point, around_tool if point == "around_tool" else culprit)
+    reply = await agent.run("go")
+    whole(reply.session.messages)
+    sent_whole(model)
+    results = [m for m in reply.session.messages if m["role"] == "tool"]
+    assert [m["tool_call_id"] for m in results] == ["call_1"]
+    if point == "after_tool":
+        assert results[0]["content"] == "echo a"
+    errors = " ".join(str(record.error) for record in reply.session.trace)
+    name = "around_tool" if point == "around_tool" else "culprit"
+    if way not in (2, 13, 14) and point != "on_permission":
+        assert f"the hook {name} changed session.messages and that was undone" in errors
+        assert f"({__file__}:" in errors
+
+
+async def test_what_leaves_the_history_whole_stays_and_is_recorded(whole):
+    model = ScriptedModel("one", "two")
+    agent = Agent(model, tools=())
+
+    def trim(ctx: Any) -> None:
+        ctx.session.messages[:] = ctx.session.messages[-1:]
+
+    agent.hooks.register("before_llm_request", trim)
+    reply = await agent.run("go")
+    await agent.run("more", session=reply.session)
+    assert [m["content"] for m in model.asked[1]["messages"]] == ["go", "one", "more"]
+    assert [m["content"] for m in reply.session.messages] == ["more", "two"]
+    assert [record.changed for record in reply.session.trace] == [("session.messages",)] * 2
+
+
+async def test_a_hook_appends_by_its_context_only_where_the_history_is_whole(echo, whole):
+    raised: list[str] = []
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+
+    async def appends(ctx: Any) -> None:
+        for message in (user("x"), tool_answer("x", "y"), {"role": "banana", "content": "x"}):
+            try:
+                await ctx.append(message)
+            except (HookError, TypeError) as error:
+                raised.append(type(error).__name__)
+
+    agent.hooks.register("after_tool", appends)
+    agent.hooks.register("after_turn", appends)
+    reply = await agent.run("go")
+    assert raised == ["HookError", "HookError", "TypeError"] + ["HookError", "TypeError"] * 2
+    whole(reply.session.messages)
+
+
+async def test_work_beside_the_conversation_is_held_to_the_same(echo, whole, caplog):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+
+    async def beside(session: Any) -> None:
+        session.messages.append(user("boo"))
+
+    async def before_tool(ctx: Any) -> None:
+        await ctx.session.spawn(beside(ctx.session))
+
+    agent.hooks.register("before_tool", before_tool)
+    reply = await agent.run("go")
+    whole(reply.session.messages)
+    assert echo.ran
+    assert "somebody changed session.messages and that was undone" in caplog.text
+    assert f"({__file__}:" in caplog.text
+
+
+def test_a_history_is_copied_as_a_plain_list():
+    import copy
+    import json
+    import pickle
+
+    history = History([user("a")])
+    for other in (copy.copy(history), copy.deepcopy(history), pickle.loads(pickle.dumps(history))):
+        assert type(other) is list
+        assert other == history
+    assert json.loads(json.dumps(history)) == [user("a")]
+    assert history.before is None
+    history.undo()
+    history.append(user("b"))
+    history.undo()
+    assert history == [user("a")]
+    assert {point.name for point in POINTS} >= set(DURING)
+
+
+async def test_what_a_hook_that_fails_did_to_the_history_is_undone(whole):
+    agent = Agent(ScriptedModel("done"), tools=())
+
+    def after_turn(ctx: Any) -> None:
+        ctx.session.messages.append(user("half"))
+        raise ValueError("half-way")
+
+    agent.hooks.register("after_turn", after_turn)
+    reply = await agent.run("go")
+    assert [m["content"] for m in reply.session.messages] == ["go", "done"]
+
+
+def test_a_call_without_a_result_is_a_flaw_wherever_it_stands():
+    asked: Any = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    spoken: Any = {"role": "assistant", "content": None, "tool_calls": [asked]}
+    assert flaw([spoken, user("x")]) == flaw([spoken]) == "the call 'a' has no result"
+    assert flaw([spoken, tool_answer("a", "x"), user("x")]) is None

@@ -2,11 +2,10 @@
 
 Fails when a program ran that no rule names, or when a file was written; a third of the commands is
 asked about under a bare ``Bash`` and deny rules, and fails when a denied program ran. Run it as
-``python tests/fuzz_shell.py --seconds 600``; `make test ARGS='-m slow -k fuzz'` runs it for a while.
+``python -m tests.fuzz_shell --seconds 600``; `make test ARGS='-m slow -k fuzz'` does for a while.
 
-With bubblewrap the commands run in a sandbox that can write to one temporary directory alone, and
-the programs that only read are the machine's own, so that their real options are tried. Without it
-PATH has stubs alone. With strace every program that is started is seen, else only the stubs.
+It needs bubblewrap and strace (`tests.tracing`). Programs that only read are the machine's own, so
+that their real options are tried; some of their arguments come from `tests.arguments`.
 """
 
 from __future__ import annotations
@@ -16,16 +15,19 @@ import os
 import random
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.arguments import ALSO, is_tolerated, known
+from tests.arguments import made_up as with_arguments
+from tests.tracing import Tracer
+
 from crow.extensions.permissions import LocalDisk, Permissions
 from crow.extensions.permissions.opinion import SecondOpinion
+from crow.extensions.permissions.programs import programs
 
 RULES = (
     "Bash(npm run *)", "Bash(npm test)", "Bash(git commit *)", "Bash(* --version)", "Bash(printf *)",
@@ -33,12 +35,8 @@ RULES = (
     "Bash(unset *)", "Bash(export *)", "Bash(set *)", "Bash(mapfile *)", "Bash(true *)", "Bash(x=*)",
     "Bash(cd *)", "Bash(xargs npm run *)", "Bash(find *)", "Bash(watch npm test)",
 )  # fmt: skip
-READERS = (
-    "ls cat head tail grep find wc which diff stat du sort uniq sed date tr cut seq xargs env comm "
-    "tree file base64 xxd od nl tac paste join fold column rg timeout nice nohup stdbuf time basename "
-    "dirname realpath readlink md5sum egrep fgrep printf test echo true pwd ps cmp expand strings "
-    "jq awk"
-).split()
+WRAPPERS = "xargs env timeout nice nohup stdbuf time".split()
+READERS = [*(name for name, one in programs().items() if one.reader != "known"), *WRAPPERS]
 STUBS = ("npm", "git", "curl", "evil", "sh", "watch", "tee", "rm", "touch")
 OPTIONS = (
     "-o w", "-ow", "--output=w", "--output w", "-uo w", "-i", "-i.b", "--in-place", "-delete",
@@ -106,32 +104,27 @@ GLUE = (
     "~", "{a,b}", "--", "-", "-n", "@", "%", ":", ",", "''", '""', "\\ ", "\\'", '\\"', "\\$", "\\`",
     "0", "1", "a", "b", "\u00a0", "\u200b", "f()", "{ ", "; }", "coproc", "select", "until", "\x0c", "é",
 )  # fmt: skip
-TRACED = re.compile(rb'execve\("((?:[^"\\]|\\.)*)", \[(.*?)\](?:, | <)', re.DOTALL)
+ARGV = re.compile(r", \[(.*?)\](?:, | <|\)|$)")
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 DENIED = ("curl", "evil")
-OURS = {"npm": ("run", "test"), "git": ("commit", "status", "log"), "watch": ("npm",)}
+OURS = {"npm": ("run", "test"), "git": ("commit", "status", "log", "ls-files"), "watch": ("npm",)}
 
 
 @dataclass
 class Bench:
-    """A directory with stubs and a workspace, made anew for each run."""
+    """A directory with stubs and a workspace, made anew whenever something was written."""
 
     top: Path
-    bwrap: str | None = shutil.which("bwrap")
-    strace: str | None = shutil.which("strace")
-    bash: str = shutil.which("bash") or "/bin/bash"
-    search: str = ""
-    ran: int = 0
-    faults: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         (self.top / "bin").mkdir()
-        self.log = self.top / "log"
-        real = self.bwrap and self.strace
-        self.search = f"{self.top / 'bin'}:{os.defpath}" if real else str(self.top / "bin")
-        for name in STUBS if real else (*STUBS, *READERS):
+        for name in STUBS:
             stub = self.top / "bin" / name
-            stub.write_text(f'#!/bin/sh\nprintf "%s\\n" "{name} $*" >> "{self.log}"\n')
+            stub.write_text("#!/bin/sh\n")
             stub.chmod(0o755)
+        variables = {"X": "-o w", "HOME": str(self.cwd)}
+        self.tracer = Tracer(self.top, f"{self.top / 'bin'}:{os.defpath}", variables)
         self.fill()
 
     @property
@@ -145,76 +138,35 @@ class Bench:
         for name in ("f", "d/g"):
             (self.cwd / name).write_text("a\nb\n")
         shutil.copy(self.top / "bin" / "evil", self.cwd / "evil")
-        self.log.write_text("")
-
-    def files(self) -> dict[str, bytes]:
-        """What is in the workspace, with the content of files."""
-        return {
-            str(path.relative_to(self.cwd)): path.read_bytes() if path.is_file() else b""
-            for path in self.cwd.rglob("*")
-        }
 
     def run(self, command: str, *, denying: bool = False) -> str | None:
         """Run a command; what it did that no rule names (or that one denies), or None."""
-        before = self.files()
-        trace = self.top / "trace"
-        argv = [self.bash, "--norc", "--noprofile", "-c", command]
-        if self.strace:
-            traced = ["-f", "-qq", "-s", "4000", "-e", "trace=execve", "-o", str(trace)]
-            argv = [self.strace, *traced, *argv]
-        if self.bwrap:
-            bound = ["--bind", str(self.top), str(self.top), "--unshare-all", "--die-with-parent"]
-            argv = [self.bwrap, "--ro-bind", "/", "/", "--dev", "/dev", *bound, *argv]
-        self.spawn(argv)
-        self.ran += 1
-        seen = self.log.read_text(errors="replace").splitlines()
-        is_fine = is_not_denied if denying else is_named
-        fault = next((line for line in seen if not is_fine(line.split(" "))), None)
-        if fault is None and not denying and self.strace and trace.exists():
-            fault = self.unnamed(trace.read_bytes())
-        if fault is None and not denying and self.files() != before:
-            fault = f"files changed: {dict(self.files().items() ^ before.items())}"
-        if seen or self.files() != before:
+        [deeds] = self.tracer.run([(command, self.cwd)], seconds=2)
+        changes = [one for one in deeds.changed if not is_tolerated(one, command, self.cwd)]
+        if changes:
             self.fill()
-        return fault
+        is_fine = is_not_denied if denying else is_named
+        for given in deeds.argv:
+            words = words_of(given)
+            if not given.rstrip().endswith("directory)") and not is_fine(words):
+                return f"{words} ran"
+        return None if denying or not changes else changes[0]
 
-    def spawn(self, argv: list[str]) -> None:
-        """Run it to its end, or for two seconds."""
-        env = {"PATH": self.search, "X": "-o w", "HOME": str(self.cwd), "LC_ALL": "C.UTF-8"}
-        process = subprocess.Popen(
-            argv,
-            cwd=self.cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            process.wait(2)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
-    def unnamed(self, trace: bytes) -> str | None:
-        """The first program in a trace that is neither a stub nor what runs one."""
-        fixed = {os.fsencode(self.bash), b"/bin/sh", b"/usr/bin/sh"}
-        for match in TRACED.finditer(trace):
-            path = match[1]
-            if path in fixed or path.startswith(os.fsencode(self.top / "bin")):
-                continue
-            if path.startswith(b"/") and os.fsdecode(path).rpartition("/")[2] in READERS:
-                continue
-            if match[2].endswith(b'"--version"'):  # a rule names every program with it
-                continue
-            if b"= -1" not in trace[match.end() : trace.find(b"\n", match.end())]:
-                return f"{path!r} ran"
-        return None
+def words_of(call: str) -> list[str]:
+    """The arguments of a program that was started, its name without a directory."""
+    found = ARGV.search(call)
+    words = QUOTED.findall(found[1] if found else call)
+    return [words[0].rpartition("/")[2], *words[1:]] if words else [call]
+
+
+OWN = [name for name in known() if not name.startswith("git ")]
 
 
 def is_named(words: list[str]) -> bool:
     """Whether a rule, or the list of reading programs, names what ran."""
-    if words[-1] == "--version" or words[0] in READERS:
+    also = {name for one in READERS for name in ALSO.get(one, ())}
+    if words[-1] == "--version" or words[0] in READERS or words[0] in also:
         return True
     return words[1:2] != [] and words[1] in OURS.get(words[0], ())
 
@@ -251,6 +203,14 @@ def framed(rng: random.Random) -> str:
     return frame.replace("{{", "{").replace("}}", "}")
 
 
+def listed(rng: random.Random) -> str:
+    """A program that only reads with arguments of its own, and what could be glued to them."""
+    command = with_arguments(rng, rng.choice(OWN))
+    return rng.choice(("{}", "{}", "for f in a; do {}; done", "( {} )", "x=$({})")).replace(
+        "{}", command
+    )
+
+
 def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
     """Try commands for a while; how many were asked about in all, how many were let through."""
     rng = random.Random(seed)
@@ -262,7 +222,7 @@ def fuzz(seconds: float, seed: int, bench: Bench) -> tuple[int, int]:
     end = time.monotonic() + seconds
     tried = allowed = 0
     while time.monotonic() < end:
-        command = rng.choice((made_up, framed))(rng)
+        command = rng.choice((made_up, framed, listed))(rng)
         tried += 1
         permissions = rng.choice((allowing, denying, plain))
         decision = permissions.judge("Bash", {"command": command}, cwd=str(bench.cwd))
@@ -282,7 +242,6 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as top:
         bench = Bench(Path(top).resolve())
-        print(f"sandbox: {bench.bwrap or 'none'}, tracer: {bench.strace or 'none'}", flush=True)
         tried, allowed = fuzz(options.seconds, options.seed, bench)
         print(
             f"seed {options.seed}: {tried} commands, {allowed} let through, {len(bench.faults)} faults"

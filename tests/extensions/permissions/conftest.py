@@ -28,7 +28,7 @@ class World:
 
     @property
     def disk(self) -> LocalDisk:
-        return LocalDisk(str(self.home))
+        return LocalDisk(str(self.home), "/usr/local/bin:/usr/bin:/bin")
 
     def fill(self, value: Any) -> Any:
         """The value with its placeholders replaced."""

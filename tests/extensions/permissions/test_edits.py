@@ -31,3 +31,60 @@ def test_a_removal_that_is_always_asked_about_says_what_it_removes(world, comman
     made = world.judge(command, mode="bypassPermissions")
     assert made.decision == "ask"
     assert " would remove /" in made.reason
+
+
+NOT_SOURCE = [
+    *(".venv/bin/ls", "venv/lib/python3.11/site-packages/x.py", "node_modules/.bin/tsc"),
+    *("node_modules/x/index.js", "x.pth", "lib/sitecustomize.py", "usercustomize.py"),
+    *(".gitattributes", "pnpm-workspace.yaml", "app.code-workspace", ".tox/py/bin/python"),
+]
+PROTECTED = [
+    *(".cursor/mcp.json", ".devcontainer.json", ".devcontainer/x.sh", ".zed/tasks.json"),
+    *(".vscode/tasks.json", ".idea/x.xml", ".mcp.json", ".husky/pre-commit", ".githooks/x"),
+    *(".npmrc", ".yarnrc.yml", ".bazelrc", ".gitmodules", ".envrc", ".pre-commit-config.yaml"),
+    *("lefthook.yml", "mise.toml", ".lldbinit", ".hg/hgrc", "pkg/.windsurf/x", ".config/nvim/x"),
+    *(".dir-locals.el", "pip.conf", ".nvim.lua", ".pdbrc", ".CURSOR/mcp.json"),
+]
+SOURCE = [
+    *("pyproject.toml", "conftest.py", "package.json", "Makefile", "setup.py", "src/app.py"),
+    *(
+        ".github/workflows/ci.yml",
+        ".gitignore",
+        "Dockerfile",
+        "build.rs",
+        "Cargo.toml",
+        ".env.example",
+    ),
+    *("CLAUDE.md", "docs/lefthook.md", "justfile", ".eslintrc.json", "venvs.md", "tests/pth.py"),
+]
+
+
+@pytest.mark.parametrize("path", [*NOT_SOURCE, *PROTECTED, *SOURCE])
+def test_what_runs_without_being_named_is_asked_about_and_source_is_not(world, path: str) -> None:
+    def decide(tool: str, **options) -> str:
+        args = {"command": f"touch {path}"} if tool == "Bash" else {"file_path": path}
+        permissions = world.permissions(**{"mode": "acceptEdits", **options})
+        return permissions.judge(tool, args, cwd=str(world.cwd)).decision
+
+    wanted = "allow" if path in SOURCE else "ask"
+    for tool in ("Write", "Edit", "Bash"):
+        assert decide(tool) == wanted
+    assert decide("Write", allow=["Edit"]) == ("ask" if path in PROTECTED else "allow")
+    assert decide("Write", mode="bypassPermissions") == "allow"
+    assert decide("Write", mode="default") == "ask"
+    assert decide("Write", mode="plan", allow=["Edit"]) == "ask"
+
+
+@pytest.mark.parametrize("path", NOT_SOURCE)
+def test_what_is_not_source_may_be_removed_where_edits_are_accepted(world, path: str) -> None:
+    assert world.judge(f"rm -f {path}", mode="acceptEdits").decision == "allow"
+    assert world.judge(f"mv README.md {path}", mode="acceptEdits").decision == "ask"
+
+
+def test_a_workspace_may_lie_in_such_a_directory_itself(make_world) -> None:
+    world = make_world()
+    inner = world.cwd / "venv" / "mine"
+    inner.mkdir(parents=True)
+    permissions = world.permissions(mode="acceptEdits")
+    made = permissions.judge("Write", {"file_path": "a.py"}, cwd=str(inner))
+    assert made.decision == "allow"

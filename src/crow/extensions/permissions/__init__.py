@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crow.extensions.permissions.check import check_case, check_lines, parse_call
+    from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.disk import Disk, LocalDisk
     from crow.extensions.permissions.hook import PermissionsHook
     from crow.extensions.permissions.limits import Limits
     from crow.extensions.permissions.mode import MODES, Mode
-    from crow.extensions.permissions.permissions import Decision, Permissions
+    from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.written import Written
 
 __all__ = [
@@ -34,7 +35,7 @@ __all__ = [
 
 _HOMES = {
     "MODES": "mode",
-    "Decision": "permissions",
+    "Decision": "decision",
     "Disk": "disk",
     "Limits": "limits",
     "LocalDisk": "disk",

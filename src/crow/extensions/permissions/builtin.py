@@ -65,7 +65,8 @@ STATE = frozenset(
 )
 HOOKED = frozenset(
     {"BASH_ENV", "ENV", "IFS", "PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "SHELLOPTS"}
-    | {"--", "expand_aliases", "BASHOPTS", "GLOBIGNORE"}
+    | {"--", "expand_aliases", "BASHOPTS", "GLOBIGNORE", "HOME", "PWD", "OLDPWD", "CDPATH"}
+    | {"TMPDIR", "USER", "LOGNAME"}
 )
 RISKY = re.compile(r"[\[\]$`]|^-[a-zA-Z]*i|^(?:LD|DYLD|GIT)_|^BASH_FUNC")
 

@@ -12,9 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.disk import LocalDisk
 from crow.extensions.permissions.opinion import SecondOpinion
-from crow.extensions.permissions.permissions import Decision, Permissions
+from crow.extensions.permissions.permissions import Permissions
 from crow.extensions.permissions.rule import SHAPE, tool_name
 from crow.extensions.permissions.written import Written
 
@@ -195,7 +196,8 @@ def permissions_of(case: Mapping[str, Any], second: SecondOpinion) -> Permission
     source = str(case["cwd"])
     for key in ("allow", "ask", "deny") if trusted else ("ask", "deny"):
         rules[key] += [Written(text, "project", source) for text in settings.get(key) or ()]
-    directories: list[str] = list(case.get("additional_directories") or ())
+    given = trusted or case.get("rules_origin", "project") != "project"
+    directories: list[str] = list(case.get("additional_directories") or ()) if given else []
     if trusted:
         directories += settings.get("additionalDirectories") or ()
         wanted = settings.get("defaultMode")

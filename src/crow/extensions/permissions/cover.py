@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from crow.extensions.permissions import builtin, repository
+from crow.extensions.permissions import builtin, git, quiet
 from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.disk import Place
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
-from crow.extensions.permissions.listing import INERT, fed_use
-from crow.extensions.permissions.paths import Cwds, Paths
+from crow.extensions.permissions.listing import INERT, Names, fed_use
+from crow.extensions.permissions.lookup import BUILT_IN, Cwds
+from crow.extensions.permissions.paths import Paths
 from crow.extensions.permissions.programs import Use
-from crow.extensions.permissions.protected import holds_protected
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
 from crow.extensions.permissions.script import HOLE, Assignment, Text, Word
+from crow.extensions.permissions.secret import secrets_in
 from crow.extensions.permissions.wrapper import (
     EXACT,
     INTERPRETERS,
@@ -30,6 +31,8 @@ from crow.extensions.permissions.wrapper import (
     unwrap,
 )
 
+PLAIN_NAME = re.compile(r"[A-Za-z][\w+-]*")
+MOVERS = frozenset({"cd", "pushd", "popd"})
 FIND_ACTS = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 )
@@ -39,7 +42,8 @@ FIND_ACTS = frozenset(
 class Cover:
     """The allow rules. ``changed`` tells that a cd went before.
 
-    ``fed`` tells that the command's input are names of files which may be read.
+    ``fed`` tells that the command's input are names of files, which may be read. ``own`` are
+    variables that the script itself sets.
     """
 
     paths: Paths
@@ -47,26 +51,44 @@ class Cover:
     allow: Sequence[Rule]
     changed: bool = False
     uses_git: bool = False
-    fed: bool = False
+    uses_globs: bool = False
+    makes_files: bool = False
+    fed: Names = ""
+    own: set[str] = field(default_factory=set[str])
 
     def command(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """Find what lets a command through; note it where nothing does."""
         if not all(word.known for word in words):
             self.report.suspect("it has an expansion that needs a look")
         name = words[0].text
+        self.show(secrets_in(words), words)
         if name is None or not is_fixed(words[0]):
             self.report.miss("the name of the program cannot be foreseen")
             return cwds
         if any(looks_special(word.bare) for word in words):
             self.report.suspect("it has characters that only look like the shell's")
-        if name == "cd":
-            return self.change(words, cwds)
+        if name != "cd":
+            self._find(words, name, cwds)
+        inner = unwrapped(words)
+        return self.change(inner, cwds) if inner[0].text in MOVERS else cwds
+
+    def _find(self, words: tuple[Word, ...], name: str, cwds: Cwds) -> None:
+        """Find what lets a command through that is no ``cd``."""
         if builtin.evaluates(words):
             if not self._may_source(words, cwds):
                 self._note_builtin(words, name)
         elif not self.is_covered(words, cwds):
             self.report.miss(f"no rule allows {shown(words)}")
-        return cwds
+
+    def show(self, names: Iterable[str], words: tuple[Word, ...] = ()) -> None:
+        """Note variables that carry secrets; a rule for the command may name them."""
+        for name in names:
+            if name not in self.own and not any(
+                re.search(rf"\b{name}\b", rule.text) and self.allows(rule, words)
+                for rule in self.allow
+                if rule.command is not None and words
+            ):
+                self.report.secret = f"the variable {name} may carry a secret"
 
     def _may_source(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a rule names the very file that is sourced, and nobody writes it unasked.
@@ -83,9 +105,10 @@ class Cover:
         places = self.paths.places(words[1], cwds) if rule else []
         if rule is None or not places or not self.paths.may_read(words[1], cwds):
             return False
-        if any(self.paths.files.write(where).kind == "allow" for where in places):
+        if any(self.paths.files.write(where, removed=True).kind == "allow" for where in places):
             return False
         self.report.rules.append(rule.text)
+        self.paths.files.lookup.first += [where.path.rpartition("/")[0] for where in places]
         return True
 
     def _named_exactly(self, words: tuple[Word, ...]) -> Rule | None:
@@ -103,21 +126,40 @@ class Cover:
         else:
             self.report.miss(reason)
 
-    def is_covered(self, words: tuple[Word, ...], cwds: Cwds, *, open_end: bool = False) -> bool:
-        """Whether a rule, the list of reading commands or the mode lets a command through."""
+    def is_covered(
+        self,
+        words: tuple[Word, ...],
+        cwds: Cwds,
+        *,
+        open_end: bool = False,
+        outside: bool = False,
+    ) -> bool:
+        """Whether a rule, the list of reading commands or the mode lets a command through.
+
+        ``outside`` of the shell another program starts it.
+        """
         self.uses_git = self.uses_git or words[0].text == "git"
         for rule in self.allow:
             if rule.command is not None and self.allows(rule, words):
                 self.report.rules.append(rule.text)
                 return True
-        if self.fed and words[0].text == "xargs" and (use := fed_use(words)) is not None:
-            return self._may_feed(words, cwds) and self.may_use(use, cwds)
+        if self.fed and words[0].text == "xargs" and (use := fed_use(words, self.fed)) is not None:
+            fed = self._may_feed(words, cwds) and self.may_use(use, cwds)
+            return fed and self._is_found(words, cwds, outside=outside)
         for inner in unwrap(words):
             if inner.plain:
                 more = (Word((Text(HOLE),)),) if inner.open else ()
+                started = outside or words[0].text not in BUILT_IN
                 if builtin.evaluates(inner.words) or inner.words[0].text == "cd":
                     return False
-                return self.is_covered(inner.words + more, cwds, open_end=inner.open)
+                return self._is_found(words[:1], cwds, outside=outside) and self.is_covered(
+                    inner.words + more, cwds, open_end=inner.open, outside=started
+                )
+        fine = self._is_unasked(words, cwds, open_end=open_end)
+        return fine and self._is_found(words, cwds, outside=outside)
+
+    def _is_unasked(self, words: tuple[Word, ...], cwds: Cwds, *, open_end: bool) -> bool:
+        """Whether the list of reading commands or the mode lets a command through."""
         if open_end:
             plain = words[:-1]
             return (
@@ -125,12 +167,30 @@ class Cover:
             )
         return self.only_reads(words, cwds) or self.only_edits(words, cwds)
 
+    def _is_found(self, words: Sequence[Word], cwds: Cwds, *, outside: bool = False) -> bool:
+        """Whether the names of programs lead to those that everybody knows by them."""
+        names = words[:1]
+        if words[0].text == "xargs":
+            names = [word for word in words if PLAIN_NAME.fullmatch(word.text or "")]
+        for word in names:
+            outside = outside or word is not words[0]
+            fault = self.paths.files.lookup.fault(word.text or "", cwds, outside=outside)
+            if fault is not None:
+                self.report.miss(fault)
+                return False
+        return True
+
     def allows(self, rule: Rule, words: tuple[Word, ...]) -> bool:
         """Whether an allow rule means a command."""
         pattern = rule.command
         assert pattern is not None
         shapes = [word.shape for word in words]
-        return pattern.matches(shapes) and HOLE not in shapes[0] and self._reaches(pattern, words)
+        if HOLE in shapes[0] or not (
+            pattern.matches(shapes)
+            or ("$" in pattern.text and pattern.matches([word.spelled for word in words]))
+        ):
+            return False
+        return self._reaches(pattern, words)
 
     def spells_out(self, assignments: Sequence[Assignment], words: tuple[Word, ...]) -> Rule | None:
         """The allow rule that names a program and each variable before it, with its value."""
@@ -180,7 +240,8 @@ class Cover:
             return self._git_reads(words, cwds)
         if words[0].text == "command" and len(words) == 3 and words[1].text in {"-v", "-V"}:
             return words[2].text is not None
-        use = reads(words)
+        only = cwds[0] if len(cwds) == 1 else None
+        use = reads([self.paths.resolved(word, only) for word in words])
         return use is not None and self.may_use(use, cwds)
 
     def _may_feed(self, words: Sequence[Word], cwds: Cwds) -> bool:
@@ -198,6 +259,11 @@ class Cover:
         """Whether all that a command reads may be read."""
         if not all(self.paths.may_read(word, cwds) for word in use.paths):
             return False
+        if use.globs:
+            self.uses_globs = True
+            if any(cwd is None or self.paths.files.has_dashes(cwd) for cwd in cwds):
+                self.report.miss("a file could be taken for an option")
+                return False
         if use.follows and any(
             self.paths.files.leads_out(where)
             for word in use.paths
@@ -208,14 +274,13 @@ class Cover:
         return True
 
     def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
-        operands = repository.reads_only(words)
+        operands = git.reads_only(words)
         if operands is None or len(cwds) != 1 or cwds[0] is None:
             return False
-        if not repository.is_quiet(self.paths.files.disk, cwds[0]):
+        if not quiet.is_quiet(self.paths.files.disk, cwds[0]):
             self.report.miss("the settings of this git repository could run programs")
             return False
-        outside = [w for w in operands if re.match(r"[/~]|(?:.*/)?\.\.(?:/|$)", w.text or "")]
-        return all(self.paths.may_read(word, cwds) for word in outside)
+        return all(self.paths.may_read(word, cwds) for word in operands)
 
     def only_edits(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a command only edits files, in a mode and at places where that is accepted."""
@@ -228,27 +293,20 @@ class Cover:
             return False
         if not all(self.paths.may_read(word, cwds) for word in done.reads):
             return False
-        moved = {"mv": done.writes, "rm": done.writes, "cp": done.reads}.get(
-            words[0].text or "", ()
-        )
-        if any(self._holds_protected(word, cwds) for word in moved):
-            return False
+        self.report.by_mode = True
+        self.makes_files = True
         targets = placed(done) if words[0].text in {"mv", "cp"} else done.writes
-        return all(self.paths.writes(word, cwds, known=True) for word in targets)
-
-    def _holds_protected(self, word: Word, cwds: Cwds) -> bool:
-        """Whether a directory that goes away, or is copied, has a protected path in it."""
-        for where in self.paths.places(word, cwds):
-            if holds_protected(self.paths.files.disk, where.path):
-                self.report.guard = self.report.guard or f"{where.path} holds protected files"
-                return True
-        return False
+        removed = words[0].text in {"rm", "rmdir"}
+        return all(self.paths.writes(word, cwds, known=True, removed=removed) for word in targets)
 
     def change(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """``cd``: where the next command runs, if that is a directory that is worked in."""
-        operands = [word for word in words[1:] if word.text not in {"--", "-P", "-L"}]
+        operands = [word for word in words[1:] if word.text not in {"--", "-P", "-L", "-e", "-@"}]
+        if not operands and words[0].text == "cd":
+            operands = [Word.plain("~")]
         places = self.paths.places(operands[0], cwds) if len(operands) == 1 else []
-        if not places or operands[0].text == "-" or operands[0].globbed:
+        physical = any(word.text in {"-P", "-e", "-@"} for word in words[1:])
+        if not places or operands[0].text == "-" or operands[0].globbed or physical:
             self.changed = True
             self.report.miss("cd to a directory that cannot be foreseen")
             return (None,)
@@ -258,6 +316,12 @@ class Cover:
             if not self.paths.files.is_inside(where):
                 self.report.miss(f"cd leads out of the working directories, to {where.path}")
         return tuple(dict.fromkeys(where.path for where in places))
+
+
+def unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The command behind ``command``, ``builtin`` and their like."""
+    inner = next((one.words for one in unwrap(words) if one.plain), None)
+    return words if inner is None else unwrapped(inner)
 
 
 def placed(done: Edits) -> list[Word]:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+LARGEST = 256 * 1024 * 1024
+"""No file that a judgement depends on is larger."""
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # where PATH is unset
+SHARED = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  (they are looked at, nothing is put there)
 
 
 class Disk(Protocol):
@@ -18,8 +24,42 @@ class Disk(Protocol):
         """The user's home directory."""
         ...
 
+    @property
+    def search(self) -> str:
+        """``PATH``: where commands look for programs, as it is written."""
+        ...
+
+    @property
+    def temporary(self) -> tuple[str, ...]:
+        """Directories that everybody may write."""
+        ...
+
+    @property
+    def own(self) -> str:
+        """The directory of the programs that came with this one."""
+        ...
+
+    def variable(self, name: str) -> str | None:
+        """A variable of the environment that commands get."""
+        ...
+
+    def home_of(self, user: str) -> str | None:
+        """The home directory of a user; None where there is no such user."""
+        ...
+
     def real(self, path: str) -> str | None:
         """The path with every link followed; None where that cannot be told."""
+        ...
+
+    def settled(self, path: str) -> str | None:
+        """The real path of a program or directory that no session may change; None for none.
+
+        It is asked for once, and remembered.
+        """
+        ...
+
+    def is_program(self, path: str) -> bool:
+        """Whether it is a file that can be run."""
         ...
 
     def is_link(self, path: str) -> bool: ...
@@ -38,15 +78,64 @@ class Disk(Protocol):
         ...
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file that may be a pipe to which nobody writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 @dataclass(frozen=True, slots=True)
 class LocalDisk:
-    """The file system of this machine."""
+    """The file system of this machine. ``path`` stands in for ``PATH`` where it is given."""
 
     home: str = ""
+    path: str | None = None
+    _settled: dict[str, str | None] = field(
+        default_factory=dict[str, "str | None"], repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not self.home:
             object.__setattr__(self, "home", str(Path("~").expanduser()))
+
+    @property
+    def search(self) -> str:
+        """``PATH`` as it is now."""
+        return os.environ.get("PATH", DEFAULT_PATH) if self.path is None else self.path
+
+    @property
+    def temporary(self) -> tuple[str, ...]:
+        """The directories for temporary files."""
+        given = os.environ.get("TMPDIR", "")
+        return (*SHARED, posixpath.normpath(given)) if given.startswith("/") else SHARED
+
+    @property
+    def own(self) -> str:
+        """The directory of this interpreter."""
+        return posixpath.dirname(sys.executable)
+
+    def variable(self, name: str) -> str | None:
+        """A variable of this process, and of the commands that it starts."""
+        return self.home if name == "HOME" else os.environ.get(name)
+
+    def home_of(self, user: str) -> str | None:
+        """What the system says of a user."""
+        import pwd
+
+        try:
+            return pwd.getpwnam(user).pw_dir
+        except (KeyError, ValueError):
+            return None
+
+    def settled(self, path: str) -> str | None:
+        """Where it really is, as it was when this was first asked."""
+        if path not in self._settled:
+            there = os.access(path, os.X_OK)
+            self._settled[path] = os.path.realpath(path) if there else None
+        return self._settled[path]
+
+    def is_program(self, path: str) -> bool:
+        """Whether it is a file that this process may run."""
+        return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
 
     def real(self, path: str) -> str | None:
         """Follow links; of a path that does not exist, those of its existing part."""
@@ -108,9 +197,13 @@ class LocalDisk:
         return found
 
     def data(self, path: str) -> bytes | None:
-        """A file's content."""
+        """A regular file's content; of nothing else is anything read, nor waited for."""
         try:
-            return Path(path).read_bytes()
+            with open(path, "rb", opener=_without_waiting) as file:
+                status = os.fstat(file.fileno())
+                if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+                    return None
+                return file.read(LARGEST)
         except (OSError, ValueError):
             return None
 
@@ -138,7 +231,8 @@ def place(disk: Disk, cwd: str, path: str) -> Place:
     normal = "/" + posixpath.normpath(full).lstrip("/")
     if is_ghost(normal):
         return Place(normal, None)
-    return Place(normal, disk.real(full))
+    real = disk.real(full)
+    return Place(normal, None if real is not None and is_ghost(real) else real)
 
 
 def is_ghost(path: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crow.extensions.permissions.programs import PROGRAMS, Program, Use, option
+from crow.extensions.permissions.programs import Program, Use, option, program_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.script import Word
 from crow.extensions.permissions.sed import edited
@@ -22,39 +22,30 @@ class Edits:
     sure: bool = False
 
 
-def _long(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 ACCEPTED = {
-    "mkdir": Program("pv", "m", _long("parents verbose mode"), guarded=True),
-    "touch": Program("acm", "", _long("no-create"), guarded=True),
-    "rm": Program("dfirRvI", "", _long("force recursive dir verbose interactive"), guarded=True),
-    "rmdir": Program("pv", "", _long("parents verbose ignore-fail-on-non-empty"), guarded=True),
-    "mv": Program("finuvT", "", _long("force no-clobber update verbose"), guarded=True),
-    "cp": Program(
-        "afinpruvRT", "", _long("archive force no-clobber recursive update verbose"), guarded=True
-    ),
+    name: Program.of("getopt_long", "paths", "writes", *options.split())
+    for name, options in {
+        "mkdir": "-pvm: --parents --verbose --mode:",
+        "touch": "-acm --no-create",
+        "rm": "-dfirRvI --force --recursive --dir --verbose --interactive::",
+        "rmdir": "-pv --parents --verbose --ignore-fail-on-non-empty",
+        "mv": "-finuvT --force --no-clobber --update:: --verbose",
+        "cp": "-afinpruvRT --archive --force --no-clobber --recursive --update:: --verbose",
+    }.items()
 }
 LAST = frozenset({"cp", "install", "ln", "rsync", "scp", "link"})
 WRITERS = frozenset(
     {*ACCEPTED, *LAST, "sed", "tee", "truncate", "chmod", "chown", "chgrp", "dd", "shred", "unlink"}
     | {"patch", "unzip", "mkfifo", "mknod", "setfacl", "chattr", "sponge", "ex", "ed", "vi", "vim"}
 )
+PATHLESS = frozenset({"text", "none", "printf", "date", "ps", "number"})
 READING = frozenset(
-    {
-        name
-        for name, one in PROGRAMS.items()
-        if one.operands not in {"text", "none", "printf", "date", "ps", "number", "any"}
-    }
-    | set(
-        "less more most bat batcat awk gawk mawk sed jq yq zcat bzcat xzcat gzip gunzip "
-        "bzip2 xz zip tar bsdtar 7z 7za rar cp mv ln install rsync scp dd tee source . "
-        "split csplit openssl gpg curl wget base32 iconv pr fmt look ag ack zgrep vim vi "
-        "nano emacs ed ex view open xdg-open mapfile readarray python python3 node perl "
-        "ruby php patch shuf tsort ptx dos2unix envsubst m4 pandoc highlight pygmentize "
-        "glow hexyl sqlite3 strace uuencode".split()
-    )
+    "less more most bat batcat yq zcat bzcat xzcat gzip gunzip "
+    "bzip2 xz zip tar bsdtar 7z 7za rar cp mv ln install rsync scp dd tee source . "
+    "split csplit openssl gpg curl wget base32 iconv pr fmt look ag ack zgrep vim vi "
+    "nano emacs ed ex view open xdg-open mapfile readarray python python3 node perl "
+    "ruby php patch shuf tsort ptx dos2unix envsubst m4 pandoc highlight pygmentize "
+    "glow hexyl sqlite3 strace uuencode".split()
 )
 ARCHIVERS = frozenset({"tar", "bsdtar", "7z", "7za", "rar"})
 COPIERS = frozenset({"cp", "rsync", "scp", "zip", "zgrep"})
@@ -93,16 +84,12 @@ def _operands(found: Program | None, words: Sequence[Word]) -> tuple[list[Word],
         elif text is None or ended or not text.startswith("-") or text == "-":
             operands.append(word)
             sure = sure and text is not None and not (word.globbed and word.bare[:1] in "*?[")
-        elif found is None or (step := option(found, text)) is None:
+        elif found is None or (made := option(found, text)) is None:
             sure = False
-        else:
-            values = words[index : index + step]
-            sure = (
-                sure
-                and len(values) == step
-                and not any(w.text is None or w.globbed for w in values)
-            )
-            index += step
+        elif made.waits:
+            value = words[index] if index < len(words) else None
+            sure = sure and value is not None and value.text is not None and not value.globbed
+            index += 1
     return operands, sure
 
 
@@ -131,7 +118,7 @@ def _values(words: Sequence[Word], mark: str) -> list[Word]:
 def may_read(words: Sequence[Word]) -> Use | None:
     """What a file command may take for paths; None for one that is not known for reading files."""
     name = program(words[0]) if words else None
-    if name is None or name not in READING:
+    if name is None or not _is_reading(name):
         return None
     plain = (Word.plain(name), *words[1:])
     use = reads(plain) or reads(plain, loose=True)
@@ -145,6 +132,11 @@ def may_read(words: Sequence[Word]) -> Use | None:
         )
     )
     return Use((*words[1:], *_attached(words)), deep)
+
+
+def _is_reading(name: str) -> bool:
+    found = program_of(name)
+    return name in READING or (found is not None and found.operands not in PATHLESS)
 
 
 def _attached(words: Sequence[Word]) -> list[Word]:

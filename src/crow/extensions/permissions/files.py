@@ -9,8 +9,9 @@ from typing import Literal
 
 from crow.extensions.permissions.disk import Disk, Place, inside, place
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
+from crow.extensions.permissions.lookup import Lookup
 from crow.extensions.permissions.pattern import CHILD
-from crow.extensions.permissions.protected import is_protected
+from crow.extensions.permissions.protected import INSTALLED, is_protected, is_started
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 
 Kind = Literal["deny", "ask", "guard", "allow", "none"]
@@ -35,13 +36,14 @@ class Files:
     ``roots`` are the directories that are worked in, ``base`` is what ``/`` means in rules
     without a root of their own. ``accepts`` is true where edits in the roots need no question,
     ``frozen`` where nothing is to be edited. ``scripts`` gives what hooks and servers
-    run.
+    run. ``lookup`` finds programs.
     """
 
     disk: Disk
     cwd: str
     base: str
     roots: tuple[str, ...]
+    lookup: Lookup
     allow: tuple[Rule, ...]
     ask: tuple[Rule, ...]
     deny: tuple[Rule, ...]
@@ -56,6 +58,11 @@ class Files:
         return self.limits.blocks_reads or any(
             rule.path is not None for rule in (*self.deny, *self.ask)
         )
+
+    @property
+    def has_write_limits(self) -> bool:
+        """Whether any deny or ask rule, or a limit, speaks of paths that may be written."""
+        return self.limits.blocks_writes or self.has_read_limits
 
     def read(self, where: Place, *, deep: bool = False, tool: str = "Read") -> Finding:
         """Judge a read; ``deep`` is for a directory together with what is directly in it.
@@ -73,7 +80,7 @@ class Files:
             return Finding("guard", f"{where.path} has another name, which may be a denied one")
         return self._permission(where, "Read", tool, deep=deep and tool in SEARCHERS)
 
-    def write(self, where: Place, *, tool: str = "Edit") -> Finding:
+    def write(self, where: Place, *, tool: str = "Edit", removed: bool = False) -> Finding:
         """Judge writing, creating or removing; a bare allow rule for the ``tool`` counts."""
         found = self._refusal(where, READERS | EDITORS, deep=False)
         if found is not None:
@@ -87,7 +94,22 @@ class Files:
         guard = self._guard(where, where.real)
         if guard:
             return Finding("guard", f"{where.path} {guard}")
+        if self.accepts and not removed and self.is_started(*where.names):
+            return self._by_rule(where, "Edit", tool)
         return self._permission(where, "Edit", tool)
+
+    def is_started(self, *paths: str) -> bool:
+        """Whether something finds and runs what is at a path, without being told its name."""
+        return any(is_started(self.below_root(one)) or self.lookup.holds(one) for one in paths)
+
+    def is_installed(self, path: str) -> bool:
+        """Whether a path is, or is in, a directory that package managers fill."""
+        return not INSTALLED.isdisjoint(self.below_root(path).casefold().split("/"))
+
+    def below_root(self, path: str) -> str:
+        """A path without the working directory that it is in."""
+        root = max((one for one in self.lookup.roots if inside(path, one)), key=len, default="")
+        return path[len(root) :]
 
     def _guard(self, where: Place, real: str) -> str:
         """Why nothing but the user may approve that a path is written; empty for no reason."""
@@ -122,14 +144,21 @@ class Files:
         mode = tool == "Read" or self.accepts
         if mode and self.is_inside(where):
             return Finding("allow", f"{where.path} is in a working directory")
+        return self._by_rule(where, tool, used, deep=deep)
+
+    def _by_rule(self, where: Place, tool: str, used: str, *, deep: bool = False) -> Finding:
         for rule in self.allow:
             if rule.bare and rule.tools is None and (rule.names(tool) or rule.names(used)):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
             if rule.tool == tool and rule.path is not None and self._covers(rule, where, deep=deep):
                 return Finding("allow", f"the rule {rule.text} allows it", rule.text)
         verb = "read" if tool == "Read" else "write"
-        outside = "" if self.is_inside(where) else ", which is outside of the working directories"
-        return Finding("none", f"no rule allows to {verb} {where.path}{outside}")
+        why = ""
+        if not self.is_inside(where):
+            why = ", which is outside of the working directories"
+        elif tool != "Read" and self.accepts:
+            why = ", which something runs without being told to"
+        return Finding("none", f"no rule allows to {verb} {where.path}{why}")
 
     def is_inside(self, where: Place) -> bool:
         """Whether a path is in a working directory, as written and really."""
@@ -209,7 +238,9 @@ class Files:
                 fixed = fixed or rule
         return fixed or next(iter(relative.values()), None)
 
-    def hides_denied(self, where: Place) -> str | Literal[True] | None:
+    def hides_denied(
+        self, where: Place, tools: frozenset[str] = READERS
+    ) -> str | Literal[True] | None:
         """What speaks against reading something below a directory: a rule, or that it is excluded.
 
         True where there is too much below it to tell.
@@ -217,7 +248,7 @@ class Files:
         for path in self._below(where):
             if path is None:
                 return True
-            found = self._last((*self.deny, *self.ask), path, READERS)
+            found = self._last((*self.deny, *self.ask), path, tools)
             if found is not None:
                 return found.text
             if self.limits.blocks_reads and not self.is_inside(Place(path, path)):
@@ -241,6 +272,11 @@ class Files:
             if found is None or not PLAIN_NAME.fullmatch(found.rpartition("/")[2]):
                 return True
         return False
+
+    def has_dashes(self, path: str) -> bool:
+        """Whether a name in a directory begins with a dash, or there are too many to tell."""
+        names = self.disk.names(path, WALKED)
+        return names is None or any(name.startswith("-") for name in names)
 
     def _below(self, where: Place) -> Iterator[str | None]:
         """All paths below a directory; None where there are too many."""

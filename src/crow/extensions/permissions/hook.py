@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.context import SessionContext, ToolContext
 from crow.core.hooks import hook
-from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, Option
+from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, UNASKED, Option
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, QUIET
 
 if TYPE_CHECKING:
-    from crow.extensions.permissions.permissions import Decision, Permissions
+    from crow.extensions.permissions.decision import Decision
+    from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.written import Written
 
 Behaviour = Literal["allow", "ask", "deny"]
@@ -112,7 +113,11 @@ class PermissionsHook:
         permissions = self.of_session(ctx)
         interactive = bool(getattr(ctx.tool, "interactive", False))
         judge = partial(
-            permissions.judge, ctx.call.name, ctx.args, cwd=ctx.cwd, interactive=interactive
+            permissions.judge,
+            ctx.call.called(ctx.tool),
+            ctx.args,
+            cwd=ctx.cwd,
+            interactive=interactive,
         )
         self._limit(ctx, permissions)
         # A command may need a second parser's opinion, which is a process.
@@ -130,7 +135,8 @@ class PermissionsHook:
                 return Ask(decision.reason, rule=decision.rule or BUILT_IN)
 
     def _limit(self, ctx: ToolContext, permissions: Permissions) -> None:
-        """Tell tools that search which files they must leave out."""
+        """Tell tools which files need no question, and those that search what to leave out."""
+        ctx.cache.setdefault(UNASKED, {})[self.name] = partial(_reads, permissions, ctx.cwd)
         limits = ctx.cache.setdefault(MAY_READ, {})
         if permissions.limits_reading:
             limits[self.name] = permissions.reader(ctx.cwd)
@@ -150,7 +156,7 @@ class PermissionsHook:
     def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
         from crow.extensions.permissions.suggestion import suggest
 
-        rules = suggest(permissions, ctx.call.name, ctx.args, cwd=ctx.cwd)
+        rules = suggest(permissions, ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
         state, save = ctx.state, self.of(ctx.session).save
 
         async def answered(chosen: str) -> None:
@@ -181,6 +187,11 @@ class PermissionsHook:
             rules=rules,
             keep=keep,
         )
+
+
+def _reads(permissions: Permissions, cwd: str, path: str) -> bool:
+    """True where a file may be read without a question."""
+    return permissions.judge("Read", {"file_path": path}, cwd=cwd).decision == "allow"
 
 
 async def _keep(state: dict[str, Any], rule: str, behaviour: Behaviour, save: Save | None) -> None:

@@ -3,53 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from crow.extensions.permissions.programs import PROGRAMS, Use
+from crow.extensions.permissions.options import read_options
+from crow.extensions.permissions.programs import Use, program_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.script import Chain, Node, Simple, Word
 
-FED = "./fed"
+Names = Literal["", "paths", "names"]
+FED = Word.plain("./fed")
 INERT = frozenset({"echo", "basename", "dirname"})
-FILTERS = frozenset({"head", "tail", "sort", "uniq", "grep", "cat"})
-NAMES_ONLY = {"rg": {"-l", "--files", "--files-with-matches"}, "grep": {"-l", "-rl", "-lr"}}
+FILTERS = {
+    "head": {"n", "q", "--lines", "-NUM"},
+    "tail": {"n", "q", "--lines", "-NUM"},
+    "sort": set("bdfgikMnrRstuVh"),
+    "uniq": set("diu"),
+    "grep": {*"EFPwxviem", "--invert-match", "--ignore-case", "--extended-regexp", "--regexp"},
+    "cat": set[str](),
+}
+NAMING = frozenset({"l", "--files-with-matches"})
+SEARCHED = NAMING | {
+    *"EFPwxviersSIugtT0.",
+    *("--include", "--exclude", "--exclude-dir", "--recursive", "--ignore-case", "--word-regexp"),
+    *("--fixed-strings", "--extended-regexp", "--perl-regexp", "--regexp", "--null", "--hidden"),
+    *("--no-ignore", "--glob", "--iglob", "--type", "--type-not", "--sort", "--no-messages"),
+}
 FED_FLAGS = frozenset({"-0", "-r", "-t", "-x", "-0r", "-r0", "--null", "--no-run-if-empty"})
 FED_VALUED = frozenset({"-n", "-P", "-L", "--max-args", "--max-procs", "--max-lines"})
 
 
-def lists_names(node: Node) -> bool:
-    """Whether a command, filters behind it included, prints nothing but names of files."""
+def names_listed(node: Node) -> Names:
+    """Whether a command, filters behind it included, prints nothing but names of files.
+
+    None of ``paths`` begins with a dash; ``names`` are those of a directory as they are.
+    """
     match node:
         case Chain(op="|"):
-            return lists_names(node.left) and _filters(node.right)
+            return names_listed(node.left) if _filters(node.right) else ""
         case Simple(assignments=(), redirects=()):
-            return _lists(node.words)
+            return _listed(node.words)
         case _:
-            return False
+            return ""
 
 
-def _lists(words: Sequence[Word]) -> bool:
+def _listed(words: Sequence[Word]) -> Names:
     texts = [word.text for word in words]
     if any(text is None or text.startswith(("/", "~")) or ".." in text for text in texts):
-        return False
+        return ""
     match texts:
         case ["find", *rest]:
-            return not {"-printf", "-ls", "-L", "-H", "-follow"}.intersection(rest)
+            printed = {"-printf", "-ls", "-L", "-H", "-follow"}.intersection(rest)
+            return "" if printed else "paths"
         case ["git", "ls-files", *rest]:
-            return all(text is not None and not text.startswith("-") for text in rest)
-        case ["rg" | "grep" as name, *rest]:
-            return not NAMES_ONLY[name].isdisjoint(rest)
+            return "" if any(text is None or text.startswith("-") for text in rest) else "names"
+        case ["rg", *_] if _has_only(words, SEARCHED | {"--files"}):
+            return "names" if _has_any(words, NAMING | {"--files"}) else ""
+        case ["grep", *_] if _has_only(words, SEARCHED):
+            return "names" if _has_any(words, NAMING) else ""
         case _:
-            return False
+            return ""
+
+
+def _names(words: Sequence[Word]) -> list[str] | None:
+    found = program_of(words[0].text)
+    read = read_options(found, words[1:]) if found else None
+    return None if read is None else read.names
+
+
+def _has_only(words: Sequence[Word], wanted: set[str] | frozenset[str]) -> bool:
+    names = _names(words)
+    return names is not None and wanted.issuperset(names)
+
+
+def _has_any(words: Sequence[Word], wanted: frozenset[str]) -> bool:
+    return not wanted.isdisjoint(_names(words) or ())
 
 
 def _filters(node: Node) -> bool:
+    """Whether a command passes lines on whole, some of them, and reads nothing else."""
     if not isinstance(node, Simple) or node.redirects or node.name not in FILTERS:
         return False
     use = reads(node.words)
-    return use is not None and not use.paths
+    return use is not None and not use.paths and _has_only(node.words, FILTERS[node.name])
 
 
-def fed_use(words: Sequence[Word]) -> Use | None:
+def fed_use(words: Sequence[Word], listed: Names) -> Use | None:
     """What ``xargs`` and its command read beside the names that they are given; else None.
 
     None too where more could come of it than reading, whatever the names are.
@@ -69,19 +107,37 @@ def fed_use(words: Sequence[Word]) -> Use | None:
             index += 1
         else:
             return None
-    return _inner_use(words[index:], mark)
+    return _inner_use(words[index:], mark, listed)
 
 
-def _inner_use(words: Sequence[Word], mark: str | None) -> Use | None:
+def _inner_use(words: Sequence[Word], mark: str | None, listed: Names) -> Use | None:
     """What the command that is given names reads beside them."""
-    name = words[0].text if words else None
-    found = PROGRAMS.get(name or "")
-    if name is None or found is None or found.guarded or (mark and mark in name):
+    found = program_of(words[0].text) if words else None
+    if found is None or found.harm == "writes" or (mark and _misplaced(words, mark)):
         return None
-    if found.operands not in {"paths", "pattern", "counted"} and name not in INERT:
+    if found.operands not in {"paths", "pattern"} and words[0].text not in INERT:
         return None
-    use = reads((*words, Word.plain(FED)) if mark is None else words)
+    use = reads((*words, FED) if mark is None else words)
     if use is None or use.follows or any(word.text is None for word in words):
         return None
-    given = [w for w in use.paths if w.text != FED and not (mark and mark in (w.text or ""))]
-    return Use(tuple(given), use.deep)
+    given = [_before(word, mark) for word in use.paths if word != FED]
+    dashes = found.harm == "reads" and listed == "names" and "--" not in {w.text for w in words}
+    globs = (*use.globs, FED) if dashes else use.globs
+    return Use(tuple(one for one in given if one is not None), use.deep, globs=globs)
+
+
+def _misplaced(words: Sequence[Word], mark: str) -> bool:
+    """Whether a name would become anything but a path: a program, an option, a way up."""
+    texts = [word.text or "" for word in words]
+    if mark in texts[0] or any(mark in text and text.startswith("-") for text in texts):
+        return True
+    ends = [text.partition(mark) for text in texts if mark in text]
+    return any(".." in end or mark in end or begin.rpartition("/")[2] for begin, _, end in ends)
+
+
+def _before(word: Word, mark: str | None) -> Word | None:
+    """The directory that a name is looked for in; None for the one that it was found in."""
+    if mark is None or mark not in (word.text or ""):
+        return word
+    begin = (word.text or "").partition(mark)[0]
+    return Word.plain(begin) if begin else None

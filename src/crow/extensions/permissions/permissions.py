@@ -9,14 +9,16 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import local
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from crow.extensions.permissions import characters
+from crow.extensions.permissions.arguments import SEARCHERS, named_directories, named_paths
+from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
 from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
 from crow.extensions.permissions.files import Files, Finding
-from crow.extensions.permissions.globbing import outside_parts
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
+from crow.extensions.permissions.lookup import Lookup
 from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
 from crow.extensions.permissions.named import means, name_of
 from crow.extensions.permissions.opinion import SecondOpinion
@@ -38,27 +40,10 @@ if TYPE_CHECKING:
     from tree_sitter import Parser
 
 INTERACTIVE = frozenset({"AskUserQuestion", "ExitPlanMode"})
-PATHS = ("file_path", "notebook_path", "path", "filename")
 PLAIN = re.compile(r"[A-Za-z0-9_ ./:=@%+,-]*")
 RESERVED = frozenset(
     {"time", "coproc", "function", "select", "case", "if", "for", "while", "until"}
 )
-
-ORDER = ("deny", "ask", "guard", "none", "allow")
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """May it run? ``rule`` is the rule that says so, as it was written.
-
-    ``default`` marks a question that no rule wants, only the mode: a hook's allow may answer it.
-    Where the mode is dontAsk, it marks the refusal that stands in for such a question.
-    """
-
-    decision: Literal["allow", "ask", "deny"]
-    reason: str
-    rule: str | None = None
-    default: bool = False
 
 
 class _Parsers(local):
@@ -80,6 +65,7 @@ class Permissions:
     are worked in beside it. ``limits`` hold whatever the rules allow. ``quiet`` names further tools
     that need no question by default. ``scripts`` gives the files that hooks and servers run, asked
     for at every write: none of them is written without a question.
+    ``elsewhere`` tells that calls name their directory, which is no working directory by that.
     ``second`` is the other parser's opinion; where it has none, complex commands are asked about.
     """
 
@@ -93,6 +79,7 @@ class Permissions:
     quiet: frozenset[str] = QUIET
     warnings: tuple[str, ...] = ()
     scripts: Callable[[], Iterable[str]] = tuple
+    elsewhere: bool = False
     disk: Disk = field(default_factory=LocalDisk)
     second: Callable[[str], Node | None] = field(default_factory=SecondOpinion)
     _parsers: _Parsers = field(default_factory=_Parsers, repr=False, compare=False)
@@ -149,7 +136,9 @@ class Permissions:
         refused = self._whole(self.deny, name, args)
         if refused is not None:
             return Decision("deny", f"the rule {refused.text} denies it", refused.text)
-        decision = self._by_kind(name, args, cwd)
+        decision = self.by_kind(name, args, cwd)
+        for path in named_directories(args):
+            decision = min(decision, self._in_directory(path, name, args, cwd), key=strictness)
         if interactive and decision.decision != "deny":
             decision = Decision("ask", f"{name} wants its user to be asked")
         asked = self._whole(self.ask, name, args)
@@ -157,7 +146,21 @@ class Permissions:
             decision = Decision("ask", f"the rule {asked.text} asks about it", asked.text)
         return self._in_mode(decision)
 
-    def _by_kind(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
+    def _in_directory(self, path: str, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
+        """Decide on a call that names the directory which it is to run in."""
+        where = place(self.disk, cwd, path)
+        read = self.files(cwd).read(where, deep=True, tool=name)
+        found = of_finding(read, bypass=self.mode == "bypassPermissions")
+        if name != "Bash" and name not in READERS | EDITORS:
+            refused = found.decision != "allow" and not found.default
+            return found if refused else Decision("allow", "its directory may be read")
+        directories = (*self.directories, cwd)
+        base = self.base or cwd
+        there = replace(self, base=base, directories=directories, elsewhere=True)
+        return min(found, there.by_kind(name, args, where.path), key=strictness)
+
+    def by_kind(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
+        """Decide by what the tool does."""
         if name == "Bash":
             return self._shell(args, cwd)
         if name in READERS or name in EDITORS:
@@ -175,6 +178,10 @@ class Permissions:
                 return rule
         return None
 
+    def _bare(self, name: str) -> Rule | None:
+        """The rule that allows every use of a tool."""
+        return self._whole(self.allow, name, {})
+
     def _in_mode(self, decision: Decision) -> Decision:
         if self.mode == "bypassPermissions" and decision.decision == "ask" and decision.default:
             return Decision("allow", "the mode is bypassPermissions")
@@ -185,7 +192,7 @@ class Permissions:
         return decision
 
     def _plainly(self, name: str) -> Decision:
-        rule = self._whole(self.allow, name, {})
+        rule = self._bare(name)
         if rule is not None and name not in INTERACTIVE:
             return Decision("allow", f"the rule {rule.text} allows it", rule.text)
         if name in self.quiet:
@@ -197,7 +204,10 @@ class Permissions:
     def files(self, cwd: str) -> Files:
         """The path rules as they count in a directory."""
         base = self.base or cwd
-        roots = tuple(dict.fromkeys((base, cwd, *self.directories)))
+        here = () if self.elsewhere else (cwd,)
+        roots = tuple(dict.fromkeys((base, *here, *self.directories)))
+        settled = (self.disk.settled(root) or root for root in roots)
+        lookup = Lookup(self.disk, tuple(dict.fromkeys((*roots, *settled))))
         accepts = self.mode in {"acceptEdits", "bypassPermissions"}
         frozen = self.mode == "plan"
         return Files(
@@ -205,6 +215,7 @@ class Permissions:
             cwd,
             base,
             roots,
+            lookup,
             self.allow,
             self.ask,
             self.deny,
@@ -232,48 +243,18 @@ class Permissions:
 
     def _file(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
         files = self.files(cwd)
-        paths = self._paths(name, args)
+        paths = named_paths(name, args)
         if paths is None:
             return Decision("ask", f"{name} names no path")
         findings: list[Finding] = []
         for path in paths:
             where = place(self.disk, cwd, path)
-            searched = name in {"Glob", "Grep", "LS"}
             if name in READERS:
-                found = files.read(where, deep=searched, tool=name)
+                found = files.read(where, deep=name in SEARCHERS, tool=name)
             else:
                 found = files.write(where, tool=name)
             findings.append(found)
-        worst = min(findings, key=lambda one: ORDER.index(one.kind))
-        return self._of_finding(worst, name)
-
-    def _of_finding(self, finding: Finding, name: str) -> Decision:
-        bypass = self.mode == "bypassPermissions"
-        match finding.kind:
-            case "deny":
-                return Decision("deny", finding.reason, finding.rule)
-            case "ask":
-                return Decision("ask", finding.reason, finding.rule)
-            case "guard":
-                return Decision("ask", finding.reason, default=bypass)
-            case "allow":
-                return Decision("allow", finding.reason, finding.rule)
-            case "none":
-                return Decision("ask", finding.reason, default=True)
-
-    def _paths(self, name: str, args: Mapping[str, Any]) -> list[str] | None:
-        """The paths that a file tool is given; None where there is none."""
-        searches = name in {"Glob", "Grep", "LS"}
-        given = [args[key] for key in PATHS if args.get(key) is not None]
-        given = [path or "." if searches else path for path in given]
-        if not all(isinstance(path, str) and path for path in given):
-            return None
-        if searches:
-            given = given or ["."]
-            pattern = args.get("pattern") if name == "Glob" else args.get("glob")
-            if isinstance(pattern, str):
-                given += outside_parts(given[0], pattern)
-        return given or None
+        return of_finding(worst_of(findings), bypass=self.mode == "bypassPermissions")
 
     # The web, agents and skills
 
@@ -316,7 +297,7 @@ class Permissions:
         fault = characters.fault(text)
         reading = self._parsers.read(characters.visible(text) if fault else text)
         fault = fault or reading.fault
-        report = self._report(reading.script, cwd)
+        report = self._report(reading.script, cwd, text)
         refused = self._refused(report, text)
         if refused is not None:
             return refused
@@ -328,7 +309,7 @@ class Permissions:
         """Whether any deny or ask rule speaks of commands."""
         return any(rule.command is not None for rule in (*self.deny, *self.ask))
 
-    def _report(self, script: Node, cwd: str) -> Report:
+    def _report(self, script: Node, cwd: str, text: str) -> Report:
         judge = ShellJudge(
             self.files(cwd),
             self.allow,
@@ -336,12 +317,14 @@ class Permissions:
             self.deny,
             lambda one: self._parsers.read(one).script,
         )
+        report = judge.report
         try:
-            return judge.judge(script)
+            judge.judge(script)
         except RecursionError:
-            report = judge.report
             report.suspect("the command is nested too deeply")
-            return report
+        runs = report.uncovered is None or self._bare("Bash") or self._spelled_out(text)
+        judge.search.match_trees(may_run=bool(runs))
+        return report
 
     def _refused(self, report: Report, text: str) -> Decision | None:
         """What nothing but the user can let through, strictest first."""
@@ -366,7 +349,7 @@ class Permissions:
         return None
 
     def _permitted(self, report: Report, script: Node, text: str) -> Decision:
-        whole = self._whole(self.allow, "Bash", {})
+        whole = self._bare("Bash")
         free = whole is not None or self.mode == "bypassPermissions"
         limited = self._limits() or self.limits_reading
         if report.doubt is not None and limited:

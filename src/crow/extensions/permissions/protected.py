@@ -1,28 +1,71 @@
-"""Paths that no rule and no hook may open for writing, and paths whose removal always asks."""
+"""Paths that no rule and no hook may open for writing, and paths whose removal always asks.
+
+The line: what a person opens, enters or commits runs these files, or a program starts with them,
+though nobody named them. What a build or a test run is told to run is source like any other.
+"""
 
 from __future__ import annotations
 
 from crow.extensions.permissions.disk import Disk, Place, inside
 
 DIRECTORIES = frozenset(
-    {".git", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".claude"}
-    | {".crow", ".ssh", ".gnupg"}
+    {".git", ".hg", ".svn", ".jj", ".husky", ".githooks", ".lefthook", ".ssh", ".gnupg"}
+    | {".vscode", ".idea", ".zed", ".fleet", ".vs", ".devcontainer", ".cargo", ".yarn", ".mvn"}
+    | {".claude", ".crow", ".cursor", ".windsurf", ".codeium", ".continue", ".gemini", ".codex"}
+    | {".kiro", ".roo", ".amazonq", ".opencode", ".junie", ".trae", ".augment"}
+    | {".emacs.d", ".vim", ".nvim", ".direnv", ".mise", ".ipython", ".jupyter"}
 )
 FILES = frozenset(
     {".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile"}
     | {".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc"}
     | {".login", ".logout", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".envrc", ".netrc"}
-    | {".gitconfig", ".gitmodules", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc"}
+    | {".gitconfig", ".gitmodules", ".npmrc", ".pypirc", "pip.conf", ".condarc"}
+    | {".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs", ".pnpmfile.js", ".hgrc"}
     | {".pnp.cjs", ".pnp.loader.mjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazeliskrc"}
-    | {".mcp.json", ".claude.json", ".crow.json", ".ripgreprc", ".curlrc", ".wgetrc", ".vimrc"}
+    | {".mcp.json", "mcp.json", ".claude.json", ".crow.json", "opencode.json", ".aider.conf.yml"}
+    | {".ripgreprc", ".curlrc", ".wgetrc", ".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc"}
     | {".pre-commit-config.yaml", ".pre-commit-config.yml", ".pre-commit-hooks.yaml"}
-    | {"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook-local.yml"}
-    | {".lefthook.yml", ".lefthook.yaml", ".lefthook.toml", ".lefthook-local.yml", ".screenrc"}
-    | {".tmux.conf", ".exrc", ".emacs", ".gdbinit", ".pythonrc", ".condarc", ".bash_history"}
+    | {
+        ".huskyrc",
+        ".overcommit.yml",
+        ".devcontainer.json",
+        "mise.toml",
+        ".mise.toml",
+        ".mise.local.toml",
+    }
+    | {".screenrc", ".tmux.conf", ".exrc", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit"}
+    | {".pythonrc", ".pdbrc", ".irbrc", ".pryrc", ".rprofile", ".sqliterc", ".psqlrc"}
+    | {".bash_history", ".autoenv", ".autoenv.zsh"}
 )
-CONFIGS = frozenset({"git", "fish", "crow", "claude", "systemd", "autostart"})
+HOOKS = frozenset(
+    f"{dot}{name}.{kind}"
+    for name in ("lefthook", "lefthook-local", "simple-git-hooks", "huskyrc")
+    for dot in ("", ".")
+    for kind in ("yml", "yaml", "toml", "json", "jsonc", "js", "cjs", "mjs")
+)
+CONFIGS = frozenset(
+    {"git", "fish", "crow", "claude", "systemd", "autostart", "environment.d", "direnv", "mise"}
+    | {"nvim", "zed", "pip", "zsh", "nushell", "opencode"}
+)
 OPEN = frozenset({"worktrees"})
 AGENTS = frozenset({".claude", ".crow"})
+INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", ".tox", ".nox"})
+STARTED = frozenset(
+    {".gitattributes", "sitecustomize.py", "usercustomize.py", "pyvenv.cfg", "pnpm-workspace.yaml"}
+)
+ENDINGS = (".pth", ".code-workspace", ".egg-link")
+
+
+def is_started(path: str) -> bool:
+    """Whether programs load a file, or find it by its name, though nobody asks them to.
+
+    It is not source of the project: what package managers installed, what Python loads when it
+    starts, what git and editors do with a folder.
+    """
+    parts = path.casefold().split("/")
+    if not INSTALLED.isdisjoint(parts):
+        return True
+    return parts[-1] in STARTED or parts[-1].endswith(ENDINGS)
 
 
 def is_protected(path: str) -> bool:
@@ -34,13 +77,7 @@ def is_protected(path: str) -> bool:
             continue
         if part in DIRECTORIES or (part == ".config" and after in CONFIGS):
             return True
-    return bool(parts) and parts[-1] in FILES
-
-
-def holds_protected(disk: Disk, path: str) -> bool:
-    """Whether a directory has a protected path directly in it."""
-    names = disk.names(path, 5000) if disk.is_dir(path) else []
-    return names is None or any(is_protected(name.rstrip("/")) for name in names)
+    return bool(parts) and (parts[-1] in FILES or parts[-1] in HOOKS)
 
 
 def is_critical(disk: Disk, where: Place, cwds: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from crow.core.calls import ToolName
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.domain import domain_expression
 from crow.extensions.permissions.pattern import PathPattern
@@ -58,16 +59,29 @@ class Rule:
         return self.specifier is None
 
     def names(self, tool: str) -> bool:
-        """Whether the rule's tool name means this tool."""
+        """Whether the rule's tool name means this tool.
+
+        What was made of a text alone may be several servers' tools: only a rule that allows nothing
+        means all of them.
+        """
+        if isinstance(tool, ToolName):
+            known = tool.exact if self.behaviour == "allow" else tool.exact | tool.loose
+            return any(self._means(*pair) for pair in known)
         if self.tools is not None:
             return self.tools.fullmatch(tool) is not None
         if self.tool == tool:
             return True
         if self.tool.startswith("mcp__"):
-            return "__" not in self.tool[5:] and tool.startswith(self.tool + "__")
+            is_server = self.behaviour != "allow" or "__" not in self.tool[5:]
+            return is_server and tool.startswith(self.tool + "__")
         return self.bare and (
             (self.tool == "Edit" and tool in EDITORS) or (self.tool == "Read" and tool in READERS)
         )
+
+    def _means(self, server: str, tool: str) -> bool:
+        if self.tools is not None:
+            return self.tools.fullmatch(tool) is not None
+        return self.tool in (server, tool)
 
     def has_parameter(self, args: Mapping[str, Any]) -> bool:
         """Whether it names one of the arguments by its value."""

@@ -80,6 +80,9 @@ class Word:
     @property
     def text(self) -> str | None:
         """The word as the program gets it, tilde and globs as written; None where unknown."""
+        first = self.parts[0]
+        if len(self.parts) == 1 and isinstance(first, Text) and "{" not in first.value:
+            return first.value
         if self.braced or not all(isinstance(part, Text) for part in self.parts):
             return None
         return "".join(part.value for part in self.parts if isinstance(part, Text))
@@ -92,8 +95,25 @@ class Word:
         return "".join(p.value if isinstance(p, Text) else HOLE for p in self.parts)
 
     @property
+    def spelled(self) -> str:
+        """The word as it is written, without quotes; a `HOLE` for all but plain variables."""
+        if self.braced:
+            return HOLE
+        return "".join(
+            part.value
+            if isinstance(part, Text)
+            else f"${part.name}"
+            if isinstance(part, Variable)
+            else HOLE
+            for part in self.parts
+        )
+
+    @property
     def bare(self) -> str:
         """The unquoted text alone."""
+        first = self.parts[0]
+        if len(self.parts) == 1 and isinstance(first, Text):
+            return "" if first.quoted else first.value
         return "".join(p.value for p in self.parts if isinstance(p, Text) and not p.quoted)
 
     @property

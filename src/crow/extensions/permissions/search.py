@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crow.extensions.permissions import builtin
+from crow.extensions.permissions.bulk import Bulk, bulk
 from crow.extensions.permissions.disk import Disk, Place, place
-from crow.extensions.permissions.edits import edits, may_read
+from crow.extensions.permissions.edits import Edits, edits, may_read
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.globbing import expand
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.protected import is_critical
+from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
-from crow.extensions.permissions.rule import Rule
+from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.trees import findings
 from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
     LOOSE,
@@ -28,11 +31,17 @@ from crow.extensions.permissions.wrapper import (
 )
 
 DEEPEST = 6
+MOVING = {"env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "git": ("-C",)}
 PLACERS = frozenset({"ln", "cp", "install", "mv", "link"})
 PATH_LIKE = re.compile(r"[\w./~-]*[./][\w./~-]*")
 SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
 GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
+GIT_TAKES_TEXT = frozenset(
+    {"commit", "log", "show", "diff", "tag", "merge", "notes", "grep", "blame", "shortlog"}
+)
+GIT_OPTION = re.compile(r"-(?!m|-message|-grep|-author|-format|-pretty|-date|-trailer|S|G)")
+LINKING = re.compile(r"-[a-zA-Z]*[sl]|--(?:symbolic-)?link$")
 RUNS_TEXT = frozenset(
     {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
 )
@@ -40,7 +49,11 @@ RUNS_TEXT = frozenset(
 
 @dataclass(slots=True)
 class Search:
-    """The deny and ask rules. ``visit`` goes through a text that a shell is given."""
+    """The deny and ask rules. ``visit`` goes through a text that a shell is given.
+
+    ``trees`` are whole directories that commands work on: they are looked into last, and only
+    where that matters.
+    """
 
     paths: Paths
     report: Report
@@ -48,6 +61,8 @@ class Search:
     deny: Sequence[Rule]
     visit: Callable[[str, Cwds], None]
     depth: int = 0
+    trees: list[tuple[Bulk, Cwds]] = field(default_factory=list[tuple[Bulk, Cwds]])
+    carried: list[str] = field(default_factory=list[str])
 
     def command(self, words: tuple[Word, ...], cwds: Cwds, *, vague: bool = False) -> None:
         """Look for deny and ask rules in a command, and in all that it runs."""
@@ -57,18 +72,38 @@ class Search:
         if not vague:
             if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
                 self.report.suspect("a command of git's gets another name")
-            self.match_paths(words, cwds)
+            self.match_paths(words, self.moved(words, cwds))
             self.guard_removal(words, cwds)
             if self.depth and builtin.evaluates(words) and builtin.may_hide(words):
                 self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
+        inside = self.moved(words, cwds)
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()
-            self.command(inner.words + more, cwds, vague=vague or inner.vague)
+            self.command(inner.words + more, inside, vague=vague or inner.vague)
         if not vague:
             self.search_texts(words, cwds)
+        elif program(words[0]) in SHELLS:
+            self.guess_texts(words, cwds)
         self.depth -= 1
         return None
+
+    def moved(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
+        """Where a command runs what it is given: ``env -C`` and its like go elsewhere first."""
+        options = MOVING.get(program(words[0]) or "", ())
+        for index, word in enumerate(words[1:], 1):
+            text = word.shape
+            for option in options:
+                if text == option:
+                    where = words[index + 1] if index + 1 < len(words) else Word.plain("-")
+                elif text.startswith(option) and len(option) == 2:
+                    where = Word.plain(text[2:])
+                elif text.startswith(option + "="):
+                    where = Word.plain(text[len(option) + 1 :])
+                else:
+                    continue
+                return tuple(one.path for one in self.paths.places(where, cwds)) or (None,)
+        return cwds
 
     def search_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Look into texts that a command has a shell evaluate."""
@@ -81,6 +116,16 @@ class Search:
         operands = [word for word in words[1:] if not (word.text or "-").startswith("-")]
         if name in {"at", "batch"} or (name in SHELLS and not operands):
             self.report.suspect("a shell reads commands from its input")
+
+    def guess_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """Look into texts that a shell may be given, somewhere else perhaps; a denial asks."""
+        denied = self.report.deny
+        for text in shell_texts(words):
+            self.visit(text or "", cwds)
+        found = self.report.deny
+        if found is not denied and found is not None:
+            self.report.deny = denied
+            self.report.note(Finding("ask", f"the rule {found.rule} may deny it", found.rule))
 
     def match_rules(self, words: tuple[Word, ...], *, vague: bool) -> None:
         """Compare a command with the deny and ask rules."""
@@ -125,6 +170,7 @@ class Search:
         if not pattern.head:
             return False
         name, wanted = spellings[1][0], re.escape(pattern.head[0])
+        told = words_told(words)
         if name in PLACERS and any(word.shape.endswith(f"bin/{pattern.head[0]}") for word in words):
             return True
         runs_text = name in RUNS_TEXT or name in LOOSE or INTERPRETERS.fullmatch(name)
@@ -134,7 +180,7 @@ class Search:
         )
         named = re.compile(rf"{before}{wanted}(?![\w-])")
         return any(
-            named.search(word.shape) and (runs_text or word.shape != wanted) for word in words[1:]
+            named.search(word.shape) and (runs_text or word.shape != wanted) for word in told
         )
 
     def _matched(self, rule: Rule, kind: str) -> None:
@@ -147,9 +193,15 @@ class Search:
     def match_paths(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Compare the files that a command names with the path rules."""
         done = edits(words)
-        if done is not None:
-            for word in done.writes:
-                self.paths.writes(word, cwds, known=False)
+        for word in done.writes if done is not None else ():
+            self.paths.writes(word, cwds, known=False)
+        self._note_links(words, done, cwds)
+        whole = bulk(words)
+        self.paths.carried += self.carried  # by the commands before
+        self.carried = []
+        if whole is not None:
+            self.carried = self.paths.carry([*(to for _, to in whole.copied), *whole.filled], cwds)
+        self.trees += [(whole, cwds)] if whole is not None else []
         if not self.paths.files.has_read_limits:
             return
         found = may_read(words)
@@ -162,6 +214,26 @@ class Search:
             self._match_moved(done.writes, cwds)
         if any((word.text or "").startswith("--files0-from") for word in words):
             self.report.suspect("it reads files that a file names")
+
+    def _note_links(self, words: tuple[Word, ...], done: Edits | None, cwds: Cwds) -> None:
+        """Remember links that a command makes."""
+        if done is not None and makes_links(words):
+            for source in done.reads:
+                for word in done.writes:
+                    self.paths.link(source, word, cwds)
+
+    def match_trees(self, *, may_run: bool) -> None:
+        """Look into the directories that are copied, moved, removed or filled whole.
+
+        Only where that can change what becomes of the command, which ``may_run`` so far.
+        """
+        limited = self.paths.files.has_write_limits
+        for done, cwds in self.trees:
+            if not (may_run and self.report.is_free) and not (limited and done.copied):
+                continue
+            for finding in findings(self.paths, done, cwds):
+                if finding.kind in {"deny", "ask", "guard"} or self.report.by_mode:
+                    self.report.note(finding)
 
     def _match_reads(self, use: Use, cwds: Cwds) -> None:
         for word in use.paths:
@@ -180,7 +252,7 @@ class Search:
         for word in paths:
             for where in self.paths.places(word, cwds):
                 if self.paths.files.disk.is_dir(where.path):
-                    self.note_hidden(where, large=False)
+                    self.note_hidden(where, EDITORS | READERS, large=False)
 
     def _match_others(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """A command that is not known for reading files, given one that may not be read."""
@@ -188,7 +260,7 @@ class Search:
         if name in {"echo", "printf", "git"}:
             return self._match_revisions(words, cwds) if name == "git" else None
         for word in words[1:]:
-            text = word.shape
+            text = self.paths.resolved(word, cwds[0]).shape
             if not re.search(r"[/.]", text):
                 continue
             for part in parts_of(text):
@@ -208,9 +280,11 @@ class Search:
                     for where in self.paths.places(Word.plain(part), cwds):
                         self.paths.note_refusal(self.paths.files.read(where))
 
-    def note_hidden(self, where: Place, *, large: bool = True) -> None:
+    def note_hidden(
+        self, where: Place, tools: frozenset[str] = READERS, *, large: bool = True
+    ) -> None:
         """Look for what may not be read below a directory that is read whole."""
-        hidden = self.paths.files.hides_denied(where)
+        hidden = self.paths.files.hides_denied(where, tools)
         if hidden is True:
             if large:
                 self.report.suspect(f"{where.path} is too large to look for what may not be read")
@@ -250,6 +324,32 @@ class Search:
     def critical(self, reason: str) -> None:
         """Keep a removal that only the user may approve."""
         self.report.critical = self.report.critical or reason
+
+
+def makes_links(words: Sequence[Word]) -> bool:
+    """Whether a command gives files more names, or makes links to them."""
+    name = program(words[0])
+    return name in {"ln", "link"} or (name == "cp" and any(LINKING.match(w.shape) for w in words))
+
+
+def words_told(words: Sequence[Word]) -> Sequence[Word]:
+    """The words behind a command's name that it may take for more than text."""
+    name = program(words[0])
+    done = edits(words)
+    if name in {"echo", "printf"} or reads(words) is not None or (done and done.sure):
+        return ()
+    if name == "gh" and len(words) > 1 and words[1].text in {"pr", "issue", "release"}:
+        return ()
+    if name in SHELLS:
+        texts = shell_texts(words)  # which are read as commands
+        return [word for word in words[1:] if word.text not in texts]
+    if name != "git":
+        return words[1:]
+    index = next((i for i, w in enumerate(words[1:], 1) if w.text in GIT_TAKES_TEXT), len(words))
+    if any(w.text in {"-c", "--exec-path"} for w in words[1:index]):
+        return words[1:]
+    rest = words[index + 1 :]
+    return (*words[1:index], *(w for w in rest if GIT_OPTION.match(w.shape)))
 
 
 def removed(disk: Disk, cwd: str, text: str) -> list[str]:

@@ -22,6 +22,7 @@ SUBSTITUTION = "|".join(
 COMMAND = rf"(?:{ADDRESS}(?:,(?:{ADDRESS}|[+~]\d+))?\s*!?\s*)?(?:[pdq=]|{SUBSTITUTION})"
 SCRIPT = re.compile(rf"\s*{COMMAND}\s*(?:[;\n]\s*{COMMAND}\s*)*;?\s*")
 FLAGS = re.compile(r"-[nErszu]*(e?)|--(?:quiet|silent|regexp-extended|null-data|separate|posix)")
+EXPRESSION = re.compile(r"-[nErszu]*e|--expression")
 IN_PLACE = re.compile(r"-[nErsz]*i|--in-place")
 PLAIN_IN_PLACE = re.compile(r"-[nErsz]*i(?:\.bak)?")
 
@@ -41,7 +42,9 @@ def split(words: Sequence[Word]) -> tuple[list[str | None], list[str | None], li
         word = waiting.pop(0)
         text = word.text
         flags = FLAGS.fullmatch(text or "")
-        if text == "--expression" or (flags is not None and flags[1]):
+        if paths and text is not None and EXPRESSION.match(text):
+            options.append(None)  # another sed takes the first operand for its script then
+        elif text == "--expression" or (flags is not None and flags[1]):
             options.append("-e")
             scripts.append(waiting.pop(0).text if waiting else None)
         elif text is not None and text.startswith("--expression="):

@@ -14,12 +14,13 @@ from crow.extensions.permissions import builtin
 from crow.extensions.permissions.braces import expanded
 from crow.extensions.permissions.cover import Cover
 from crow.extensions.permissions.files import Files
-from crow.extensions.permissions.listing import lists_names
+from crow.extensions.permissions.listing import names_listed
 from crow.extensions.permissions.loop import PLAIN, unrolled
 from crow.extensions.permissions.paths import SINKS, Cwds, Paths
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
 from crow.extensions.permissions.script import (
+    HOLE,
     Assignment,
     Chain,
     Group,
@@ -34,6 +35,7 @@ from crow.extensions.permissions.script import (
 )
 from crow.extensions.permissions.script import Sequence as Commands
 from crow.extensions.permissions.search import Search
+from crow.extensions.permissions.secret import secrets_in
 
 QUIET_KINDS = frozenset({"case_statement", "case_item", "function_definition", "for_statement"})
 NETWORK = re.compile(r"/dev/(?:tcp|udp)/")
@@ -66,6 +68,15 @@ class ShellJudge:
         self.visit(script, (self.paths.files.cwd,))
         if self.cover.changed and self.cover.uses_git:
             self.report.miss("cd before git: the other directory's settings could run programs")
+        if self.cover.uses_git and self.paths.moves_git:
+            self.report.miss("it makes what git could take for a repository")
+        if self.report.secret is not None:
+            self.report.miss(self.report.secret)
+        lookup = self.paths.files.lookup
+        if lookup.used and lookup.written:
+            self.report.miss("it writes to a directory that programs are looked for in")
+        if self.cover.makes_files and self.cover.uses_globs:
+            self.report.miss("a file that it makes could be taken for an option")
         return self.report
 
     def visit_text(self, text: str, cwds: Cwds) -> None:
@@ -78,6 +89,7 @@ class ShellJudge:
         """Go through a node; the directories that the next command may run in."""
         for inner in substitutions(words_of(node)):
             self.visit(inner, cwds)
+        self.note_variables(node)
         match node:
             case Simple():
                 return self.simple(node, cwds)
@@ -90,14 +102,28 @@ class ShellJudge:
             case Other():
                 return self.other(node, cwds)
 
+    def note_variables(self, node: Node) -> None:
+        """Variables of the script's own, and those with secrets outside of commands' words."""
+        if isinstance(node, Group) and node.name:
+            self.cover.own |= {node.name} & {node.name.lower()}
+        if isinstance(node, Simple):
+            names = {one.name for one in node.assignments if builtin.is_own(one)}
+            names |= {word.text or "" for word in node.words[1:] if node.name == "read"}
+            self.cover.own |= {name for name in names if name == name.lower()}
+            words = words_of(node)[len(node.words) :]
+        else:
+            words = words_of(node)
+        if words:
+            self.cover.show(secrets_in((Word.plain(""), *words)))
+
     def chain(self, node: Chain, cwds: Cwds) -> Cwds:
         """``&&``, ``||`` and pipes."""
         left = self.visit(node.left, cwds)
         if node.op == "&&":
             return self.visit(node.right, left)
-        self.cover.fed = node.op in {"|", "|&"} and lists_names(node.left)
+        self.cover.fed = names_listed(node.left) if node.op == "|" else ""
         right = self.visit(node.right, cwds if node.op != "||" else union(cwds, left))
-        self.cover.fed = False
+        self.cover.fed = ""
         return union(left, right) if node.op == "||" else cwds
 
     def in_turn(self, nodes: Sequence[Node], cwds: Cwds) -> Cwds:
@@ -110,6 +136,7 @@ class ShellJudge:
         """A compound command."""
         if node.kind == "for" and not builtin.is_loop_name(node.name):
             self.report.miss(f"the loop changes the variable {node.name}")
+            self._suspect_name(node.name)
         if not all(word.known for word in node.words):
             self.report.suspect("the loop goes through words that cannot be foreseen")
         self.redirects(node.redirects, cwds)
@@ -119,6 +146,8 @@ class ShellJudge:
             else node.parts
         )
         after = self.in_turn(parts, cwds)
+        if after != cwds and parts is node.parts and node.kind in {"while", "for"}:
+            after = self.in_turn(parts, (None,))  # it may go further with each turn
         return cwds if node.kind == "subshell" else after
 
     def is_plain(self, word: Word, cwds: Cwds) -> bool:
@@ -156,8 +185,13 @@ class ShellJudge:
         return self.cover.command(words, cwds)
 
     def _suspect_assignment(self, assignment: Assignment) -> None:
-        if assignment.odd or not assignment.value.known or assignment.name in builtin.HOOKED:
+        if assignment.odd or not assignment.value.known:
             self.report.suspect(f"the variable {assignment.name} may change what runs")
+        self._suspect_name(assignment.name)
+
+    def _suspect_name(self, name: str) -> None:
+        if name in builtin.HOOKED:
+            self.report.suspect(f"the variable {name} changes what later words mean")
 
     def redirects(self, redirects: tuple[Redirect, ...], cwds: Cwds) -> None:
         """Files that a command's input comes from and its output goes to."""
@@ -184,6 +218,8 @@ class ShellJudge:
 
     def writes_to(self, redirect: Redirect, cwds: Cwds) -> None:
         """Output to a file."""
+        name = redirect.target.shape.rpartition("/")[2]
+        self.cover.makes_files = self.cover.makes_files or name[:1] in {"-", HOLE}
         if redirect.target.globbed or self.cover.changed:
             self.report.miss("it writes to a file that cannot be foreseen")
         self.paths.writes(redirect.target, cwds, known=True)

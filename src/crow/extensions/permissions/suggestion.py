@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import join, normpath
 from typing import Any
 
+from crow.extensions.permissions.arguments import PATHS
 from crow.extensions.permissions.builtin import is_safe
 from crow.extensions.permissions.domain import host_of
 from crow.extensions.permissions.heads import head_of
 from crow.extensions.permissions.paths import SINKS
-from crow.extensions.permissions.permissions import PATHS, Permissions
+from crow.extensions.permissions.permissions import Permissions
 from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
 from crow.extensions.permissions.script import Group, Redirect, Simple, Word, walk
 from crow.extensions.permissions.secret import holds_secret
@@ -48,7 +49,7 @@ def _rule(name: str, args: Mapping[str, Any]) -> str | None:
     if name in {"Skill", "Agent"}:
         value = args.get("skill") or args.get("subagent_type")
         return f"{name}({value})" if isinstance(value, str) else None
-    return name
+    return str(name)
 
 
 def _path_rule(name: str, path: str) -> str | None:

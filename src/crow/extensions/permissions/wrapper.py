@@ -274,6 +274,8 @@ def _hooked(name: str, texts: Sequence[str | None]) -> list[str | None]:
     if name == "sed":
         found: list[str | None] = [one for text in texts for one in SED_RUNS.findall(text or "")]
         return found + [None for text in texts if text and SED_RUNS_LINES.search(text)]
+    if name == "git" and "grep" in texts:
+        return [one[2:] for one in texts if one and one.startswith("-O") and one != "-O"]
     if name == "nix-shell" or (name == "git" and not RUNS_COMMANDS.isdisjoint(texts)):
         return [text for text in texts if text is not None and " " in text]
     return []

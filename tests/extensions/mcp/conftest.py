@@ -151,7 +151,8 @@ def raw(trace: Path) -> Callable[..., Table]:
 @pytest.fixture
 def full(trace: Path) -> Table:
     """Describes the server with everything, as a process of the session's own."""
-    return {"command": sys.executable, "args": [FULL, "stdio"], "env": {"TRACE": str(trace)}}
+    env = {"TRACE": str(trace), "ERA": "old"}
+    return {"command": sys.executable, "args": [FULL, "stdio"], "env": env}
 
 
 def pids(trace: Path) -> list[int]:

@@ -28,14 +28,17 @@ def web_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def on_the_web(web_trace: Path) -> Iterator[dict[str, Table]]:
     """The servers that run on ports for all tests of this module, by transport."""
-    running = {kind: start(kind, trace=web_trace) for kind in ("http", "sse")}
+    kinds = ("http", "sse", "http new")
+    running = {kind: start(kind, trace=web_trace) for kind in kinds}
     yield {kind: described(kind, process) for kind, process in running.items()}
     for process in running.values():
         end(process)
 
 
 def start(kind: str, port: int = 0, trace: Path | None = None) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONWARNINGS": "ignore", "TRACE": str(trace or "")}
+    kind, _, era = kind.partition(" ")
+    env = {"PYTHONWARNINGS": "ignore", "TRACE": str(trace or ""), "ERA": era or "old"}
+    env = {**os.environ, **env}
     command = [sys.executable, FULL, kind, str(port)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
 
@@ -43,7 +46,10 @@ def start(kind: str, port: int = 0, trace: Path | None = None) -> subprocess.Pop
 def described(kind: str, process: subprocess.Popen[str]) -> Table:
     assert process.stdout is not None
     path = "sse" if kind == "sse" else "mcp"
-    return {"type": kind, "url": f"http://127.0.0.1:{process.stdout.readline().strip()}/{path}"}
+    return {
+        "type": kind.split(maxsplit=1)[0],
+        "url": f"http://127.0.0.1:{process.stdout.readline().strip()}/{path}",
+    }
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -53,9 +59,12 @@ def end(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-@pytest.fixture(params=["stdio", "http", "sse"])
+@pytest.fixture(params=["stdio", "http", "sse", "stdio new", "http new"])
 def server(request: pytest.FixtureRequest, full: Table, on_the_web: dict[str, Table]) -> Table:
-    return full if request.param == "stdio" else on_the_web[request.param]
+    if request.param.startswith("stdio"):
+        full["env"]["ERA"] = request.param.partition(" ")[2] or "old"
+        return full
+    return on_the_web[request.param]
 
 
 async def test_all_that_a_server_offers_can_be_used(opened: Open, server: Table, tmp_path: Path):
@@ -137,6 +146,40 @@ async def test_questions_of_a_server_are_put_to_the_user(
         assert it.results[1] == '<mcp-data server="full">\naccept\n</mcp-data>'
 
 
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+async def test_questions_in_the_newest_protocol_are_put_to_the_user_too(
+    opened: Open, full: Table, on_the_web: dict[str, Table], kind: str
+):
+    full["env"]["ERA"] = "new"
+    client = Watcher("Answer", "soup", "2", "Ann", "Decline")
+    script = [call("mcp__full__order"), call("mcp__full__order"), call("mcp__full__order"), "Done."]
+    servers = {"full": full if kind == "stdio" else on_the_web["http new"]}
+    async with opened(servers, *script, client=client) as it:
+        await it.prompt()
+        assert "accept: {'dish': 'soup', 'plates': 2, 'name': 'Ann'}" in it.results[0]
+        assert "decline: None" in it.results[1]
+        assert "cancel: None" in it.results[2]
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+async def test_changes_in_the_newest_protocol_are_listened_for(
+    opened: Open, full: Table, on_the_web: dict[str, Table], kind: str
+):
+    full["env"]["ERA"] = "new"
+    servers = {"full": full if kind == "stdio" else on_the_web["http new"]}
+    changed = [call("mcp__full__change"), "Changed.", call("mcp__full__change", back=True), "Back."]
+    async with opened(servers, *changed) as it:
+        await it.prompt()
+        assert "mcp__full__say" in it.tools(0)
+        await it.prompt()
+        async with asyncio.timeout(30):
+            while "mcp__full__later" not in it.agent.commands:  # it may be told a moment later
+                it.model.extend("Hello.")
+                await it.prompt()
+        assert "mcp__full__say" in it.tools()
+        assert "mcp__full__fresh" not in it.tools()
+
+
 @pytest.mark.parametrize("kind", ["http", "sse"])
 async def test_tools_and_prompts_that_come_and_go_reach_model_and_user(
     opened: Open, on_the_web: dict[str, Table], kind: str
@@ -180,7 +223,7 @@ async def test_a_prompt_that_is_typed_before_its_server_is_there_is_waited_for(
         assert it.session.latest_prompt().endswith("Review a.py with an eye on everything.")
 
 
-@pytest.mark.parametrize("kind", ["http", "sse"])
+@pytest.mark.parametrize("kind", ["http", "sse", "http new"])
 async def test_a_call_that_takes_too_long_is_cancelled_on_the_web_as_well(
     opened: Open, on_the_web: dict[str, Table], web_trace: Path, kind: str
 ):

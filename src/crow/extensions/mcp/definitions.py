@@ -25,7 +25,10 @@ def fingerprint(definition: dict[str, Any]) -> str:
 
 
 class Definitions:
-    """The fingerprints that were accepted, by server and raw name, in a file of the user's."""
+    """What was accepted, in a file of the user's.
+
+    These are the fingerprints of a tool, by its server and raw name, and which tools had a name.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -36,13 +39,21 @@ class Definitions:
         accepted = self._load().get(_key(server, tool))
         return accepted is not None and found not in accepted
 
-    def accept(self, server: str, tool: str, found: str) -> None:
-        """This definition was used, or the user has allowed it."""
+    def has_moved(self, name: str, server: str, tool: str) -> bool:
+        """True where the model's name for a tool was in use, and meant another one."""
+        accepted = self._load().get(name)
+        return accepted is not None and _key(server, tool) not in accepted
+
+    def accept(self, name: str, server: str, tool: str, found: str) -> None:
+        """This definition was used under this name, or the user has allowed it."""
         key = _key(server, tool)
-        if found in self._load().get(key, ()):
+        added = {key: found, name: key}
+        if all(value in self._load().get(each, ()) for each, value in added.items()):
             return
         known = self._read()  # another process may have added some meanwhile
-        known[key] = [*known.pop(key, []), found][-VERSIONS:]
+        for each, value in added.items():
+            before = [old for old in known.pop(each, []) if old != value]
+            known[each] = [*before, value][-VERSIONS:]
         self._known = dict(list(known.items())[-MOST:])
         with suppress(OSError):
             self._write(self._known)

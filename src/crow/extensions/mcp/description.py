@@ -46,6 +46,11 @@ class Description:
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
+    def address(self) -> tuple[str, ...]:
+        """What is one and the same server in all sessions."""
+        return (self.transport, self.command, *self.args, self.url)
+
+    @property
     def place(self) -> str:
         """Where the server is, without anything that could be secret."""
         if self.transport == "stdio":

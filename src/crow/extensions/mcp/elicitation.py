@@ -119,9 +119,10 @@ class Field:
         choices = self.choices()
         if not choices:
             return self._converted(await ctx.ui.ask(self.text()))
-        labels = [*choices, LEAVE_OUT] if not self.required else list(choices)
+        may_leave_out = not self.required or "default" in self.schema
+        labels = [*choices, LEAVE_OUT] if may_leave_out else list(choices)
         chosen = await ctx.ui.select(self.text(), labels)
-        return choices.get(chosen) if chosen is not None else None
+        return choices.get(chosen or "", self.schema.get("default") if chosen else None)
 
     def choices(self) -> dict[str, Any]:
         """What can be chosen, by label; nothing where it is a text or a number."""

@@ -27,6 +27,7 @@ class Failure:
     def __init__(self) -> None:
         self.code: int | None = None
         self.status = ""
+        self.http = 0
         self._said = ""
         self._complaints = b""
         self._strays = 0
@@ -46,6 +47,15 @@ class Failure:
         if text:
             self._strays += 1
             self._first_stray = self._first_stray or text
+
+    def refuse(self, status: int, phrase: str) -> None:
+        """A web server answered with an error; 0 where it did not, after all."""
+        self.http = status
+        self.status = f"it answered HTTP {status}{phrase}" if status else ""
+
+    def become(self, other: Failure) -> None:
+        """Hold what another one holds."""
+        vars(self).update(vars(other))
 
     def explain(self, otherwise: str) -> str:
         """All of it, for a person: one line, and the last lines of standard error."""

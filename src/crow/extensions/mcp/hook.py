@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, RunContext, SessionContext, ToolContext, TurnContext
+from crow.core.context import (
+    CommandContext,
+    Context,
+    RunContext,
+    SessionContext,
+    ToolContext,
+    TurnContext,
+)
 from crow.core.hooks import FIRST, Owner, hook
 from crow.core.messages import text_of
 from crow.core.session import Session
@@ -26,12 +33,14 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.prompts import Prompts
+    from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
 
 KEY = "mcp.servers"
 OWN = "mcp.own"
 NAMED = "mcp.named"
-LONGEST_WAIT = 50.0
+LONGEST_WAIT = 24 * 3600.0
+"""Seconds of a hook that waits: each server has a limit of its own."""
 CHANGED = "mcp: the definition of a tool has changed"
 
 
@@ -44,8 +53,10 @@ class McpHook:
     as a list: in its attribute ``mcp_servers``, or in the session's option of that name.
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
-    ``connect_timeout``. A call may be silent for ``call_timeout``. A process gets half of
-    ``close_timeout`` to end with its input, and the other half after SIGTERM. All in seconds.
+    ``connect_timeout``. Where ``wait`` is not given, a client with a true ``waits_for_servers``
+    (`crow run` is one) waits until each of them is there or has failed. A call may be silent for
+    ``call_timeout``. A process gets half of ``close_timeout`` to end with its input, and the other
+    half after SIGTERM. All in seconds.
     """
 
     name = "mcp"
@@ -55,18 +66,20 @@ class McpHook:
         servers: Mapping[str, Any] | None = None,
         *,
         project: str | Path | None = None,
-        connect_timeout: float = 30.0,
+        connect_timeout: float = 60.0,
         call_timeout: float = 300.0,
         close_timeout: float = 1.0,
-        wait: float = 3.0,
+        wait: float | None = None,
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(project).expanduser()
-        waited = min(wait, LONGEST_WAIT)
+        self.wait = wait
+        waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
         self._definitions: Definitions | None = None
         self._owners: dict[Agent, Owner | None] = {}
         self._prompts: dict[Agent, Prompts] = {}
+        self._known: KnownWays = {}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command and the events."""
@@ -147,7 +160,8 @@ class McpHook:
         own = SessionContext(agent, ctx.session, source=ctx.source)
         own.owner = ctx.owner
         prompts = self._prompts[agent]
-        servers = Servers(own, found.values(), self.limits, self._definitions, prompts)
+        known = self._known
+        servers = Servers(own, found.values(), self.limits, self._definitions, prompts, known)
         ctx.session.cache[KEY] = servers
         servers.start()
 
@@ -166,31 +180,32 @@ class McpHook:
                 found.setdefault(each.name, each)
         return found, problems
 
-    @hook("before_run", order=FIRST)
+    @hook("before_run", order=FIRST, timeout=LONGEST_WAIT)
     async def await_prompt(self, ctx: RunContext) -> None:
         """A server's prompt may be typed before the server is there: wait for it a moment."""
         servers = _servers(ctx.session)
         if servers is not None and text_of(ctx.prompt).startswith("/mcp__"):
-            await servers.settle()
+            await servers.settle(patiently=self._is_patient(ctx))
             await servers.offer_prompts()
 
-    @hook("before_llm_request", order=FIRST)
+    @hook("before_llm_request", order=FIRST, timeout=LONGEST_WAIT)
     async def offer(self, ctx: TurnContext) -> None:
         """Between two turns: what has changed in the servers' lists reaches the model."""
         servers = _servers(ctx.session)
         if servers is None:
             return
-        await servers.settle()
+        await servers.settle(patiently=self._is_patient(ctx))
         if await servers.show():
             ctx.tools = list(ctx.agent.tool_specs(ctx.session))
+
+    def _is_patient(self, ctx: Context) -> bool:
+        return self.wait is None and bool(getattr(ctx.client, "waits_for_servers", False))
 
     @hook("before_tool")
     def judge(self, ctx: ToolContext) -> Ask | None:
         """Ask about a tool that was used before and has become another one since."""
-        if not getattr(ctx.tool, "has_changed", False):
-            return None
-        reason = f"{ctx.name} is described differently by its server than when it was used before"
-        return Ask(reason, rule=CHANGED)
+        change = getattr(ctx.tool, "change", "")
+        return Ask(f"{ctx.name} {change}", rule=CHANGED) if change else None
 
 
 def _servers(session: Session) -> Servers | None:

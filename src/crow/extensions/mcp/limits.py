@@ -18,7 +18,7 @@ ENTRIES = 1000
 class Limits:
     """Seconds. ``call`` counts from the last sign of life; ``wait`` is what a prompt waits."""
 
-    connect: float = 30.0
+    connect: float = 60.0
     call: float = 300.0
     wait: float = 3.0
     close: float = 1.0

@@ -13,6 +13,7 @@ from contextlib import (
     asynccontextmanager,
     suppress,
 )
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -22,8 +23,6 @@ from mcp.client.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     CONNECTION_CLOSED,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
     CallToolResult,
     ElicitRequestFormParams,
     ElicitRequestParams,
@@ -42,19 +41,22 @@ from mcp.types import (
 )
 
 from crow._version import __version__
+from crow.extensions.mcp import ways
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
-from crow.extensions.mcp.sieve import sieved
+from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
+from crow.extensions.mcp.ways import Way
 from crow.extensions.mcp.web import http_streams, sse_streams
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.description import Description
+    from crow.extensions.mcp.description import Description, Transport
     from crow.extensions.mcp.limits import Limits
 
 T = TypeVar("T")
-NEWER = (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND)
-"""How a server that knows only the newer handshake answers the older one."""
+PATIENCE = 3.0
+"""Seconds that a process may be silent before the older handshake is sent behind the newer one."""
+RELISTEN, LONGEST_PAUSE = 1.0, 60.0
 TOO_MUCH = "SSE stream failed"
 """One answer that is too long; the connection goes on."""
 SESSION_GONE = "Session terminated"
@@ -67,10 +69,6 @@ class Progress(Protocol):
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """So far, of how much, and in words."""
         ...
-
-
-class UnknownHandshake(Exception):  # noqa: N818 - no error: there is another handshake
-    """The server does not know the handshake that it was offered."""
 
 
 class Owner(Protocol):
@@ -88,6 +86,15 @@ class Owner(Protocol):
     @property
     def roots(self) -> Sequence[str]:
         """The folders that are worked in."""
+        ...
+
+    @property
+    def way(self) -> Way | None:
+        """How it was reached the last time."""
+        ...
+
+    def remember(self, way: Way | None) -> None:
+        """It was reached in this way."""
         ...
 
     def drop(self, tool: str, reason: str) -> None:
@@ -109,6 +116,18 @@ class Link:
     def __init__(self, client: Client, gone: asyncio.Event) -> None:
         self.client = client
         self.gone = gone
+
+    @property
+    def is_modern(self) -> bool:
+        """True where it speaks the protocol without a handshake."""
+        return self.client.session.discover_result is not None
+
+    @property
+    def tells_of_changes(self) -> bool:
+        """True where the server says when its tools or prompts have changed."""
+        offered = self.client.server_capabilities
+        listed = (offered.tools, offered.prompts)
+        return any(each is not None and each.list_changed for each in listed)
 
     @property
     def has_tools(self) -> bool:
@@ -192,48 +211,69 @@ async def _all(
 
 @asynccontextmanager
 async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
-    """Connect to a server. Raises what the transport or the library raises.
+    """Connect to a server, in the way that it is known for, else the newest first.
 
-    The handshake is the one that all servers know; one that knows only the newer way is asked
-    again in that.
+    Raises what the transport or the library raises, of several ways what the first one raised.
     """
     async with AsyncExitStack() as stack:
-        try:
-            link = await stack.enter_async_context(_linked(owner, failure, "legacy"))
-        except UnknownHandshake:
-            link = await stack.enter_async_context(_linked(owner, failure, "auto"))
+        link = await stack.enter_async_context(_first_that_works(owner, failure))
+        if link.is_modern and link.tells_of_changes:
             listening = asyncio.create_task(_listen(link, owner))
             stack.callback(listening.cancel)
         yield link
 
 
 @asynccontextmanager
-async def _linked(owner: Owner, failure: Failure, mode: str) -> AsyncGenerator[Link]:
+async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
+    way: Way | None = owner.way or ways.first(owner.description.transport)
+    owner.remember(None)
+    tried: list[Way] = []
+    causes: list[tuple[BaseException, Failure]] = []
+    async with AsyncExitStack() as stack:
+        while way is not None and way not in tried:
+            tried.append(way)
+            failure.become(Failure())
+            try:
+                link = await stack.enter_async_context(_linked(owner, failure, way))
+            except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - raised again below
+                causes.append((error, copy(failure)))
+                way = ways.other(way, first_of(error), failure.http)
+                continue
+            owner.remember(way if link.is_modern else Way(way.transport, "legacy"))
+            failure.refuse(0, "")
+            yield link
+            return
+    failure.become(causes[0][1])
+    raise causes[0][0]
+
+
+@asynccontextmanager
+async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Link]:
     gone = asyncio.Event()
+    probes = way.transport == "stdio" and way.mode == "auto"
     client = Client(
-        sieved(streams_of(owner, failure), owner.drop, gone.set),
-        mode=mode,
+        sieved(
+            streams_of(owner, failure, way.transport),
+            Told(owner.drop, failure.stray, gone.set),
+            min(PATIENCE, owner.limits.connect / 3) if probes else None,
+        ),
+        mode=way.mode,
         cache=None,
         client_info=Implementation(name="crow", version=__version__),
         message_handler=_Messages(owner),
         elicitation_callback=_Elicitation(owner),
         list_roots_callback=_Roots(owner),
     )
-    async with AsyncExitStack() as stack:
-        try:
-            await stack.enter_async_context(client)
-        except (MCPError, BaseExceptionGroup) as error:
-            cause = first_of(error)
-            if mode == "legacy" and isinstance(cause, MCPError) and cause.code in NEWER:
-                raise UnknownHandshake(cause.message) from None
-            raise
+    async with client:
         yield Link(client, gone)
 
 
-def streams_of(owner: Owner, failure: Failure) -> AbstractAsyncContextManager[Any]:
-    """The transport that a description wants."""
+def streams_of(
+    owner: Owner, failure: Failure, transport: Transport
+) -> AbstractAsyncContextManager[Any]:
+    """The messages of a server on a transport."""
     described, limits = owner.description, owner.limits
-    match described.transport:
+    match transport:
         case "stdio":
             return process_streams(described, owner.cwd, failure, limits.close, owner.watch)
         case "http":
@@ -243,11 +283,21 @@ def streams_of(owner: Owner, failure: Failure) -> AbstractAsyncContextManager[An
 
 
 async def _listen(link: Link, owner: Owner) -> None:
-    """Servers of the newer sort tell of changes only on request."""
-    with suppress(MCPError, RuntimeError, OSError):
-        async with link.client.listen(tools_list_changed=True, prompts_list_changed=True) as news:
-            async for event in news:
-                owner.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+    """Servers of the newer sort tell of changes only on request, for as long as that lasts."""
+    pause = RELISTEN
+    while not link.gone.is_set():
+        with suppress(MCPError, RuntimeError, OSError):
+            async with link.client.listen(
+                tools_list_changed=True, prompts_list_changed=True
+            ) as news:
+                if pause > RELISTEN:  # what changed meanwhile was not told
+                    owner.changed("tools")
+                    owner.changed("prompts")
+                async for event in news:
+                    pause = RELISTEN
+                    owner.changed("tools" if isinstance(event, ToolsListChanged) else "prompts")
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
 
 
 class _Messages:

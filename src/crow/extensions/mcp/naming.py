@@ -11,16 +11,38 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import TypeVar
 
+from crow.core.calls import ToolName
+
 T = TypeVar("T")
 LONGEST = 64
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def server_part(name: str) -> str:
-    """A server's name without two underscores in a row: those end it in a tool's name."""
-    plain = re.sub("__+", "_", _UNFIT.sub("_", name)).strip("_")
-    room = 40 if name.startswith("plugin:") else 24  # of a plugin's the plugin is named as well
-    return plain[:room].rstrip("_") or f"server-{_hash(name)}"
+    """A server's name without two underscores in a row: those end it in a tool's name.
+
+    What more than its characters must change for that, or is too long, ends in a hash of it.
+    """
+    plain = _UNFIT.sub("_", name)
+    part = re.sub("__+", "_", plain).strip("_")
+    room = 40 if name.startswith("plugin:") else 32  # of a plugin's the plugin is named as well
+    if part == plain and len(part) <= room:
+        return part
+    return f"{part[: room - 9].rstrip('_') or 'server'}-{_hash(name)}"
+
+
+def tool_name(server: str, name: str) -> ToolName:
+    """A tool's name for models, and whatever rules may call the tool of that server."""
+    part, plain = server_part(server), _UNFIT.sub("_", name)
+    own = f"mcp__{part}"
+    exact = {(own, full_name(server, name))}
+    if plain == name:
+        exact.add((own, f"{own}__{name}"))
+    if "__" not in server:
+        exact.add((f"mcp__{server}", f"mcp__{server}__{name}"))
+    written = (part, server, _UNFIT.sub("_", server))
+    loose = {(f"mcp__{s}", f"mcp__{s}__{n}") for s in written for n in (name, plain)}
+    return ToolName(full_name(server, name), exact, loose)
 
 
 def full_name(server: str, name: str) -> str:

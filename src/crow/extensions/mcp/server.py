@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
 
     from crow.extensions.mcp.link import Link
+    from crow.extensions.mcp.ways import Way
+
+    KnownWays = dict[tuple[str, ...], Way]
 
 T = TypeVar("T")
 State = Literal["connecting", "ready", "failed"]
@@ -45,6 +48,7 @@ class Server:
         limits: Limits,
         definitions: Definitions,
         watch: Callable[[int], Callable[[], None]],
+        known: KnownWays,
     ) -> None:
         self.description = description
         self.name = description.name
@@ -58,6 +62,7 @@ class Server:
         self.has_resources = False
         self.dropped: dict[str, str] = {}
         self.task: asyncio.Task[None] | None = None
+        self._known = known
         self._ctx = ctx
         self._link: Link | None = None
         self._stale: set[str] = set()
@@ -258,6 +263,18 @@ class Server:
         return f"the MCP server {self.name!r} went away during the call ({why}); {effect}"
 
     # what it asks
+
+    @property
+    def way(self) -> Way | None:
+        """How it was reached the last time, in this session or in another one."""
+        return self._known.get(self.description.address)
+
+    def remember(self, way: Way | None) -> None:
+        """It was reached in this way; None where that holds no longer."""
+        if way is None:
+            self._known.pop(self.description.address, None)
+        else:
+            self._known[self.description.address] = way
 
     @property
     def cwd(self) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from crow.core.context import Context
 from crow.core.events import CommandsChanged
@@ -20,7 +21,12 @@ from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
 from crow.warden import Warden
 
+if TYPE_CHECKING:
+    from crow.extensions.mcp.server import KnownWays
+
 LAST_WORD = 0.5
+QUIET = 1.0
+"""Seconds that nobody needs to be told of."""
 
 
 class Servers:
@@ -37,6 +43,7 @@ class Servers:
         limits: Limits,
         definitions: Definitions,
         prompts: Prompts,
+        known: KnownWays,
     ) -> None:
         self._ctx = ctx
         self._limits = limits
@@ -45,8 +52,11 @@ class Servers:
         self._given: dict[str, Tool] = {}
         self._told: set[str] = set()
         self._has_waited = False
+        self._late: set[str] = set()
         alone, ambiguous = unambiguous(descriptions, lambda each: server_part(each.name))
-        self.all = [Server(each, ctx, limits, definitions, self._watch) for each in alone.values()]
+        self.all = [
+            Server(each, ctx, limits, definitions, self._watch, known) for each in alone.values()
+        ]
         self.refused = [
             f"the MCP servers {', '.join(repr(each.name) for each in same)} are not started:"
             f" their tools would all be called mcp__{part}__..."
@@ -63,21 +73,42 @@ class Servers:
     async def _announce(self, server: Server) -> None:
         """Its prompts are commands as soon as it is there: before anything is asked."""
         await server.settled()
+        if server.name in self._late and server.state == "ready":
+            text = (
+                f"the MCP server {server.name!r} is there now: its tools come with the next request"
+            )
+            await self._ctx.ui.notify(text)
         await self.offer_prompts()
 
-    async def settle(self) -> None:
-        """Give those that connect a moment, once; then bring what the model sees up to date."""
+    async def settle(self, *, patiently: bool = False) -> None:
+        """Wait for those that connect, once: a moment, or ``patiently`` until each is there.
+
+        Then what the model sees is brought up to date.
+        """
         if not self._has_waited:
-            self._has_waited = True
-            waiting = {asyncio.ensure_future(each.settled()): each.name for each in self.all}
-            _, late = await asyncio.wait(waiting, timeout=self._limits.wait)
-            for each in late:
-                each.cancel()
-            if late:
-                names = ", ".join(repr(name) for each, name in waiting.items() if each in late)
-                text = f"still waiting for the MCP servers {names}: their tools come when they do"
+            late = await self._late_after(QUIET if patiently else self._limits.wait)
+            if late and patiently:
+                what = _named("waiting for", late)
+                await self._ctx.ui.notify(f"{what}, for up to {self._limits.connect:g} s")
+                await self._late_after(None)
+            elif late:
+                self._late = {server.name for server in late}
+                text = f"{_named('still waiting for', late)}: their tools come when they do"
                 await self._ctx.ui.notify(text, severity="warning")
+            self._has_waited = True
         await asyncio.gather(*(server.refresh() for server in self.all))
+
+    async def _late_after(self, seconds: float | None) -> list[Server]:
+        """Those that are neither there nor have failed by then."""
+        waiting = {asyncio.ensure_future(each.settled()): each for each in self.all}
+        if not waiting:
+            return []
+        try:
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+        finally:
+            for each in waiting:
+                each.cancel()
+        return [server for each, server in waiting.items() if each in late]
 
     async def show(self) -> bool:
         """Put the tools into the session, and the prompts among the commands; True where new."""
@@ -164,3 +195,8 @@ class Servers:
         self._prompts.forget(session)
         if self._warden is not None:
             await asyncio.to_thread(self._warden.close)
+
+
+def _named(what: str, servers: Iterable[Server]) -> str:
+    names = [repr(server.name) for server in servers]
+    return f"{what} the MCP server{'s' if len(names) > 1 else ''} {', '.join(names)}"

@@ -21,6 +21,8 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from crow.extensions.mcp.limits import MESSAGE
+from crow.extensions.mcp.requests import Broken
+from crow.imports import own_caches
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description
@@ -163,7 +165,7 @@ async def _within(seconds: float, event: asyncio.Event) -> bool:
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What a server inherits, and what its description adds."""
     inherited = {key: value for key, value in os.environ.items() if INHERITED.fullmatch(key)}
-    return {**inherited, **given}
+    return {**own_caches(), **inherited, **given}
 
 
 @asynccontextmanager
@@ -217,14 +219,16 @@ async def _read(
                 failure.say(f"it sent a line of more than {MESSAGE // 1024 // 1024} MiB")
                 return
             try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
-                failure.stray(line)
-                continue
-            try:
-                await to_session.send(SessionMessage(message))
+                await to_session.send(_item(line))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
+
+
+def _item(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        return Broken(line)
 
 
 async def _write(

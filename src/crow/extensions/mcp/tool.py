@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import Bench
 from crow.extensions.mcp import schema
 from crow.extensions.mcp.definitions import fingerprint
 from crow.extensions.mcp.failure import Gone, Refused, plain
-from crow.extensions.mcp.naming import full_name
+from crow.extensions.mcp.naming import tool_name
 from crow.extensions.mcp.result import of_call
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class McpTool:
     def __init__(self, server: Server, told: Tool) -> None:
         self.server = server
         self.raw_name = told.name
-        self.name = full_name(server.name, told.name)
+        self.name = tool_name(server.name, told.name)
         about = plain(told.description or told.title or told.name)[:LONGEST]
         self.description = f"[MCP server {server.name}] {about}"
         unneeded = ("$schema", "$id")
@@ -52,14 +52,28 @@ class McpTool:
         return {"name": name, "source": "plugin" if name.startswith("plugin:") else source}
 
     @property
-    def has_changed(self) -> bool:
-        """True for a tool that was in use and was described differently then."""
-        known = self.server.name, self.raw_name, self.fingerprint
-        return self.server.definitions.has_changed(*known)
+    def change(self) -> str:
+        """What is different since the tool, or another of its name, was used; or nothing."""
+        known = self.server.definitions
+        if known.has_moved(self.name, self.server.name, self.raw_name):
+            return "is another tool, or another server's, than what was called so before"
+        if known.has_changed(self.server.name, self.raw_name, self.fingerprint):
+            return "is described differently by its server than when it was used before"
+        return ""
 
     def title(self, args: dict[str, Any]) -> str:
         """What a person reads."""
         return f"{self.server.name}: {self.label}"
+
+    def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any]:
+        """The arguments without a null for what may be left out: many models send that."""
+        told = cast("dict[str, Any]", self.parameters.get("properties", {}))
+        needed = self.parameters.get("required", ())
+        return {
+            key: value
+            for key, value in args.items()
+            if value is not None or key in needed or _takes_null(told.get(key))
+        }
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with arguments."""
@@ -69,11 +83,17 @@ class McpTool:
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
         """Call it; a server that fails is an error that the model is told of."""
         server = self.server
-        server.definitions.accept(server.name, self.raw_name, self.fingerprint)
+        server.definitions.accept(self.name, server.name, self.raw_name, self.fingerprint)
         try:
             return of_call(server.name, await server.call(self.raw_name, args, ctx))
         except (Gone, Refused) as error:
             return ToolResult.failure(str(error))
+
+
+def _takes_null(schema: object) -> bool:
+    """True where that is said, and where nothing simple is."""
+    kind = cast("dict[str, object]", schema).get("type") if isinstance(schema, dict) else None
+    return not isinstance(kind, str) or kind == "null"
 
 
 def kind_of(told: ToolAnnotations | None) -> ToolKind:

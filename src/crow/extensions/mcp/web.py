@@ -70,7 +70,7 @@ def _client(
 ) -> httpx2.AsyncClient:
     async def bound(response: httpx2.Response) -> None:
         if response.status_code >= 400:
-            failure.status = f"it answered HTTP {response.status_code}{_phrase(response)}"
+            failure.refuse(response.status_code, _phrase(response))
         response.headers.pop("content-encoding", None)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = Bounded(response.stream)

@@ -1,23 +1,47 @@
-"""A server with everything, on the transport that its first argument names."""
+"""A server with everything, on the transport that its first argument names.
+
+``ERA`` in the environment makes it one that knows only the ``old`` or only the ``new`` handshake.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import socket
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
+import anyio
+from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import AudioContent, CallToolResult, ToolAnnotations
+from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    AudioContent,
+    CallToolResult,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    ListRootsResult,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, Field
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+ERA = os.environ.get("ERA", "")
+UNKNOWN = {"old": "server/discover", "new": "initialize"}.get(ERA, "")
+"""The handshake that is not known here."""
+REFUSAL = {
+    "old": ErrorData(code=-32601, message="Method not found"),
+    "new": ErrorData(code=-32022, message="No", data={"supported": ["2026-07-28"]}),
+}
 mcp = MCPServer("full", log_level="ERROR")
 
 
@@ -47,10 +71,14 @@ def where() -> str:
     return str(Path.cwd())
 
 
+def ask_for_roots() -> ListRoots:
+    """What the tool below needs."""
+    return ListRoots()
+
+
 @mcp.tool()
-async def roots(ctx: Context) -> str:
+async def roots(listed: Annotated[ListRootsResult, Resolve(ask_for_roots)]) -> str:
     """The folders that the client works in."""
-    listed = await ctx.session.list_roots()
     return " ".join(str(root.uri) for root in listed.roots)
 
 
@@ -129,11 +157,15 @@ class Order(BaseModel):
     name: str = Field(default="nobody", title="Name")
 
 
+def ask_for_order() -> Elicit[Order]:
+    """What the tool below needs."""
+    return Elicit("What shall it be?", Order)
+
+
 @mcp.tool()
-async def order(ctx: Context) -> str:
+async def order(answer: Annotated[ElicitationResult[Order], Resolve(ask_for_order)]) -> str:
     """Ask the user."""
-    answer = await ctx.elicit("What shall it be?", Order)
-    data = answer.data.model_dump() if answer.action == "accept" else None
+    data = answer.data.model_dump() if isinstance(answer, AcceptedElicitation) else None
     return f"{answer.action}: {data}"
 
 
@@ -154,8 +186,12 @@ async def change(ctx: Context, back: bool = False) -> str:
         mcp.remove_tool("say")
         mcp.add_tool(lambda: "new", name="fresh", description="A tool that came later.")
         mcp.prompt(name="later")(lambda: "Later.")
-    await ctx.session.send_tool_list_changed()
-    await ctx.session.send_prompt_list_changed()
+    if ERA == "old":
+        await ctx.session.send_tool_list_changed()
+        await ctx.session.send_prompt_list_changed()
+    else:
+        await ctx.notify_tools_changed()
+        await ctx.notify_prompts_changed()
     return "changed"
 
 
@@ -183,10 +219,63 @@ def review(path: str, focus: str = "everything") -> str:
     return f"Review {path} with an eye on {focus}."
 
 
+async def serve_process() -> None:
+    """Answer on standard output; the handshake that is not known is refused."""
+    server = mcp._lowlevel_server
+    to_server, passed = anyio.create_memory_object_stream[Any](0)
+
+    async def pass_on(reading: Any, writing: Any) -> None:
+        async with to_server:
+            async for item in reading:
+                message = item.message
+                if isinstance(message, JSONRPCRequest) and message.method == UNKNOWN:
+                    error = JSONRPCError(jsonrpc="2.0", id=message.id, error=REFUSAL[ERA])
+                    await writing.send(SessionMessage(error))
+                else:
+                    await to_server.send(item)
+
+    async with stdio_server() as (reading, writing), anyio.create_task_group() as group:
+        group.start_soon(pass_on, reading, writing.clone())
+        await server.run(passed, writing, server.create_initialization_options())
+        group.cancel_scope.cancel()
+
+
+def refusing(app: Any) -> Any:
+    """The application without the handshake that it does not know."""
+
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return await app(scope, receive, send)
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        told = json.loads(body)
+        if told.get("method") == UNKNOWN or (
+            ERA == "old" and dict(scope["headers"]).get(b"mcp-protocol-version") == b"2026-07-28"
+        ):
+            error = REFUSAL[ERA].model_dump(exclude_none=True)
+            answer = {"jsonrpc": "2.0", "id": told.get("id"), "error": error}
+            text = json.dumps(answer).encode() if ERA == "new" else b"Bad Request: no session"
+            kind = b"application/json" if ERA == "new" else b"text/plain"
+            start = {"status": 400, "headers": [(b"content-type", kind)]}
+            await send({"type": "http.response.start", **start})
+            return await send({"type": "http.response.body", "body": text})
+        parts = [{"type": "http.request", "body": body}]
+
+        async def again() -> Any:
+            return parts.pop() if parts else await receive()
+
+        return await app(scope, again, send)
+
+    return serve if UNKNOWN else app
+
+
 async def serve() -> None:
     """Run until the end of the input, or for ever on a port that is printed."""
     if sys.argv[1] == "stdio":
-        await mcp.run_stdio_async()
+        await serve_process()
         return
     import uvicorn
 
@@ -196,7 +285,7 @@ async def serve() -> None:
         listening.bind(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0))
         listening.listen()
         print(listening.getsockname()[1], flush=True)
-        config = uvicorn.Config(app, log_level="error")
+        config = uvicorn.Config(refusing(app), log_level="error")
         await uvicorn.Server(config).serve(sockets=[listening])
 
 

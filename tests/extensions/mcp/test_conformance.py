@@ -1,0 +1,120 @@
+"""The official conformance suite against the MCP client, in the two versions that are in use.
+
+Each scenario starts a server of the suite and a session of Crow's with it. What a later version adds
+is in neither table, and fails the first test here.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.acp.conftest import WANTED, programs
+
+FOLDER = Path(__file__).with_name("node")
+CLIENT = Path(__file__).with_name("conformance_client.py")
+INSTALLED = FOLDER / "node_modules/.package-lock.json"
+SUITES = {"0.1.16": "@modelcontextprotocol/conformance", "0.2.0-alpha.12": "conformance-next"}
+INSTALLING = 50
+
+OLD = ("initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry")
+NEW = (
+    *("request-metadata", "sep-2322-client-request-state", "json-schema-ref-no-deref"),
+    *("http-standard-headers", "http-custom-headers", "http-invalid-tool-headers"),
+)
+PASSED = {"0.1.16": OLD, "0.2.0-alpha.12": OLD + NEW}
+FAILED = {
+    "json-schema-2020-12-preservation": "no endpoint of a model takes `allOf` and `if` at the top of"
+    " a schema: such a tool is left out by name, and `$schema` is told to nobody",
+}
+LATER = ("auth/", "sep-2640-client-")
+"""Signing in, and an extension (skills over MCP): Crow has neither yet."""
+
+pytestmark = pytest.mark.node
+
+
+@pytest.fixture(scope="session")
+def suite(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The program `node`; the suites are installed where they are asked for by name."""
+    there = programs()
+    if there is None:
+        pytest.skip("Node and npm are not installed: the conformance suite is not run")
+    program, npm = there
+    marks = str(request.config.getoption("markexpr")).replace("not slow", "")
+    if any(mark in marks for mark in WANTED) or os.environ.get("CI"):
+        with (tmp_path_factory.getbasetemp().parent / "npm-mcp.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+            install(program, npm)
+    if not INSTALLED.is_file():
+        pytest.skip("the conformance suite is not installed: make test ARGS='-m node'")
+    return program
+
+
+def install(program: str, npm: list[str]) -> None:
+    """Install what the lock says; skip where that takes too long or fails."""
+    if INSTALLED.is_file():
+        return
+    path = os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])
+    command = [*npm, "install", "--no-save", "--no-audit", "--no-fund"]
+    env = {**os.environ, "PATH": path}
+    try:
+        subprocess.run(
+            command, cwd=FOLDER, env=env, check=True, capture_output=True, timeout=INSTALLING
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        shutil.rmtree(FOLDER / "node_modules", ignore_errors=True)
+        pytest.skip(f"the conformance suite cannot be installed: {error}")
+
+
+def run(node: str, version: str, *argv: str) -> tuple[int, str]:
+    """Run the suite; its exit status and what it printed."""
+    script = FOLDER / "node_modules" / SUITES[version] / "dist/index.js"
+    done = subprocess.run(
+        [node, str(script), *argv], capture_output=True, text=True, cwd=FOLDER, timeout=55
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def conforms(node: str, version: str, scenario: str) -> tuple[bool, str]:
+    """Whether a scenario passes; a client that fails is a failure, whatever the checks say."""
+    client = f"{shlex.quote(sys.executable)} {shlex.quote(str(CLIENT))}"
+    argv = ("--command", client, "--scenario", scenario, "--timeout", "52000")
+    status, told = run(node, version, "client", *argv)
+    return status == 0, told
+
+
+@pytest.mark.parametrize("version", SUITES)
+def test_every_scenario_of_a_suite_is_known_here(suite: str, version: str) -> None:
+    _, told = run(suite, version, "list")
+    listed = told.partition("Client scenarios")[2].partition("\n\n")[0]
+    found = set(re.findall(r"^  - (\S+)", listed, re.MULTILINE))
+    known = {*PASSED[version], *(FAILED if version != "0.1.16" else ())}
+    assert known <= found
+    assert [name for name in found - known if not name.startswith(LATER)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "version, scenario", [(version, each) for version in PASSED for each in PASSED[version]]
+)
+def test_the_client_conforms(suite: str, version: str, scenario: str) -> None:
+    is_fine, told = conforms(suite, version, scenario)
+    assert is_fine, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", FAILED)
+def test_what_does_not_conform_still_does_not(suite: str, scenario: str) -> None:
+    is_fine, told = conforms(suite, "0.2.0-alpha.12", scenario)
+    assert not is_fine, told
+
+
+def test_the_lock_names_no_registry() -> None:
+    assert '"resolved"' not in (FOLDER / "package-lock.json").read_text("utf-8")

@@ -9,6 +9,7 @@ from crow.core.events import Retrying, TextDelta
 from crow.core.messages import user
 from crow.core.ports import LLM, Completion, Request
 from crow.llm.chat import ChatCompletions, Retries, Timeouts
+from crow.llm.client import ClientModel
 from crow.testing import Endpoint
 
 QUICK = Timeouts(connect=30, first_byte=30, idle=30, total=100, closing=0.3)
@@ -49,6 +50,31 @@ async def endpoint() -> AsyncGenerator[Endpoint, None]:
 @pytest.fixture
 def model(endpoint: Endpoint) -> ChatCompletions:
     return ChatCompletions("m-1", endpoint.url, KEY, timeouts=QUICK, retries=SOON)
+
+
+Make = Callable[..., LLM]
+
+
+@pytest.fixture(params=["own", "AsyncOpenAI", "OpenAI"])
+async def make(request: pytest.FixtureRequest, endpoint: Endpoint) -> AsyncGenerator[Make, None]:
+    """Models at the endpoint, over Crow's own client and over those of the openai library."""
+    opened: list[Any] = []
+
+    def made(name: str = "m-1", **options: Any) -> LLM:
+        options = {"retries": SOON, **options}
+        if request.param == "own":
+            opened.append(llm := ChatCompletions(name, endpoint.url, **options))
+            return llm
+        openai = pytest.importorskip("openai")
+        client = getattr(openai, request.param)(base_url=endpoint.url, api_key="k", max_retries=0)
+        opened.append(client)
+        return ClientModel(client, name, **options)
+
+    yield made
+    for each in opened:
+        closing = each.aclose() if hasattr(each, "aclose") else each.close()
+        if closing is not None:
+            await closing
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,9 @@ from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat import Retries, Timeouts, faults
 from crow.llm.chat.assembly import Reply
+from crow.llm.chat.attempts import Forms
 from crow.llm.chat.encoding import ids_in
+from crow.llm.chat.form import Form, images_in
 from crow.llm.chat.retry import Batch, repeat
 from crow.llm.chat.shapes import is_object
 from crow.llm.chat.splice import Shown
@@ -54,8 +57,7 @@ class ClientModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries(limit=2)
         self._max_output = max_output
-        self._echo_reasoning = echo_reasoning
-        self._asks_usage = True
+        self._forms = Forms(Form(echoes=echo_reasoning))
         self._is_openai = type(client).__module__.partition(".")[0] == "openai"
 
     def __repr__(self) -> str:
@@ -91,11 +93,24 @@ class ClientModel:
     async def _attempt(
         self, request: Request, shown: Shown, clock: Clock
     ) -> AsyncGenerator[Batch, None]:
-        answer = await self._respond(request, clock)
+        """One attempt; asks again at once where the client refuses only how it was asked."""
+        origin = f"{self.base_url or type(self._client).__name__} {request.model or self.model}"
+
+        def answer(form: Form) -> AsyncGenerator[Batch, None]:
+            return self._answer(request, shown, clock, form)
+
+        asked = self._forms.ask(origin, answer, lambda: images_in(request.messages))
+        async with aclosing(asked) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _answer(
+        self, request: Request, shown: Shown, clock: Clock, form: Form
+    ) -> AsyncGenerator[Batch, None]:
+        answer = await self._respond(request, clock, form)
         chunks = chunks_of(answer)
-        reply = Reply(
-            partial(ids_in, request.messages), request.message_id, self._max_output, shown
-        )
+        known = partial(ids_in, request.messages)
+        reply = Reply(known, request.message_id, self._max_output, shown, form.origin)
         try:
             while not reply.overflowed:
                 deltas: list[Delta] = []
@@ -112,46 +127,33 @@ class ClientModel:
             await hang_up(chunks, answer)
         yield [reply.completion()]
 
-    async def _respond(self, request: Request, clock: Clock) -> Any:
+    async def _respond(self, request: Request, clock: Clock, form: Form) -> Any:
         """What the client answers. Raises `ModelError`."""
-        asks_usage = self._asks_usage
         try:
-            return await clock.headers(self._create(request))
+            return await clock.headers(self._create(request, form))
         except ModelError:
             raise
         except Exception as error:  # whatever somebody else's library raises
-            if asks_usage and "stream_options" in str(error):
-                self._asks_usage = False
-                return await self._respond(request, clock)
             raise fault_of(error) from error
 
-    async def _create(self, request: Request) -> Any:
+    async def _create(self, request: Request, form: Form) -> Any:
         create = self._client.chat.completions.create
         try:
-            return await _called(create, self._arguments(request, request.messages))
+            return await _called(create, self._arguments(request, request.messages, form))
         except UnicodeEncodeError:
-            return await _called(create, self._arguments(request, clean_value(request.messages)))
+            messages = clean_value(request.messages)
+            return await _called(create, self._arguments(request, messages, form))
 
-    def _arguments(self, request: Request, messages: list[Message]) -> dict[str, Any]:
+    def _arguments(self, request: Request, messages: list[Message], form: Form) -> dict[str, Any]:
         arguments: dict[str, Any] = {"model": request.model or self.model, "stream": True}
-        if self._asks_usage:
+        if form.usage:
             arguments["stream_options"] = {"include_usage": True}
-        body = {**self._params, **request.params, "messages": self._sent(messages)}
+        body = {**self._params, **request.params, "messages": form.messages(messages)}
         if request.tools:
             body["tools"] = request.tools
         if self._is_openai:
             return {**arguments, "messages": [], "extra_body": body}
         return {**arguments, **body}
-
-    def _sent(self, messages: list[Message]) -> list[Any]:
-        if self._echo_reasoning:
-            return list(messages)
-        return [
-            {key: message[key] for key in message if key != "reasoning_content"}
-            if "reasoning_content" in message
-            else message
-            for message in messages
-        ]
 
 
 async def _called(create: Any, arguments: dict[str, Any]) -> Any:

@@ -56,6 +56,20 @@ def resolve(
     return _made(name if base_url else _without_provider(name, settings), place, settings)
 
 
+def listed_name(model: str | None, settings: Table, env: Mapping[str, str]) -> str:
+    """The one name that a model has in lists, however it was written; `resolve` knows it by that.
+
+    It is ``PROVIDER/MODEL``; for an endpoint that is given by its URL it is the model's own.
+    """
+    name = model or env.get("CROW_MODEL") or settings.get("model") or REHEARSAL
+    if name == REHEARSAL or env.get("CROW_BASE_URL") or settings.get("base_url"):
+        return name
+    try:
+        return f"{_provider(name, settings, env)}/{_without_provider(name, settings)}"
+    except ModelError:
+        return name
+
+
 def nothing(provider: str) -> str | None:
     """No key is stored."""
     return None
@@ -125,6 +139,7 @@ def _made(name: str, place: Place, settings: Table) -> LLM:
         params={**table.get("params", {}), **settings.get("params", {})},
         context_window=window or context_window(name),
         echo_reasoning=bool(table.get("echo_reasoning", preset.echo_reasoning)),
+        images_in_results=bool(table.get("images_in_results", preset.images_in_results)),
         cache_key=preset.cache_key,
         inputs=table.get("inputs", inputs_of(name)),
         thought_levels=table.get("thought_levels", thought_levels_of(name)),

@@ -7,9 +7,11 @@ import inspect
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from crow.llm.chat.shapes import is_object
+from crow.llm.chat.opaque import DETAILS, EXTRA, TEXTS
+from crow.llm.chat.shapes import is_array, is_object
 
-FIELDS = ("content", "reasoning_content", "reasoning", "refusal")
+FIELDS = ("content", "refusal", *TEXTS)
+OPAQUE = (DETAILS, EXTRA)
 USAGE_FIELDS = (
     "prompt_tokens",
     "completion_tokens",
@@ -73,7 +75,7 @@ def _choice(choice: Any) -> dict[str, Any]:
 def _delta(delta: Any) -> dict[str, Any]:
     if is_object(delta):
         return delta
-    fields = _fields(delta, FIELDS) or {}
+    fields = {**(_fields(delta, FIELDS) or {}), **_opaque(delta)}
     if calls := getattr(delta, "tool_calls", None):
         fields["tool_calls"] = [_call(call) for call in calls]
     if function := getattr(delta, "function_call", None):
@@ -85,7 +87,20 @@ def _call(call: Any) -> dict[str, Any]:
     if is_object(call):
         return call
     function = _fields(getattr(call, "function", None), ("name", "arguments"))
-    return {**(_fields(call, ("index", "id")) or {}), "function": function}
+    return {**(_fields(call, ("index", "id")) or {}), **_opaque(call), "function": function}
+
+
+def _opaque(value: Any) -> dict[str, Any]:
+    """What of a delta or a call the endpoint may want back, as JSON."""
+    found = ((name, getattr(value, name, None)) for name in OPAQUE)
+    return {name: _as_json(item) for name, item in found if item is not None}
+
+
+def _as_json(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump()
+    return [_as_json(item) for item in value] if is_array(value) else value
 
 
 def _fields(value: Any, names: tuple[str, ...]) -> dict[str, Any] | None:

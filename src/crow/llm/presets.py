@@ -21,6 +21,7 @@ class Preset:
     url_name: str | None = None
     families: tuple[str, ...] = ()
     echo_reasoning: bool = False
+    images_in_results: bool = False
     cache_key: str | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -63,6 +64,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 "devstral-",
                 "pixtral-",
             ),
+            images_in_results=True,
         ),
         "deepseek": Preset(
             "https://api.deepseek.com/v1",
@@ -118,3 +120,6 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "hf": "huggingface",
     }
 )
+
+KEY_NAMES = frozenset({"CROW_API_KEY"}.union(*(each.key_names for each in PRESETS.values())))
+"""Every variable that holds a key for a model."""

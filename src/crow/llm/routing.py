@@ -16,7 +16,8 @@ class Routed:
 
     ``find(None)`` makes the model of requests that name none, ``find("ollama/qwen3")`` another;
     it raises `ModelError` where there is none. ``models`` are names to choose from; where it is
-    empty, ``look`` finds them when `find_models` is first called.
+    empty, ``look`` finds them when `find_models` is first called. ``call`` gives the one name
+    that a model has in lists, however it is written.
     """
 
     def __init__(
@@ -24,9 +25,11 @@ class Routed:
         find: Callable[[str | None], LLM],
         models: Iterable[str] = (),
         look: Callable[[], Awaitable[list[str]]] | None = None,
+        call: Callable[[str | None], str] | None = None,
     ) -> None:
         self.models = tuple(models)
         self._find = find
+        self._call = call
         self._look = None if self.models else look
         self._found: dict[str | None, LLM] = {}
         self._former: list[LLM] = []
@@ -67,6 +70,10 @@ class Routed:
             self._found[model] = self._find(model)
         return self._found[model]
 
+    def listed_name(self, model: str | None = None) -> str:
+        """What a model, the first one without a name, is called in lists. Raises `ModelError`."""
+        return self._call(model) if self._call else model or self.model
+
     async def find_models(self) -> bool:
         """Ask once which models there are; True where that has changed ``models``."""
         look, self._look = self._look, None
@@ -95,6 +102,7 @@ class Routed:
     def become(self, other: Routed) -> None:
         """Stand for what another one stands for, from the next request on; open ones end first."""
         self.models, self._find, self._look = other.models, other._find, other._look
+        self._call = other._call
         self._former += self._found.values()
         self._found = {}
 

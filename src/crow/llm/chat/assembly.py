@@ -10,6 +10,7 @@ from crow.core.events import TextDelta, ThoughtDelta
 from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.chat import faults
+from crow.llm.chat.opaque import Opaque
 from crow.llm.chat.shapes import is_array, is_object
 from crow.llm.chat.splice import Shown
 from crow.llm.chat.text import TextFlow
@@ -34,16 +35,22 @@ class Reply:
 
     ``cap`` bounds its characters; what goes beyond is cut off as if the model had reached its
     limit. ``complete`` once nothing more is to be expected: a reason to end, and usage with it or
-    after it. ``known`` gives the ids of the calls that the conversation holds already.
+    after it. ``known`` gives the ids of the calls that the conversation holds already. ``origin``
+    names endpoint and model in what they want back as they sent it.
     """
 
     __slots__ = (
-        "_calls", "_cap", "_finish", "_flow", "_given_usage", "_id", "_model", "_reasoning",
-        "_refused", "_size", "_text", "_thought_flow", "complete",
+        "_calls", "_cap", "_finish", "_flow", "_given_usage", "_id", "_model", "_opaque", "_origin",
+        "_reasoning", "_refused", "_size", "_text", "_thought_flow", "complete",
     )  # fmt: skip
 
     def __init__(
-        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown
+        self,
+        known: Callable[[], set[str]],
+        message_id: str,
+        cap: int,
+        shown: Shown,
+        origin: str = "",
     ) -> None:
         self._calls = ToolCalls(known, shown.calls)
         self._cap = cap
@@ -52,6 +59,8 @@ class Reply:
         self._given_usage: object = None
         self._id = message_id
         self._model = ""
+        self._opaque = Opaque()
+        self._origin = origin
         self._reasoning: list[str] = []
         self._refused = False
         self._size = 0
@@ -95,13 +104,18 @@ class Reply:
         """The whole answer; its calls are marked where it was cut off."""
         finish = self._finish_reason()
         cut_off = finish in ("length", "content_filter")
+        calls = self._calls.calls(CUT_OFF if cut_off else None)
+        opaque = self._opaque.fields
+        if opaque or any(call.extra_content is not None for call in calls):
+            opaque["origin"] = self._origin
         return Completion(
             text="".join(self._text),
-            calls=self._calls.calls(CUT_OFF if cut_off else None),
+            calls=calls,
             reasoning="".join(self._reasoning),
             finish=finish,
             usage=self.usage,
             model=self._model,
+            opaque=opaque,
         )
 
     @property
@@ -141,8 +155,7 @@ class Reply:
 
     def _take_rest(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
         """Everything but text."""
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        if thought and isinstance(thought, str):
+        if thought := self._opaque.take(delta):
             self._think(thought, deltas)
         calls = delta.get("tool_calls")
         if is_array(calls):

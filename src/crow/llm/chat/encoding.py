@@ -12,55 +12,88 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from crow.core.messages import Message, ToolSpec
+from crow.core.messages import ImagePart, Message, ToolSpec
+from crow.llm.chat.form import Form, following, images_in
 from crow.llm.chat.shapes import is_array, is_object
 from crow.llm.chat.text import clean_value
 
 CACHE_BYTES = 64 * 1024 * 1024
+PLAIN = Form()
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
 class Encoded:
-    """The messages of one conversation and their JSON, each with a comma before it."""
+    """The messages of one conversation and their JSON, each with a comma before it.
 
-    __slots__ = ("copies", "ids", "json", "size")
+    ``moved`` has the images of tools by the index of the result behind which they follow, and
+    ``images`` the hashes of all that are there.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("copies", "form", "ids", "images", "json", "moved", "size")
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
         self.copies: list[Any] = []
         self.json: list[bytes] = []
+        self.moved: dict[int, list[ImagePart]] = {}
         self.ids: set[str] = set()
+        self.images: set[int] = set()
         self.size = 0
 
-    def follow(self, messages: list[Message], dropped: frozenset[str]) -> None:
+    def follow(self, messages: list[Message]) -> None:
         """Become what these messages are, and encode only those that are not known."""
         known = len(self.copies)
         if self.copies != messages[:known]:
-            known = self._match(messages, dropped)
+            known = self._match(messages)
         for message in messages[known:]:
             self.copies.append(copy_json(message))
-            self.json.append(_message(message, dropped))
+            self.json.append(b"")
+            self._encode(len(self.json) - 1, message)
             self.size += len(self.json[-1])
         self.ids |= ids_in(messages[known:])
+        self.images |= images_in(messages[known:])
 
-    def _match(self, messages: list[Message], dropped: frozenset[str]) -> int:
+    def parts(self) -> list[bytes]:
+        """The JSON of all messages, images behind the results that they belong to."""
+        if not self.moved:
+            return self.json
+        parts: list[bytes] = []
+        waiting: list[ImagePart] = []
+        for index, encoded in enumerate(self.json):
+            if waiting and self.copies[index]["role"] != "tool":
+                parts.append(_encoded(following(waiting)))
+                waiting = []
+            parts.append(encoded)
+            waiting += self.moved.get(index, ())
+        return [*parts, _encoded(following(waiting))] if waiting else parts
+
+    def _encode(self, index: int, message: Message) -> None:
+        written, moved = self.form.write(message)
+        self.json[index] = _encoded(written)
+        self.moved.pop(index, None)
+        if moved:
+            self.moved[index] = moved
+
+    def _match(self, messages: list[Message]) -> int:
         """Mend what differs in place; how many messages are known then."""
         known = min(len(self.copies), len(messages))
         del self.copies[known:], self.json[known:]
+        self.moved = {index: images for index, images in self.moved.items() if index < known}
         for index, message in enumerate(messages[:known]):
             if self.copies[index] != message:
                 self.copies[index] = copy_json(message)
-                self.json[index] = _message(message, dropped)
+                self._encode(index, message)
         self.size = sum(map(len, self.json))
         self.ids = ids_in(messages[:known])
+        self.images = images_in(messages[:known])
         return known
 
 
 class BodyEncoder:
-    """Writes request bodies; ``dropped`` names the keys of messages that are not sent."""
+    """Writes request bodies. What is remembered of conversations is about ``limit`` bytes."""
 
-    def __init__(self, dropped: frozenset[str] = frozenset(), limit: int = CACHE_BYTES) -> None:
-        self._dropped = dropped
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._conversations: OrderedDict[str, Encoded] = OrderedDict()
         self._tools: list[Any] = []
@@ -72,15 +105,18 @@ class BodyEncoder:
         messages: list[Message],
         tools: list[ToolSpec],
         conversation: str = "",
+        form: Form = PLAIN,
     ) -> bytes:
         """The request's JSON: ``head`` (model, parameters), the tools, the messages."""
         start = _encode_clean(head)[:-1]
         offered = b',"tools":' + self._tools_as_json(tools) if tools else b""
-        encoded = self._conversations.setdefault(conversation, Encoded())
-        encoded.follow(messages, self._dropped)
+        encoded = self._conversations.get(conversation)
+        if encoded is None or encoded.form != form:
+            encoded = self._conversations[conversation] = Encoded(form)
+        encoded.follow(messages)
         self._conversations.move_to_end(conversation)
-        first, rest = encoded.json[0][1:] if messages else b"", encoded.json[1:]
-        body = b"".join((start, offered, b',"messages":[', first, *rest, b"]}"))
+        first, *rest = encoded.parts() or [b","]
+        body = b"".join((start, offered, b',"messages":[', first[1:], *rest, b"]}"))
         self._shrink()
         return body
 
@@ -90,6 +126,11 @@ class BodyEncoder:
         if not conversation or encoded is None or len(encoded.copies) != len(messages):
             return ids_in(messages)
         return set(encoded.ids)
+
+    def images(self, conversation: str) -> set[int]:
+        """Hashes of the images in the messages that were sent last for a conversation."""
+        encoded = self._conversations.get(conversation)
+        return encoded.images if encoded is not None else set()
 
     def _shrink(self) -> None:
         """Forget the conversations that were longest not asked about."""
@@ -112,9 +153,7 @@ def ids_in(messages: list[Message]) -> set[str]:
     return {call["id"] for message in messages for call in message.get("tool_calls") or ()}
 
 
-def _message(message: Message, dropped: frozenset[str]) -> bytes:
-    if not dropped.isdisjoint(message):
-        return b"," + _encode_clean({key: message[key] for key in message if key not in dropped})
+def _encoded(message: Any) -> bytes:
     return b"," + _encode_clean(message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
@@ -11,8 +12,10 @@ from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat import faults
 from crow.llm.chat.assembly import Reply
+from crow.llm.chat.attempts import Forms
 from crow.llm.chat.connection import Connection, chunks_of
 from crow.llm.chat.encoding import BodyEncoder
+from crow.llm.chat.form import Form
 from crow.llm.chat.reading import Reading
 from crow.llm.chat.retry import Batch, Retries, repeat
 from crow.llm.chat.splice import Shown
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024
-REFUSALS = (400, 422)
 AGENT = "crow"
 
 
@@ -31,8 +33,12 @@ class ChatCompletions:
     """An LLM. ``base_url`` is what stands before ``/chat/completions``.
 
     ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
-    an answer in characters. ``echo_reasoning`` sends the model's earlier reasoning back, which
-    some endpoints need and others refuse. ``cache_key`` names the body's field that gets the
+    an answer in characters. What the endpoint itself sent of the model's thoughts goes back to it
+    as it came; ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there
+    was none, which some endpoints need and others refuse. ``images_in_results`` is for endpoints
+    that take images in a tool's result, and want no message of the user's behind it. An endpoint
+    that refuses an image, such fields or ``stream_options`` is asked again without, and from then
+    on. ``cache_key`` names the body's field that gets the
     session's id, for endpoints that route by it. ``key_origin`` says where the key came from, for
     people; ``inputs`` (``image``, ``audio``) what the model takes beside text, and
     ``thought_levels`` what ``reasoning_effort`` can be. Raises `ModelError` (unconfigured) where
@@ -56,9 +62,10 @@ class ChatCompletions:
         key_origin: str = "",
         inputs: Iterable[str] = ("image",),
         thought_levels: Iterable[str] = (),
+        images_in_results: bool = False,
     ) -> None:
         self.model = model
-        self.inputs = frozenset(inputs)
+        self._inputs = frozenset(inputs)
         self.thought_levels = tuple(thought_levels)
         self.key_origin = key_origin
         self.context_window = context_window
@@ -68,16 +75,25 @@ class ChatCompletions:
         self._retries = retries or Retries()
         self._max_output = max_output
         self._cache_key = cache_key
-        self._asks_usage = True
-        self._encoder = BodyEncoder(
-            frozenset() if echo_reasoning else frozenset({"reasoning_content"})
+        self._forms = Forms(
+            Form(
+                echoes=echo_reasoning,
+                images="image" in self._inputs,
+                images_in_results=images_in_results,
+            )
         )
+        self._encoder = BodyEncoder()
         self._redact = faults.Redactor([api_key or "", *(headers or {}).values()])
         sent = _headers(api_key, headers or {})
         self._connection = Connection(f"{self.base_url}/chat/completions", sent, self._timeouts)
 
     def __repr__(self) -> str:
         return f"ChatCompletions({self.model!r}, {self.base_url!r})"
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """What the model takes beside text, as far as is known."""
+        return self._inputs if self._forms.form.images else self._inputs - {"image"}
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model; see `crow.core.ports.LLM`."""
@@ -105,15 +121,24 @@ class ChatCompletions:
     async def _attempt(
         self, request: Request, shown: Shown, clock: Clock
     ) -> AsyncGenerator[Batch, None]:
-        response = await self._respond(request, clock)
+        """One attempt; asks again at once where the endpoint refuses only how it was asked."""
+        origin = f"{self.base_url} {request.model or self.model}"
+
+        def answer(form: Form) -> AsyncGenerator[Batch, None]:
+            return self._answer(request, shown, clock, form)
+
+        asked = self._forms.ask(origin, answer, lambda: self._encoder.images(request.session_id))
+        async with aclosing(asked) as batches:
+            async for batch in batches:
+                yield batch
+
+    async def _answer(
+        self, request: Request, shown: Shown, clock: Clock, form: Form
+    ) -> AsyncGenerator[Batch, None]:
+        response = await self._respond(request, clock, form)
         chunks = chunks_of(response)
         known = partial(self._encoder.ids, request.session_id, request.messages)
-        reply = Reply(
-            known,
-            request.message_id,
-            self._max_output,
-            shown,
-        )
+        reply = Reply(known, request.message_id, self._max_output, shown, form.origin)
         reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:
@@ -138,18 +163,13 @@ class ChatCompletions:
         await chunks.aclose()
         await response.aclose()
 
-    async def _respond(self, request: Request, clock: Clock) -> httpx2.Response:
+    async def _respond(self, request: Request, clock: Clock, form: Form) -> httpx2.Response:
         """The response, if it is a success. Raises `ModelError`."""
-        asks_usage = self._asks_usage
-        response = await clock.headers(self._connection.post(self._body(request)))
-        status = response.status_code
-        if 200 <= status < 300:
+        response = await clock.headers(self._connection.post(self._body(request, form)))
+        if 200 <= response.status_code < 300:
             return response
         body = await self._error_body(response, clock)
-        if asks_usage and status in REFUSALS and b"stream_options" in body:
-            self._asks_usage = False
-            return await self._respond(request, clock)
-        raise faults.of_response(status, response.headers, body)
+        raise faults.of_response(response.status_code, response.headers, body)
 
     async def _error_body(self, response: httpx2.Response, clock: Clock) -> bytes:
         """As much of an error's body as is worth reading."""
@@ -167,16 +187,18 @@ class ChatCompletions:
             await self._leave(response, chunks, whole=False)
         return body
 
-    def _body(self, request: Request) -> bytes:
+    def _body(self, request: Request, form: Form) -> bytes:
         head: dict[str, Any] = {"model": request.model or self.model, "stream": True}
-        if self._asks_usage:
+        if form.usage:
             head["stream_options"] = {"include_usage": True}
         if self._cache_key and request.session_id:
             head[self._cache_key] = request.session_id
         head.update(self._params)
         head.update(request.params)
         try:
-            return self._encoder.body(head, request.messages, request.tools, request.session_id)
+            return self._encoder.body(
+                head, request.messages, request.tools, request.session_id, form
+            )
         except (TypeError, ValueError) as error:
             what = f"cannot be asked: the request is no JSON: {error}"
             raise ModelError(what, kind="invalid_request") from error

@@ -60,6 +60,14 @@ ADVICE = {
 }
 
 
+class RefusedError(ModelError):
+    """What an endpoint answered in place of a reply; ``body`` is all that it said."""
+
+    def __init__(self, message: str, *, body: str, **fields: Any) -> None:
+        super().__init__(message, **fields)
+        self.body = body
+
+
 class Redactor:
     """Takes secrets out of texts."""
 
@@ -78,8 +86,9 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelEr
     text = body.decode("utf-8", "replace")
     said = _message(_parsed(text)) or _unless_html(text, headers)
     kind = _kind(status, text)
-    return ModelError(
+    return RefusedError(
         f"HTTP {status}" + (f": {snippet(said)}" if said else ""),
+        body=text,
         kind=kind,
         status=status,
         retry_after=retry_after(headers),
@@ -96,7 +105,7 @@ def of_event(event: Mapping[str, Any]) -> ModelError | None:
     text = json.dumps(error, ensure_ascii=False)
     kind = _kind(status, text) if status else _kind_of_words(text) or "server"
     said = _message(event) or text
-    return ModelError(snippet(said), kind=kind, status=status)
+    return RefusedError(snippet(said), body=text, kind=kind, status=status)
 
 
 def _looks_like_error(event: Mapping[str, Any]) -> bool:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from crow.core.calls import Call
 from crow.core.events import CallDelta
+from crow.llm.chat.opaque import EXTRA, merged
 from crow.llm.chat.shapes import is_object
 from crow.llm.chat.text import TextFlow, clean, clean_value, is_dirty_json
 
@@ -30,12 +32,13 @@ _lenient = json.JSONDecoder(strict=False, parse_constant=_reject_constant).decod
 class Piecework:
     """One call that is being written."""
 
-    __slots__ = ("flow", "given_id", "id", "name", "parts", "sent")
+    __slots__ = ("extra", "flow", "given_id", "id", "name", "parts", "sent")
 
     def __init__(self, given_id: str, name: str) -> None:
         self.given_id = given_id
         self.name = name
         self.id = ""
+        self.extra: Any = None
         self.parts: list[str] = []
         self.flow = TextFlow()
         self.sent = False
@@ -81,6 +84,7 @@ class ToolCalls:
                 call, text = self._place(piece, here)
                 if call is not None:
                     here.append(call)
+                    call.extra = merged(call.extra, piece.get(EXTRA))
                     self._add(call, text, deltas)
         return deltas
 
@@ -182,6 +186,11 @@ def _begins_another(call: Piecework, given_id: str, name: str, text: str) -> boo
 
 
 def _finished(call: Piecework, fault: str | None) -> Call:
+    extra = clean_value(call.extra)
+    return replace(_whole(call, fault), extra_content=extra) if extra else _whole(call, fault)
+
+
+def _whole(call: Piecework, fault: str | None) -> Call:
     raw = call.raw
     if fault:
         return Call(call.id, call.name, {}, raw, fault)

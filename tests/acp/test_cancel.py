@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -154,19 +155,32 @@ async def test_while_a_hook_runs(tmp_path: Path) -> None:
         await cancelled(editor, session, turn)
 
 
+class Reluctant:
+    """A model that never answers "Go", so that no cancellation is too late for it."""
+
+    model = "reluctant"
+    context_window = None
+
+    async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        if request.messages[-1]["content"] == "Go":
+            await asyncio.Event().wait()
+        yield Completion("again")
+
+
 @pytest.mark.rule("a cancel always works", "cancel that always works")
 async def test_right_behind_the_prompt_in_one_write(tmp_path: Path) -> None:
-    model = ScriptedModel("too late", leftover="allow")
     editor = FakeEditor()
-    async with editor.connected(Agent(llm=model)):
+    async with editor.connected(Agent(llm=Reluctant())):
         session = await editor.new_session(tmp_path)
         prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "Go"}]}
-        turn = asyncio.create_task(editor.wire.request("session/prompt", prompt))
-        cancel = asyncio.create_task(editor.cancel(session))
+        both = (
+            {"jsonrpc": "2.0", "id": "go", "method": "session/prompt", "params": prompt},
+            {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}},
+        )
+        await editor.wire.write(b"".join(json.dumps(each).encode() + b"\n" for each in both))
         async with asyncio.timeout(PATIENCE):
-            reply = await turn
-        await cancel
-        assert reply["result"]["stopReason"] == "cancelled"
+            await editor.wire.until(lambda: editor.wire.received[-1].get("id") == "go")
+        assert editor.wire.received[-1]["result"]["stopReason"] == "cancelled"
         assert (await editor.prompt(session, "And now?")).stop_reason == "end_turn"
 
 

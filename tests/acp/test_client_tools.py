@@ -162,6 +162,9 @@ async def test_a_file_that_the_editor_refuses_is_not_touched_behind_its_back(
     tmp_path: Path, refused: str
 ) -> None:
     file = tmp_path / "a.txt"
+    before = "there" if refused == "fs/read_text_file" else None
+    if before:
+        file.write_text(before)
     writing = call("Write", file_path=str(file), content="x")
     editor = FakeEditor(files={}, refused={refused: f"Permission denied for {refused}"})
     async with editor.connected(Agent(llm=ScriptedModel(writing, "done"))):
@@ -169,7 +172,7 @@ async def test_a_file_that_the_editor_refuses_is_not_touched_behind_its_back(
         (card,) = editor.cards()
     assert card["status"] == "failed"
     assert f"Permission denied for {refused}" in card["content"][0]["content"]["text"]
-    assert not file.exists()
+    assert (file.read_text() if file.exists() else None) == before
 
 
 async def test_a_terminal_that_the_editor_never_opens_does_not_hold_the_command_up(

@@ -278,10 +278,41 @@ async def test_the_end_of_input_ends_the_process_in_every_phase(
     await until(lambda: not is_alive(pid))
 
 
-async def test_sigterm_is_an_end_of_input(begin: Begin, command: Any, tmp_path: Path) -> None:
-    running = await begin(command('call("Bash", command="echo $$ > pid; sleep 3600")'), tmp_path)
+@pytest.mark.rule("no orphans")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_that_ends_it_is_an_end_of_input(
+    begin: Begin, command: Any, tmp_path: Path, number: signal.Signals
+) -> None:
+    """The editor was killed, or its terminal closed: what is open is answered, nothing stays."""
+    script = 'call("Bash", command="setsid sleep 3600 & echo $! > left; echo $$ > pid; wait")'
+    running = await begin(command(script), tmp_path)
     await until((tmp_path / "pid").exists)
-    running.process.send_signal(signal.SIGTERM)
+    await until(lambda: (tmp_path / "pid").read_text().strip() != "")
+    running.process.send_signal(number)
+    await running.left()
+    assert running.process.returncode == 0
+    stdout = running.process.stdout
+    assert stdout is not None
+    assert answers(await stdout.read())[-1]["result"]["stopReason"] == "cancelled"
+    for name in ("pid", "left"):
+        pid = int((tmp_path / name).read_text())
+        await until(lambda pid=pid: not is_alive(pid))
+
+
+async def test_who_was_started_to_outlive_a_terminal_does(
+    begin: Begin, command: Any, tmp_path: Path
+) -> None:
+    """As nohup does it; the end of input still ends it."""
+    script = command('call("Bash", command="echo $$ > pid; sleep 3600")')
+    running = await begin(["nohup", *script], tmp_path)
+    await until((tmp_path / "pid").exists)
+    running.process.send_signal(signal.SIGHUP)
+    assert running.process.stdin is not None
+    assert running.process.stdout is not None
+    running.process.stdin.write(line("session/nonsense", 99))
+    while b'"id":99' not in (said := await running.process.stdout.readline()):
+        assert said
+    running.process.stdin.close()
     await running.left()
     assert running.process.returncode == 0
 

@@ -113,7 +113,7 @@ async def test_the_diff_is_shown_before_anything_is_changed(tmp_path: Path) -> N
         await editor.prompt(session, "Change it")
         first = editor.updates("tool_call")[0]
     assert first["content"] == [
-        {"type": "diff", "path": str(file), "oldText": "one\n", "newText": "two\n"}
+        {"type": "diff", "path": str(file), "oldText": "", "newText": "two\n"}
     ]
 
 
@@ -132,9 +132,7 @@ async def test_a_change_of_a_file_named_without_its_directory_is_one_in_the_sess
     path = str(tmp_path / "a.txt")
     assert card["title"] == first["title"] == "Write a.txt"
     assert card["rawInput"]["file_path"] == path
-    assert first["content"] == [
-        {"type": "diff", "path": path, "oldText": "one\n", "newText": "two\n"}
-    ]
+    assert first["content"] == [{"type": "diff", "path": path, "oldText": "", "newText": "two\n"}]
 
 
 @pytest.mark.rule("cards that people can read")

@@ -9,15 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from crow.acp import bounds
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
 from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.core.ports import PermissionRequest
 
 SHOWN = 16 * 1024
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
-PREVIEWED = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Cards:
     """The calls of one session that are open.
 
     ``own_terminals``: the client shows commands that it does not run itself as terminals.
-    ``live``: they happen now, and what they are about to change can be read.
+    ``live``: they happen now.
     """
 
     def __init__(
@@ -88,8 +89,8 @@ class Cards:
         if self._shows_terminal(card):
             update["content"] = [terminal(shown)]
             update["_meta"] = {"terminal_info": {"terminal_id": shown, "cwd": cwd}}
-        elif self._live and (preview := planned(card.kind, card.args, cwd)):
-            update["content"] = [diff(preview)]
+        elif self._live and (known := planned(card.kind, card.args, cwd)):
+            update["content"] = changed(known)
         return update
 
     def started(self, event: ToolStarted, cwd: str) -> Message:
@@ -103,7 +104,7 @@ class Cards:
         if title != card.title:
             update["title"] = title
         if event.args != card.args:
-            update["rawInput"] = event.args
+            update["rawInput"] = bounds.raw(event.args)
         self._open[call_id] = replace(card, title=title, args=event.args)
         return update
 
@@ -139,7 +140,7 @@ class Cards:
         update: Message = {
             **_update(card.call_id),
             "status": "completed" if outcome in ("ok", "answered") else "failed",
-            "rawOutput": result.text if result.data is None else result.data,
+            "rawOutput": bounds.raw(result.text if result.data is None else result.data),
         }
         if result.locations:
             update["locations"] = list(map(location, result.locations))
@@ -174,7 +175,7 @@ def describe(card: Card) -> Message:
         "title": card.title,
         "name": card.name,
         "kind": card.kind,
-        "rawInput": card.args,
+        "rawInput": bounds.raw(card.args),
     }
     if card.locations:
         fields["locations"] = list(map(location, card.locations))
@@ -208,8 +209,16 @@ def terminal(terminal_id: str) -> Message:
 
 
 def diff(change: Diff) -> Message:
-    """A change on a card."""
-    return {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+    """A change on a card; of a part of a file it is said where that begins."""
+    told = {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+    return told if change.line is None else {**told, "_meta": {"crow": {"line": change.line}}}
+
+
+def changed(diffs: tuple[Diff, ...]) -> list[Message]:
+    """Changes on a card, small enough for every client."""
+    shown = bounds.changes(diffs)
+    said = bounds.note(shown)
+    return [*map(diff, shown), *([text(said)] if said else [])]
 
 
 def exit_code(result: ToolResult) -> int | None:
@@ -228,12 +237,12 @@ def fence(said: str) -> str:
 def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Message]:
     """What a card shows of a result: the diffs, else the terminal, else the output."""
     if outcome in ("denied", "cancelled"):
-        return [text(result.text)]
+        return [text(bounds.text(result.text))]
     if result.diffs and not result.error:
-        return list(map(diff, result.diffs))
+        return changed(result.diffs)
     if result.terminal is not None:
         return [terminal(result.terminal)]
-    said = result.shown
+    said = bounds.text(result.shown)
     shown = [text(fence(said) if kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
 
@@ -246,29 +255,30 @@ def until_cancelled(card: Card) -> list[Message]:
 
 
 def pictures(blocks: Iterable[Message]) -> list[Message]:
-    """The blocks of a result that are no text."""
-    return [{"type": "content", "content": block} for block in blocks if block["type"] != "text"]
+    """The blocks of a result that are no text, as far as a client takes them."""
+    shown = (bounds.block(block) for block in blocks if block["type"] != "text")
+    return [{"type": "content", "content": block} for block in shown]
 
 
-def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> Diff | None:
-    """The change that a call is about to make in ``cwd``, as far as its arguments say."""
+def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> tuple[Diff, ...]:
+    """The change that a call makes in ``cwd``, by its arguments alone: no file is opened."""
     named = args.get("file_path")
     if kind != "edit" or not isinstance(named, str):
-        return None
-    path = str(Path(cwd, named))
+        return ()
     match args:
         case {"old_string": str(old), "new_string": str(new)}:
-            return Diff(path, old, new)
+            return (Diff(str(Path(cwd, named)), bounds.text(old), bounds.text(new)),)
         case {"content": str(new)}:
-            return Diff(path, _on_disk(path), new)
+            return (Diff(str(Path(cwd, named)), "", new),)
         case _:
-            return None
+            return ()
 
 
-def _on_disk(path: str) -> str | None:
-    """A file's text where it is there and not too long to be shown."""
-    file = Path(path)
-    try:
-        return file.read_text("utf-8") if file.stat().st_size <= PREVIEWED else None
-    except (OSError, ValueError):
-        return None
+def proposed(request: PermissionRequest, cwd: str) -> tuple[Diff, ...]:
+    """What the user is asked about: what the tool knows, else what the arguments say."""
+    return request.diffs or planned(request.kind, dict(request.args), cwd)
+
+
+def details(request: PermissionRequest) -> list[Message]:
+    """The arguments, where nothing else tells of them."""
+    return [text(fence(bounds.text(request.details)))] if request.details else []

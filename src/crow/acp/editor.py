@@ -21,6 +21,7 @@ from crow.acp.questions import (
     value_of,
 )
 from crow.acp.replay import replay
+from crow.acp.retelling import Retelling
 from crow.acp.terminals import EditorTerminals
 from crow.core.agent import Agent
 from crow.core.events import (
@@ -32,12 +33,13 @@ from crow.core.events import (
     ToolStarted,
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import Session
+from crow.core.session import SUBAGENT_CALLS, Session
 
 if TYPE_CHECKING:
     from crow.acp.listen.seat import Arrival
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
+TAKEN = "This session goes on in another client. Load it again to have it here."
 OF_SUBAGENTS = (*OF_CALLS, Notice)
 
 
@@ -155,13 +157,17 @@ class Editor:
 
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
-        session = self._session
-        told = self._dialect.projection(self._agent, session, self._peer.abilities, live=False)
-        async for event in replay(self._agent, session):
+        again = Retelling(self._agent, self._session, self._dialect, self._peer.abilities)
+        async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
-            for update in told.updates(event):
+            for update in await again.updates(event):
                 await self.send(update)
+        for update in again.rest():
+            await self.send(update)
+        if self.arrival is None:
+            for event in again.going_on():
+                self.learn(self._session.id, event)
 
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event, and wait while the client cannot take more."""
@@ -174,6 +180,20 @@ class Editor:
             self._held.append((session_id, event))
         else:
             self.tell(self._updates(session_id, event))
+
+    def has_client_of(self, other: Editor) -> bool:
+        """True where both speak for the same connection."""
+        return self._peer is other._peer
+
+    def give_up(self) -> None:
+        """Tell the client that another one has taken the session over.
+
+        Where a notice has to be text, it is told in a turn only: beside one no text is expected.
+        """
+        if not self._is_untimely:
+            self.tell(self.projection.updates(Notice(TAKEN, "warning")))
+        taken = {"crow": {"taken": True}}
+        self.post({"sessionUpdate": "session_info_update", "_meta": taken})
 
     def learn(self, session_id: str, event: Event) -> None:
         """Know of an event that the client was told of before; only calls have to be known."""
@@ -208,8 +228,13 @@ class Editor:
         if session_id == self._session.id:
             return self.projection
         if session_id not in self._subagents:
+            caller = self._session.cache.get(SUBAGENT_CALLS, {}).get(session_id)
             self._subagents[session_id] = self._dialect.projection(
-                self._agent, self._session, self._peer.abilities, prefix=f"{session_id}."
+                self._agent,
+                self._session,
+                self._peer.abilities,
+                prefix=f"{session_id}.",
+                parent=self.projection.shown_id(caller) if caller else "",
             )
         return self._subagents[session_id]
 
@@ -276,6 +301,8 @@ class Editor:
                 if self._peer.abilities.forms:
                     patience = self._peer.abilities.question_patience
                     return await fill_in(self._peer, self._session.id, question, patience)
+                if question.word:  # some clients name options by their kinds alone
+                    return question.default
                 return await self._ask_by_options(question)
         except Cancelled:
             await self._cancel()

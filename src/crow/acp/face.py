@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from crow.acp import options
 from crow.acp.account import Account
+from crow.acp.attachments import written
 from crow.acp.content import from_blocks
 from crow.acp.dialects import dialect_of
 from crow.acp.editor import Editor
 from crow.acp.jsonrpc import (
     INTERNAL_ERROR,
-    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Message,
     Refusal,
@@ -24,7 +24,7 @@ from crow.acp.jsonrpc import (
 )
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
-from crow.acp.refusals import found, invalid, not_found, unauthenticated
+from crow.acp.refusals import found, in_use, invalid, not_found, unauthenticated, unused
 from crow.acp.seating import Alone, Seating
 from crow.acp.trace_context import note_trace
 from crow.acp.transport import Greeted, Result
@@ -140,7 +140,7 @@ class Face:
         session = self.agent.sessions.get(params["sessionId"])
         if session is not None:
             await self.close(session)
-        await store.delete(params["sessionId"])
+        await unused(store.delete(params["sessionId"]))
         return {}
 
     async def set_title(self, params: Message) -> Message:
@@ -176,7 +176,8 @@ class Face:
         running.add(turn)
         editor.begin_turn()
         try:
-            reply = await self.agent.prompt(session, content)
+            sent = written(params["prompt"], content)
+            reply = await self.agent.prompt(session, content, written=sent)
             await explain(reply)
             await self.entitle(session, content)
         finally:
@@ -204,12 +205,12 @@ class Face:
         session, _editor = self.open_session(params)
         content = self.content(params, session)
         if session.busy:
-            self.agent.steer(session, content)
+            self.agent.steer(session, content, written=written(params["prompt"], content))
             return {"outcome": "injected"}
         wish = as_object(as_object(params.get("_meta")).get("steering")).get("idleBehavior")
         if wish == "promptRequired":
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
-        self.agent.queue(session, content)
+        self.agent.queue(session, content, written=written(params["prompt"], content))
         return {"outcome": "startedNewTurn"}
 
     # choices
@@ -262,7 +263,7 @@ class Face:
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
         if not self.seating.has(session, editor):
-            raise not_found(ELSEWHERE)
+            raise in_use(ELSEWHERE)
         editor.introduce()
         return session, editor
 
@@ -317,7 +318,7 @@ class Face:
     async def close(self, session: Session) -> None:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
         if self.seating.is_taken(session, self._editors.get(session.id)):
-            raise Refusal(INVALID_REQUEST, "Invalid request", "another client uses this session")
+            raise in_use(ELSEWHERE)
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:
@@ -327,6 +328,8 @@ class Face:
 
     async def _choose(self, params: Message, name: str, value: str | bool) -> Editor:
         session, editor = self.open_session(params)
+        if name == options.MODEL and isinstance(value, str):
+            value = options.listed_name(self.agent, value)
         offered = options.values(self.agent, session, name)
         if value not in offered:
             there = ", ".join(map(str, offered)) or "none"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crow.acp import bounds
 from crow.acp.peer import ClientError, Peer
 
 TIMEOUT = 30.0
@@ -30,8 +31,9 @@ class EditorFiles:
         return content
 
     async def write(self, path: str, text: str) -> None:
-        """Replace a file's text. Raises ``PermissionError`` or ``OSError``."""
+        """Replace a file's text. Raises ``PermissionError`` or ``OSError``, also for long texts."""
         params = {"sessionId": self._session_id, "path": path, "content": text}
+        bounds.demand_carried(params)
         try:
             await self._peer.request("fs/write_text_file", params, self._timeout)
         except ClientError as error:

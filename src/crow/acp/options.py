@@ -43,7 +43,9 @@ def config_options(agent: Agent, session: Session, *, switches: bool = False) ->
         listed = [_value(mode.id, mode.name, mode.description) for mode in offered]
         options.append(_select(MODE, "Mode", session.mode, listed))
     if names := models(agent, session):
-        options.append(_select(MODEL, "Model", session.model or names[0], _by_provider(names)))
+        own = listed_name(agent, session.model)
+        current = own if own in names else names[0]
+        options.append(_select(MODEL, "Model", current, _by_provider(names)))
     if levels := thought_levels(agent, session):
         listed = [_value(level, level.capitalize()) for level in levels]
         options.append(_select(THOUGHT, "Thinking", thought_level(session), listed))
@@ -140,13 +142,30 @@ def models(agent: Agent, session: Session) -> list[str]:
 
     A model that knows of others has a ``models``, their names.
     """
-    names: list[str | None] = [_own(agent), session.model]
     try:
         known: Iterable[str] = getattr(agent.llm, "models", ())
     except ModelError:
         return []
-    named = dict.fromkeys(name for name in (*names, *known) if name)
-    return [name for name in named if name.rpartition("/")[2] not in named or "/" not in name]
+    named = [*known, session.model] if session.model else known
+    listed = [listed_name(agent, name) for name in named]
+    return list(dict.fromkeys([listed_name(agent, None), *listed] if _has_own(agent) else listed))
+
+
+def listed_name(agent: Agent, model: str | None) -> str:
+    """The one name of a model, the agent's own without one, whoever has written it how.
+
+    A model that gives others their names has a ``listed_name``.
+    """
+    called: Any = getattr(agent.llm, "listed_name", None)
+    return called(model) if called is not None else model or agent.llm.model
+
+
+def _has_own(agent: Agent) -> bool:
+    """True where there is a model that is asked without a choice."""
+    try:
+        return bool(agent.llm.model)
+    except ModelError:
+        return False
 
 
 def _by_provider(names: list[str]) -> list[Message]:
@@ -167,13 +186,6 @@ def _provider(name: str) -> str:
 
     before, slash, _ = name.partition("/")
     return before if slash else provider_meant(name) or OTHERS
-
-
-def _own(agent: Agent) -> str | None:
-    try:
-        return agent.llm.model
-    except ModelError:
-        return None
 
 
 def _mode(mode: Mode) -> Message:

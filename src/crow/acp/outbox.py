@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from crow.acp.jsonrpc import Message, encode
+from crow.acp.bounds import bounded
+from crow.acp.jsonrpc import Message
 
 LIMIT = 256 * 1024
 BATCH = 64 * 1024
@@ -43,7 +44,7 @@ class Entry:
 
     def encoded(self) -> bytes:
         """The line for the wire."""
-        return encode(self.build("".join(self.pieces))) if self.build else self.data
+        return bounded(self.build("".join(self.pieces))) if self.build else self.data
 
 
 class Outbox:
@@ -69,7 +70,7 @@ class Outbox:
         """Queue a message; one with a key replaces the last one if that has the same key."""
         if key is not None and self._entries and self._entries[-1].key == key:
             self._size -= self._entries.pop().size
-        self._append(Entry(encode(message), None, "", key))
+        self._append(Entry(bounded(message), None, "", key))
 
     def post_text(self, build: Build, text: str, key: Hashable) -> None:
         """Queue text; ``build`` makes the message of as much as is sent at once."""

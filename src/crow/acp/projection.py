@@ -39,6 +39,10 @@ class Projection(Protocol):
         """What the client is told of an event; often one update, sometimes none."""
         ...
 
+    def shown_id(self, call_id: str) -> str:
+        """The id under which the client knows an open call."""
+        ...
+
     def commands(self) -> Message:
         """The update that tells which slash commands there are."""
         ...
@@ -90,10 +94,12 @@ class Dialect(Protocol):
         *,
         live: bool = True,
         prefix: str = "",
+        parent: str = "",
         told: int | None = None,
     ) -> Projection:
         """A session's; ``live``, or that of an earlier day. ``prefix`` is a sub-agent's.
 
+        ``parent`` is the call that a sub-agent works for, as the client knows it.
         ``told`` is how many messages of the history are told of already, if not all of them.
         """
         ...

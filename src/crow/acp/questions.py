@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
-from crow.acp.cards import Card, describe, diff, planned, text, titled
+from crow.acp.cards import Card, changed, describe, details, proposed, text, titled
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.peer import ClientError, Peer
 from crow.acp.projection import Poll
@@ -31,8 +31,8 @@ def permission_params(
     title = titled(request.title, request.kind, cwd)
     card = Card(call_id, call.name, title, request.kind, args, request.locations)
     content = [text(request.reason)] if request.reason else []
-    if preview := planned(request.kind, args, cwd):
-        content.append(diff(preview))
+    diffs = proposed(request, cwd)
+    content += changed(diffs) if diffs else details(request)
     shown = {**describe(card), "status": "pending"}
     if content:
         shown["content"] = content

@@ -10,7 +10,7 @@ from typing import Any
 from crow.acp.jsonrpc import as_object
 from crow.core.agent import Agent
 from crow.core.calls import Call, ToolResult
-from crow.core.errors import ModelError
+from crow.core.errors import ModelError, SessionError
 from crow.core.events import (
     Event,
     TextDelta,
@@ -21,8 +21,11 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.messages import Message, is_prompt, text_of
+from crow.core.messages import Message, is_prompt, text_of, thought_of
 from crow.core.session import Session
+
+AGENT = "Agent"
+"""The tool that hands tasks to sub-agents."""
 
 
 async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
@@ -34,14 +37,8 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     """
     stored: Any = getattr(agent.store, "replay", None)
     events = await stored(session.id) if stored is not None else told(agent, session)
-    for event in events:
-        match event:
-            case ToolEnded() if event.result.terminal is not None:
-                yield replace(event, result=replace(event.result, terminal=None))
-            case ToolPending(call, title) if title == call.name:
-                yield _pending(agent, session, call)
-            case _:
-                yield event
+    for event in without_made_up_ends(session, list(events)):
+        yield _shown(agent, session, event)
     if session.title:
         yield TitleChanged(session.title)
     try:
@@ -51,13 +48,50 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     yield UsageReported({}, session.usage, session.tokens(window)["total_tokens"], window)
 
 
+async def of_subagent(agent: Agent, session: Session, event: ToolEnded) -> list[Event]:
+    """What was shown of a sub-agent's work beside its result: the calls that were asked about."""
+    stored: Any = getattr(agent.store, "replay", None)
+    subagent = as_object(event.result.data).get("agentId") if event.call.name == AGENT else None
+    if stored is None or not isinstance(subagent, str):
+        return []
+    try:
+        events = await stored(subagent, asked=True)
+    except (SessionError, TypeError):
+        return []
+    return [_shown(agent, session, each) for each in events]
+
+
+def without_made_up_ends(session: Session, events: list[Event]) -> list[Event]:
+    """The events without the last ends of calls that are on: no store can know of these."""
+    on = {call.call.id for run in session.runs for call in run.open if not call.ended}
+    for index in range(len(events) - 1, -1, -1):
+        event = events[index]
+        if not on:
+            break
+        if isinstance(event, ToolEnded) and event.call.id in on:
+            on.discard(event.call.id)
+            del events[index]
+    return events
+
+
+def _shown(agent: Agent, session: Session, event: Event) -> Event:
+    match event:
+        case ToolEnded() if event.result.terminal is not None:
+            return replace(event, result=replace(event.result, terminal=None))
+        case ToolPending(call, title) if title == call.name:
+            return _pending(agent, session, call)
+        case _:
+            return event
+
+
 def told(agent: Agent, session: Session) -> Iterator[Event]:
     """The history as events; injected context is not shown."""
     answers = {m.get("tool_call_id"): m.get("content") for m in session.messages}
     for index, message in enumerate(session.messages):
         message_id = f"{session.id}.{session.segment}.{index}"
         if is_prompt(message):
-            yield UserMessage(message.get("content") or "", message_id)
+            sent = message.get("written", ())
+            yield UserMessage(message.get("content") or "", message_id, sent)
         elif message["role"] == "assistant":
             yield from _said(message, message_id)
             for part in message.get("tool_calls", ()):
@@ -67,7 +101,7 @@ def told(agent: Agent, session: Session) -> Iterator[Event]:
 
 
 def _said(message: Message, message_id: str) -> Iterator[Event]:
-    if thought := message.get("reasoning_content"):
+    if thought := thought_of(message):
         yield ThoughtDelta(thought, message_id)
     if said := text_of(message.get("content")):
         yield TextDelta(said, message_id)

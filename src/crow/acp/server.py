@@ -154,21 +154,29 @@ async def within(seconds: float, work: Coroutine[Any, Any, object]) -> None:
 
 @asynccontextmanager
 async def leaving_with_parent(link: Link, *, is_process: bool) -> AsyncGenerator[None]:
-    """Hang up when the parent process is gone, or on SIGTERM."""
+    """Hang up when the parent process or the terminal is gone, or on SIGTERM."""
     if not is_process:
         yield
         return
     loop = asyncio.get_running_loop()
     watch = asyncio.create_task(_watch_parent(link), name="crow-acp-parent")
-    can_hear = sys.platform != "win32"
-    if can_hear:
-        loop.add_signal_handler(signal.SIGTERM, link.hang_up)
+    heard = endings()
+    for number in heard:
+        loop.add_signal_handler(number, link.hang_up)
     try:
         yield
     finally:
         watch.cancel()
-        if can_hear:
-            loop.remove_signal_handler(signal.SIGTERM)
+        for number in heard:
+            loop.remove_signal_handler(number)
+
+
+def endings() -> list[signal.Signals]:
+    """The signals that end the process; not one that it was started to ignore, as by nohup."""
+    if sys.platform == "win32":
+        return []
+    known = (signal.SIGTERM, signal.SIGHUP)
+    return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 async def _watch_parent(link: Link) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crow.acp import bounds
 from crow.acp.jsonrpc import Message
 from crow.acp.peer import Peer
 
@@ -65,6 +66,7 @@ class EditorTerminals:
             "env": [{"name": name, "value": value} for name, value in env.items()],
             "outputByteLimit": limit,
         }
+        bounds.demand_carried(params)
         result = await self._peer.request("terminal/create", params, self._timeout)
         terminal_id = result.get("terminalId")
         if not isinstance(terminal_id, str):

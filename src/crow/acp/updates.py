@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from crow.acp import options
 from crow.acp.abilities import Abilities
+from crow.acp.attachments import blocks_of
 from crow.acp.cards import Cards
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, message_id
+from crow.acp.parents import owned
 from crow.acp.projection import Poll
 from crow.acp.questions import permission_params, poll_params
 from crow.core.agent import Agent
@@ -56,10 +58,13 @@ class V1:
         *,
         live: bool = True,
         prefix: str = "",
+        parent: str = "",
         told: int | None = None,
     ) -> Translation:
         """A session in the words of version 1."""
-        return Translation(agent, session, abilities, live=live, prefix=prefix, told=told)
+        return Translation(
+            agent, session, abilities, live=live, prefix=prefix, parent=parent, told=told
+        )
 
 
 class Translation:
@@ -76,6 +81,7 @@ class Translation:
         *,
         live: bool = True,
         prefix: str = "",
+        parent: str = "",
         told: int | None = None,
     ) -> None:
         self.agent = agent
@@ -86,10 +92,18 @@ class Translation:
         self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
         self._live = live
         self._subagent = prefix.removesuffix(".")
+        self._parent = parent
         self._compactions = 0
 
-    def updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
+    def updates(self, event: Event) -> list[Message]:
         """What the client is told of an event; often one update, sometimes none."""
+        return owned(self._updates(event), self._parent)
+
+    def shown_id(self, call_id: str) -> str:
+        """The id under which the client knows an open call."""
+        return self.cards.shown_id(call_id)
+
+    def _updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
         match event:
             case TextDelta():
                 return [text("agent_message_chunk", event.text, self._id(event.message_id))]
@@ -97,7 +111,8 @@ class Translation:
                 thought = thought_id(self._id(event.message_id))
                 return [text("agent_thought_chunk", event.text, thought)]
             case UserMessage():
-                return chunks("user_message_chunk", to_blocks(event.content), event.message_id)
+                blocks = blocks_of(event.content, event.written)
+                return chunks("user_message_chunk", blocks, event.message_id)
             case ToolPending():
                 return [self.cards.pending(event, self.session.cwd)]
             case ToolStarted():
@@ -217,10 +232,17 @@ class Translation:
 
 
 def called(session: Session, told: int | None = None) -> Iterator[str]:
-    """The ids of the calls in a session's history, or in so many messages of it."""
-    for message in session.messages[:told]:
+    """The ids of the calls in a session's history, or in so many messages of it.
+
+    Those that run now are not among them: the client gets to know them by the ids that they have.
+    """
+    messages = session.messages
+    on = {call.call.id for run in session.runs for call in run.open if not call.ended}
+    last = next((m for m in reversed(messages) if m.get("tool_calls")), None) if on else None
+    for message in messages[:told]:
         for call in message.get("tool_calls", ()):
-            yield call["id"]
+            if message is not last or call["id"] not in on:
+                yield call["id"]
 
 
 def text(kind: str, said: str, message_id: str) -> Message:

@@ -193,9 +193,13 @@ async def test_who_comes_last_has_the_session(server: Any, tmp_path: Path) -> No
         cancelled = [m for m in first.wire.received if m.get("method") == "$/cancel_request"]
         asked = [m for m in first.wire.received if m.get("method") == "session/request_permission"]
         assert [m["params"]["requestId"] for m in cancelled] == [m["id"] for m in asked]
+        taken = await first.saw("session_info_update", _meta={"crow": {"taken": True}})
+        assert taken
+        assert "another client" in first.text()
         with pytest.raises(RequestError) as refused:
             await first.prompt(session, "Run `echo mine`")
-        assert "another client" in str(refused.value.data)
+        assert "another client" in str(refused.value)
+        assert refused.value.code == -32600
         with pytest.raises(RequestError):
             await first.connection.delete_session(session)
         await first.connection.load_session(str(tmp_path), session)

@@ -69,7 +69,7 @@ def fault(message: Message, method: str | None) -> str | None:
 
 
 class Draft:
-    """A client of version 2. ``permission`` answers requests: an option's kind, or a callable."""
+    """A client of version 2. ``permission`` answers requests: an option's kind or id, or a callable."""
 
     def __init__(self, permission: Any = "allow_once", answer: Any = None) -> None:
         self.permission = permission
@@ -265,7 +265,8 @@ class Draft:
             raise chosen
         if chosen == "cancelled":
             return {"outcome": {"outcome": "cancelled"}}
-        ids = [o["optionId"] for o in request["params"]["options"] if chosen == o["kind"]]
+        offered = request["params"]["options"]
+        ids = [o["optionId"] for o in offered if chosen in (o["kind"], o["optionId"])]
         return {"outcome": {"outcome": "selected", "optionId": ids[0]}}
 
     async def create_elicitation(self, message: str, **fields: Any) -> Message:

@@ -34,7 +34,7 @@ def test_git_applies_a_patch(tmp_path: Path, old: str | None, new: str) -> None:
     file = tmp_path / "a.txt"
     if old is not None:
         file.write_bytes(old.encode())
-    patch = git_patch(Diff("/a.txt", old, new))
+    patch = git_patch([Diff("/a.txt", old, new)])
     subprocess.run(
         ["git", "apply", "--whitespace=nowarn", "-"],
         cwd=tmp_path,

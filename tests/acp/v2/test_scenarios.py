@@ -221,6 +221,23 @@ async def test_a_resumed_session_is_replayed_message_by_message_with_the_same_id
         assert later.text() == "Said.More."
 
 
+async def test_attachments_are_replayed_as_they_were_sent(draft: Any, tmp_path: Path) -> None:
+    link = {"type": "resource_link", "uri": "file:///nowhere/a.txt", "name": "a.txt"}
+    blocks = [{"type": "text", "text": "Read "}, link, {"type": "text", "text": " for me."}]
+    first, later = draft(), draft()
+    hooks = [PersistenceHook(tmp_path / "db")]
+    async with first.connected(Agent(llm=ScriptedModel("Done."), hooks=hooks)):
+        session = await first.new_session(tmp_path)
+        await first.wire.request("session/prompt", {"sessionId": session, "prompt": blocks})
+        await first.saw("state_update", state="idle")
+    hooks = [PersistenceHook(tmp_path / "db")]
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=hooks)):
+        start = schema.ReplayFromStartVariant()
+        await later.connection.resume_session(session, str(tmp_path), replay_from=start)
+        assert later.updates("user_message") == first.updates("user_message")
+        assert [update["content"] for update in later.updates("user_message")] == [blocks]
+
+
 async def test_a_session_is_resumed_without_replay_and_tells_its_state(
     draft: Any, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.acp.v2.conftest import Draft
 
 from crow.app import build
+from crow.app.live import TRUST
 from crow.testing import ScriptedModel
 from crow.trust import is_trusted
 
@@ -18,7 +19,7 @@ async def test_a_project_is_trusted_while_no_work_is_on(tmp_path: Path) -> None:
     (tmp_path / ".claude/settings.json").write_text(json.dumps(table), "utf-8")
     agent = build(cwd=tmp_path, env={})
     agent.llm = ScriptedModel("hello")
-    client = Draft(permission="allow_always")
+    client = Draft(answer=TRUST)
     async with client.connected(agent):
         session = await client.new_session(tmp_path)
         await client.saw("config_option_update")
@@ -26,5 +27,5 @@ async def test_a_project_is_trusted_while_no_work_is_on(tmp_path: Path) -> None:
         await client.turn(session, "Hi")
     assert is_trusted(tmp_path)
     (asked,) = client.asked
-    assert asked["description"] == "allows without a question: Bash(make)"
+    assert "allows without a question: Bash(make)" in asked["message"]
     assert client.states() == ["running", "idle"]

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from crow.acp.editor import Editor
     from crow.acp.jsonrpc import Message
     from crow.core.context import RunContext
-    from crow.core.messages import Content
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
 
@@ -124,11 +123,14 @@ class Seat:
         return arrival
 
     def take(self, arrival: Arrival) -> None:
-        """An editor is there; whoever sat here before is told nothing more."""
+        """An editor is there; whoever sat here before is told that, and nothing more."""
         if arrival not in self.arrivals:
             return
         self.arrivals.remove(arrival)
-        editor = self.editor = arrival.editor
+        before, editor = self.editor, arrival.editor
+        self.editor = editor
+        if before is not None and not before.has_client_of(editor):
+            before.give_up()
         self.files, self.terminals = editor.files, editor.terminals
         self._foreign |= self._open
         self._joined = self._run
@@ -176,12 +178,12 @@ class Seat:
 
     # what happens
 
-    def prompted(self, run: RunContext, message_id: str, content: Content) -> None:
+    def prompted(self, run: RunContext, message: UserMessage) -> None:
         """A person's message has become part of the history, at its end."""
-        said, position = self._said
+        message_id, (said, position) = message.message_id, self._said
         if said != message_id:
             position = self._journal.position()
-            self._journal.add(self.session.id, UserMessage(content, message_id))
+            self._journal.add(self.session.id, message)
         if run is self._run:
             return
         self._run = run
@@ -189,7 +191,7 @@ class Seat:
         self._begun = Place(position, position, session.segment, len(session.messages) - 1)
         self.prompts[message_id] = position
         if said != message_id and self.editor is not None and not self.editor.is_prompting:
-            self.editor.pass_on(self.session.id, UserMessage(content, message_id))
+            self.editor.pass_on(self.session.id, message)
 
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event, and wait while the editor that is there cannot take more."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from crow.acp.listen.seat import Seat
+from crow.core.events import UserMessage
 from crow.core.messages import is_prompt
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Seats:
         if seat is not None and run is not None and is_prompt(message):
             session = seat.session
             message_id = f"{session.id}.{session.segment}.{len(session.messages) - 1}"
-            seat.prompted(run, message_id, message.get("content") or "")
+            content, sent = message.get("content") or "", message.get("written", ())
+            seat.prompted(run, UserMessage(content, message_id, sent))
 
     @asynccontextmanager
     async def opening(self, session_id: str) -> AsyncGenerator[Session | None]:

@@ -8,16 +8,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from crow.acp import bounds
 from crow.acp.cards import (
     FENCED,
     CallIds,
     Card,
     describe,
+    details,
     exit_code,
     fence,
     location,
     pictures,
     planned,
+    proposed,
     terminal,
     text,
     titled,
@@ -25,7 +28,7 @@ from crow.acp.cards import (
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
 from crow.acp.v2.changes import diff
-from crow.core.calls import Outcome, ToolResult
+from crow.core.calls import Diff, Outcome, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.ports import PermissionRequest
 
@@ -84,8 +87,8 @@ class Cards:
         card = Card(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {**_update(shown), **describe(card), "status": "pending"}
-        if self._live and (preview := planned(card.kind, card.args, self._cwd)):
-            update["content"] = [diff([preview])]
+        if self._live and (known := planned(card.kind, card.args, self._cwd)):
+            update["content"] = changed(known)
         return [update]
 
     def started(self, event: ToolStarted) -> list[Message]:
@@ -99,7 +102,7 @@ class Cards:
         if title != card.title:
             update["title"] = title
         if event.args != card.args:
-            update["rawInput"] = event.args
+            update["rawInput"] = bounds.raw(event.args)
         card = self._open[call_id] = replace(card, title=title, args=event.args)
         self._begun.add(call_id)
         return self._begin(card, call_id, update) if self._live else [update]
@@ -146,7 +149,7 @@ class Cards:
         update: Message = {
             **_update(card.call_id),
             "status": SETTLED.get(outcome, "failed"),
-            "rawOutput": result.text if result.data is None else result.data,
+            "rawOutput": bounds.raw(result.text if result.data is None else result.data),
         }
         if has_run and self._live:
             update["capabilities"] = None
@@ -194,8 +197,9 @@ class Cards:
         title = titled(request.title, request.kind, self._cwd)
         card = Card(shown, call.name, title, request.kind, args, request.locations)
         told = {**describe(card), "status": "pending"}
-        if preview := planned(request.kind, args, self._cwd):
-            told["content"] = [diff([preview])]
+        diffs = proposed(request, self._cwd)
+        if content := changed(diffs) if diffs else details(request):
+            told["content"] = content
         return {"type": "tool_call", "toolCall": told}
 
 
@@ -207,12 +211,19 @@ def is_command(card: Card) -> bool:
 def contents(card: Card, outcome: Outcome, result: ToolResult) -> list[Message]:
     """What a card shows of a result that no terminal shows."""
     if outcome in ("denied", "cancelled"):
-        return [text(result.text)]
+        return [text(bounds.text(result.text))]
     if result.diffs and not result.error:
-        return [diff(result.diffs)]
-    said = result.shown
+        return changed(result.diffs)
+    said = bounds.text(result.shown)
     shown = [text(fence(said) if card.kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
+
+
+def changed(diffs: tuple[Diff, ...]) -> list[Message]:
+    """Changes on a card, small enough for every client."""
+    shown = bounds.changes(diffs)
+    said = bounds.note(shown)
+    return [diff(shown), *([text(said)] if said else [])]
 
 
 def _update(call_id: str) -> Message:

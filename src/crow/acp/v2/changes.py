@@ -12,8 +12,9 @@ NOTHING = "/dev/null"
 
 def diff(changes: Sequence[Diff]) -> Message:
     """Changes on a card."""
-    patch = "".join(map(git_patch, changes))
-    listed = {"type": "diff", "changes": [change(each) for each in changes]}
+    files = {each.path: [one for one in changes if one.path == each.path] for each in changes}
+    patch = "".join(map(git_patch, files.values()))
+    listed = {"type": "diff", "changes": [change(parts[0]) for parts in files.values()]}
     return {**listed, "patch": {"format": "git_patch", "text": patch}} if patch else listed
 
 
@@ -23,28 +24,32 @@ def change(each: Diff) -> Message:
     return {"operation": operation, "path": each.path, "fileType": "text"}
 
 
-def git_patch(each: Diff) -> str:
+def git_patch(parts: Sequence[Diff]) -> str:
     """One file's part of a patch; empty where nothing is different."""
-    hunks = list(_hunks(each.old or "", each.new))
-    if not hunks and each.old is not None:
+    path, is_new = parts[0].path.lstrip("/"), parts[0].old is None
+    hunks = list(_hunks(parts))
+    if not hunks and not is_new:
         return ""
-    path = each.path.lstrip("/")
     head = [f"diff --git a/{path} b/{path}"]
-    if each.old is None:
+    if is_new:
         head.append("new file mode 100644")
     if hunks:
-        head += [f"--- {NOTHING if each.old is None else f'a/{path}'}", f"+++ b/{path}"]
+        head += [f"--- {NOTHING if is_new else f'a/{path}'}", f"+++ b/{path}"]
     return "\n".join([*head, *hunks]) + "\n"
 
 
-def _hunks(old: str, new: str) -> Iterator[str]:
-    """The lines of the hunks."""
+def _hunks(parts: Sequence[Diff]) -> Iterator[str]:
+    """The lines of the hunks; ``grown`` is by how many lines the file has become longer before."""
     from crow.tools.patch import hunks
 
-    for hunk in hunks(old, new):
-        before = _range(hunk["oldStart"], hunk["oldLines"])
-        yield f"@@ -{before} +{_range(hunk['newStart'], hunk['newLines'])} @@"
-        yield from hunk["lines"]
+    grown = 0
+    for part in parts:
+        first = (part.line or 1) - 1
+        for hunk in hunks(part.old or "", part.new):
+            before = _range(hunk["oldStart"] + first - grown, hunk["oldLines"])
+            yield f"@@ -{before} +{_range(hunk['newStart'] + first, hunk['newLines'])} @@"
+            yield from hunk["lines"]
+        grown += part.new.count("\n") - (part.old or "").count("\n")
 
 
 def _range(start: int, count: int) -> str:

@@ -48,10 +48,18 @@ class V2:
         *,
         live: bool = True,
         prefix: str = "",
+        parent: str = "",
         told: int | None = None,
     ) -> Translation:
         """A session in the words of version 2."""
         del abilities
         return Translation(
-            self.prompts, self.calls, agent, session, live=live, prefix=prefix, told=told
+            self.prompts,
+            self.calls,
+            agent,
+            session,
+            live=live,
+            prefix=prefix,
+            parent=parent,
+            told=told,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from crow.acp.attachments import written
 from crow.acp.editor import Editor
 from crow.acp.face import Face
 from crow.acp.jsonrpc import Message
@@ -108,7 +109,8 @@ class Methods:
         try:
             if prompt.is_off:
                 return
-            reply = await self.face.agent.prompt(session, content, shown=False)
+            sent = written(prompt.blocks, content)
+            reply = await self.face.agent.prompt(session, content, shown=False, written=sent)
             if reply.stop_reason != "error":  # its failure is told with the end of the work
                 await explain(reply)
             if prompt.inserted.done():

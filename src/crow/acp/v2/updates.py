@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from crow.acp import bounds
+from crow.acp.attachments import blocks_of, sent_as
 from crow.acp.cards import titled
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, is_on, message_id
+from crow.acp.parents import owned
 from crow.acp.projection import Poll
 from crow.acp.questions import option
 from crow.acp.updates import called, notice, plan, text, thought_id, usage
@@ -59,6 +62,7 @@ class Translation:
         *,
         live: bool = True,
         prefix: str = "",
+        parent: str = "",
         told: int | None = None,
     ) -> None:
         self.agent = agent
@@ -69,12 +73,17 @@ class Translation:
         self._prompts = prompts
         self._live = live
         self._subagent = prefix.removesuffix(".")
+        self._parent = parent
         self._compactions = 0
         self._seen = session.segment, len(session.messages)
 
     def updates(self, event: Event) -> list[Message]:
         """What the client is told of an event; often one update, sometimes none."""
-        return [*self._steered(), *self._updates(event)]
+        return [*self._steered(), *owned(self._updates(event), self._parent)]
+
+    def shown_id(self, call_id: str) -> str:
+        """The id under which the client knows an open call."""
+        return self.cards.shown_id(call_id)
 
     def _updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
         match event:
@@ -125,12 +134,14 @@ class Translation:
         """A piece of a message; the whole of it where it is told again."""
         if self._live:
             return [*self._inserted(), text(f"{kind}_chunk", said, said_id)]
-        content = [{"type": "text", "text": said}]
-        return [{"sessionUpdate": kind, "messageId": said_id, "content": content}]
+        pieces = [said[n : n + bounds.TEXT] for n in range(0, len(said), bounds.TEXT)] or [""]
+        content = [{"type": "text", "text": pieces[0]}]
+        told = {"sessionUpdate": kind, "messageId": said_id, "content": content}
+        return [told, *(text(f"{kind}_chunk", piece, said_id) for piece in pieces[1:])]
 
     def _prompted(self, event: UserMessage) -> list[Message]:
         """A prompt that stands in the conversation now, as the client wrote it."""
-        message = user_message(event.message_id, to_blocks(event.content))
+        message = user_message(event.message_id, blocks_of(event.content, event.written))
         if not self._live:
             return [message]
         self._seen = self.session.segment, len(self.session.messages) + 1
@@ -153,7 +164,7 @@ class Translation:
         new = enumerate(session.messages[seen:], seen)
         said = [(index, message) for index, message in new if is_prompt(message)]
         return [
-            user_message(f"{session.id}.{segment}.{index}", to_blocks(message.get("content")))
+            user_message(f"{session.id}.{segment}.{index}", sent_as(message))
             for index, message in said
         ]
 

@@ -1,0 +1,239 @@
+"""Calls that cannot succeed are answered without asking anybody; the others are shown first."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, Ask, tool
+from crow.extensions.permissions import PermissionsHook
+from crow.testing import FakeEditor, ScriptedModel, call
+
+Call = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder with one of everything that cannot be written."""
+    folder = tmp_path / "project"
+    (folder / "folder").mkdir(parents=True)
+    (folder / "a.txt").write_text("one\ntwo\ntwo\n")
+    (folder / "unread.txt").write_text("secret\n")
+    (folder / "binary").write_bytes(b"\0\1\2")
+    os.mkfifo(folder / "pipe")
+    (folder / "link").symlink_to(tmp_path / "outside.txt")
+    with (folder / "huge").open("wb") as file:
+        file.truncate(1 << 32)
+    (tmp_path / "outside.txt").write_text("the key\n")
+    return folder
+
+
+async def ask(
+    project: Path, *wanted: Call, read: str = "a.txt", permissions: Any = None, **editor: Any
+) -> FakeEditor:
+    """Have a model read a file, then make calls, one a turn; the editor that saw it."""
+    made = [call(name, **args) for name, args in wanted]
+    reading = [call("Read", file_path=str(project / read))] if read else []
+    asked = FakeEditor(**editor)
+    agent = Agent(
+        llm=ScriptedModel(*reading, *made, "done"), hooks=[permissions or PermissionsHook()]
+    )
+    async with asked.connected(agent):
+        await asked.prompt(await asked.new_session(project), "Go")
+    return asked
+
+
+IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
+    ("Edit", {"file_path": "unread.txt", "old_string": "s", "new_string": "t"}, "not been read"),
+    ("Edit", {"file_path": "a.txt", "old_string": "three", "new_string": "4"}, "does not occur"),
+    ("Edit", {"file_path": "a.txt", "old_string": "two", "new_string": "2"}, "occurs 2 times"),
+    ("Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "one"}, "are the same"),
+    ("Edit", {"file_path": "a.txt", "old_string": "", "new_string": "x"}, "is not empty"),
+    ("Edit", {"file_path": "gone.txt", "old_string": "x", "new_string": "y"}, "does not exist"),
+    ("Edit", {"file_path": "folder", "old_string": "x", "new_string": "y"}, "is a directory"),
+    ("Edit", {"file_path": "binary", "old_string": "x", "new_string": "y"}, "is binary"),
+    ("Edit", {"file_path": "pipe", "old_string": "x", "new_string": "y"}, "no regular file"),
+    ("Edit", {"file_path": "huge", "old_string": "x", "new_string": "y"}, "more than fit"),
+    ("Edit", {"file_path": "link", "old_string": "x", "new_string": "y"}, "a symbolic link"),
+    ("Write", {"file_path": "unread.txt", "content": "x"}, "not been read"),
+    ("Write", {"file_path": "folder", "content": "x"}, "is a directory"),
+    ("Write", {"file_path": "pipe", "content": "x"}, "no regular file"),
+    ("Write", {"file_path": "huge", "content": "x"}, "more than fit"),
+    ("Write", {"file_path": "a.txt/below.txt", "content": "x"}, "Not a directory"),
+    ("Write", {"file_path": "new.txt", "content": "x" * (17 << 20)}, "would have"),
+    ("KillShell", {"shell_id": "bash_9"}, "No background command"),
+    ("Bash", {"command": "touch made"}, "is not there"),
+    ("Read", {"file_path": "gone.txt"}, "does not exist"),
+    ("Read", {"file_path": "folder"}, "is a directory"),
+    ("Read", {"file_path": "pipe"}, "no regular file"),
+    ("Glob", {"pattern": "*", "path": "gone"}, "does not exist"),
+    ("Grep", {"pattern": "x", "path": "pipe"}, "no regular file"),
+    ("Grep", {"pattern": "", "path": "."}, "it is empty"),
+    ("LS", {"path": "a.txt"}, "Not a directory"),
+]
+
+
+def before_tool(ctx: Any) -> Ask | None:
+    """A hook that has everything asked about, but the first read."""
+    return None if "a.txt" in str(ctx.args) and ctx.call.name == "Read" else Ask("as always")
+
+
+@pytest.mark.parametrize(
+    "name, args, reason", IMPOSSIBLE, ids=[f"{n} {r}" for n, _, r in IMPOSSIBLE]
+)
+async def test_what_cannot_succeed_is_answered_without_a_question(
+    project: Path, name: str, args: dict[str, Any], reason: str
+) -> None:
+    editor = FakeEditor()
+    cwd = project / "folder" if name == "Bash" else project
+    wanted: Any = call(name, **args)
+    script = call("Read", file_path=str(project / "a.txt")), wanted, "done"
+    agent = Agent(llm=ScriptedModel(*script), hooks=[before_tool])
+
+    def before_llm_request(ctx: Any) -> None:
+        if name == "Bash" and cwd.exists():
+            cwd.rmdir()
+
+    agent.hooks.before_llm_request(before_llm_request)
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(cwd), "Go")
+        card = editor.cards()[-1]
+    assert editor.asked == []
+    assert card["status"] == "failed"
+    assert reason in card["content"][0]["content"]["text"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+@pytest.mark.parametrize("name", ["a.txt", "closed/new.txt"])
+async def test_what_is_read_only_is_answered_without_a_question(project: Path, name: str) -> None:
+    (project / "closed").mkdir(mode=0o500)
+    (project / "a.txt").chmod(0o400)
+    editor = await ask(project, ("Write", {"file_path": str(project / name), "content": "x"}))
+    assert editor.asked == []
+    assert "read-only" in editor.cards()[-1]["content"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize("rule", ["Read", "Read(unread.txt)", "Read(./**)"])
+@pytest.mark.parametrize("behaviour", ["ask", "deny"])
+async def test_a_file_that_may_not_be_read_unasked_tells_nothing_before_the_answer(
+    project: Path, rule: str, behaviour: str
+) -> None:
+    path = str(project / "unread.txt")
+    edit: dict[str, Any] = {"file_path": path, "old_string": "sec", "new_string": "x"}
+    rules: Any = {behaviour: [rule]}
+    editor = FakeEditor(permissions=["reject_once"])
+    agent = Agent(llm=ScriptedModel(call("Edit", **edit), "done"), hooks=[PermissionsHook(**rules)])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+        (card,) = editor.cards()
+    told = json.dumps(card)
+    assert "not been read" not in told
+    assert "secret" not in json.dumps(editor.asked)
+    is_asked = behaviour == "ask" or rule == "Read"
+    assert len(editor.asked) == (1 if is_asked else 0)
+    assert ("rejected" in told) is is_asked
+
+
+async def test_a_file_outside_is_not_opened_before_the_answer(
+    project: Path, tmp_path: Path
+) -> None:
+    edit = {"file_path": str(tmp_path / "outside.txt"), "old_string": "nope", "new_string": "x"}
+    write = {"file_path": str(tmp_path / "outside.txt"), "content": "all new\n"}
+    editor = await ask(project, ("Edit", edit), ("Write", write), read="")
+    edited, written = (asked["toolCall"]["content"] for asked in editor.asked)
+    path = str(tmp_path / "outside.txt")
+    assert {"type": "diff", "path": path, "oldText": "nope", "newText": "x"} in edited
+    assert {"type": "diff", "path": path, "oldText": "", "newText": "all new\n"} in written
+    assert "the key" not in json.dumps(editor.asked)
+    assert (tmp_path / "outside.txt").read_text() == "the key\n"
+
+
+async def test_a_denied_call_is_denied_whether_it_could_succeed_or_not(project: Path) -> None:
+    edit = {"file_path": str(project / "a.txt"), "old_string": "three", "new_string": "x"}
+    editor = await ask(project, ("Edit", edit), permissions=PermissionsHook(deny=["Edit"]))
+    assert editor.asked == []
+    assert "the rule Edit denies it" in editor.cards()[-1]["content"][0]["content"]["text"]
+
+
+async def test_a_call_that_needs_an_earlier_one_of_the_same_reply_is_asked_about(
+    project: Path,
+) -> None:
+    path = str(project / "new.txt")
+    both = [
+        call("Write", file_path=path, content="one\n"),
+        call("Edit", file_path=path, old_string="one", new_string="two"),
+    ]
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(both, "done"), hooks=[PermissionsHook()])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    assert len(editor.asked) == 2
+    assert Path(path).read_text() == "two\n"
+
+
+async def test_a_file_is_read_before_an_edit_of_the_same_reply_is_made(project: Path) -> None:
+    path = str(project / "unread.txt")
+    both = [
+        call("Read", file_path=path),
+        call("Edit", file_path=path, old_string="secret", new_string="known"),
+    ]
+    editor = FakeEditor()
+    agent = Agent(llm=ScriptedModel(both, "done"), hooks=[PermissionsHook()])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    assert (project / "unread.txt").read_text() == "known\n"
+
+
+@pytest.mark.parametrize(
+    "name, args, old, new",
+    [
+        (
+            "Edit",
+            {"old_string": "two", "new_string": "2", "replace_all": True},
+            "one\ntwo\ntwo\n",
+            "one\n2\n2\n",
+        ),
+        ("Write", {"content": "all\n"}, "one\ntwo\ntwo\n", "all\n"),
+    ],
+)
+async def test_the_question_shows_what_will_be_written(
+    project: Path, name: str, args: dict[str, Any], old: str, new: str
+) -> None:
+    path = str(project / "a.txt")
+    editor = await ask(project, (name, {"file_path": path, **args}))
+    (asked,) = editor.asked
+    diff = {"type": "diff", "path": path, "oldText": old, "newText": new}
+    assert diff in asked["toolCall"]["content"]
+    assert asked["toolCall"]["rawInput"]["file_path"] == path
+    assert Path(path).read_text() == new
+
+
+async def test_the_question_shows_a_new_file_as_new(project: Path) -> None:
+    path = str(project / "new.txt")
+    editor = await ask(project, ("Write", {"file_path": path, "content": "hello\n"}), read="")
+    diff = editor.asked[0]["toolCall"]["content"][-1]
+    assert (diff["path"], diff.get("oldText"), diff["newText"]) == (path, None, "hello\n")
+
+
+async def test_the_question_shows_the_arguments_as_hooks_have_left_them(project: Path) -> None:
+    def PreToolUse(ctx: Any) -> None:
+        ctx.args = {**ctx.args, "body": "rewritten"}
+
+    async def post(title: str, body: str) -> str:
+        return f"{title}: {body}"
+
+    editor = FakeEditor()
+    script = call("post", title="Hello", body="there"), "done"
+    agent = Agent(
+        llm=ScriptedModel(*script), tools=[tool(post)], hooks=[PermissionsHook(), PreToolUse]
+    )
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    (asked,) = editor.asked
+    told = asked["toolCall"]["content"][-1]["content"]["text"]
+    assert json.loads(told.strip("`")) == {"title": "Hello", "body": "rewritten"}
+    assert asked["toolCall"]["rawInput"] == {"title": "Hello", "body": "rewritten"}

@@ -184,9 +184,9 @@ async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: Desk):
     desk.agent.hooks.register("TaskCreated", guard)
     assert await desk.say("/hooks") == snapshot("""\
 - on_session_start: commands.on_session_start
-- before_run: commands.before_run (order -1000)
+- before_run: commands.before_run (order -1000), commands.understand (order 1000)
 - around_llm_request: commands.around_llm_request
-- before_tool: <lambda> (order 5), guard (only bash, edit; judge)
+- before_tool: <lambda> (order 5), commands.judge (only read; judge), guard (only bash, edit; judge)
 - TaskCreated: guard (waits for the extension plan)\
 """)
 
@@ -202,8 +202,49 @@ async def test_extensions_are_listed_with_what_became_of_them(desk: Desk):
     )
 
 
-async def test_a_word_that_is_no_command_is_a_prompt(desk: Desk):
-    assert await desk.asked("/etc/hosts is broken") == "/etc/hosts is broken"
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "/etc/hosts is broken",
+        "/etc/hosts?",
+        "/usr/bin/x is broken",
+        "/tmp is full",
+        "/tmp",
+        "/* a comment */",
+        "// another",
+        "/",
+        "/ home",
+        "/what? I said",
+        "/^[a-z]+$/ matches too much",
+        " /nosuch is what I want said",
+        "tell /nosuch",
+    ],
+)
+async def test_a_path_or_a_sentence_is_no_command_but_a_prompt(desk: Desk, prompt: str):
+    assert await desk.asked(prompt) == prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "told"),
+    [
+        ("/nosuch", "There is no command /nosuch; /help lists all."),
+        ("/nosuch and more\nlines", "There is no command /nosuch; /help lists all."),
+        ("/hlep", "There is no command /hlep; did you mean /help?"),
+        ("/git:fix", "There is no command /git:fix; /help lists all."),
+        ("/Model x", "There is no command /Model; did you mean /model?"),
+    ],
+)
+async def test_an_unknown_command_says_so_and_asks_no_model(desk: Desk, prompt: str, told: str):
+    assert (await desk.say(prompt)).startswith(told)
+    assert desk.model.asked == []
+    assert desk.session.messages == []
+
+
+async def test_front_matter_that_is_not_closed_is_text_and_that_is_said(desk: Desk, home: Path):
+    path = desk.write(".crow/commands/broken.md", "---\na: 1\nDo it.", home)
+    assert await desk.asked("/broken") == "---\na: 1\nDo it."
+    (notice,) = desk.client.notices
+    assert notice.startswith(f"{path}: the front matter that begins in line 1 is not closed")
 
 
 # where custom ones come from
@@ -226,7 +267,7 @@ async def test_commands_of_all_folders_are_offered_the_projects_first(desk: Desk
 async def test_commands_of_a_project_that_is_not_trusted_are_left_out(desk: Desk, home: Path):
     desk.write(".crow/commands/theirs.md", "!`touch owned`")
     desk.write(".crow/commands/mine.md", "mine", home)
-    assert await desk.asked("/theirs") == "/theirs"
+    assert (await desk.say("/theirs")).startswith("There is no command /theirs; ")
     assert desk.custom == ["mine"]
     assert desk.client.notices == [
         f"the commands of {desk.project} are left out: it is not trusted (crow trust)"
@@ -258,7 +299,7 @@ async def test_changes_are_seen_before_the_next_prompt_and_told(desk: Desk, home
     assert await desk.asked("/fix") == "fix it well"
     assert len(desk.client.of(CommandsChanged)) == 1
     path.unlink()
-    assert await desk.asked("/fix") == "/fix"
+    assert (await desk.say("/fix")).startswith("There is no command /fix; ")
     assert desk.custom == ["more"]
 
 
@@ -267,7 +308,7 @@ async def test_a_command_that_changed_is_not_trusted_any_more(desk: Desk):
     trust(desk.project)
     assert await desk.asked("/fix") == "fix it"
     path.write_text("!`touch owned`")
-    assert await desk.asked("/fix") == "/fix"
+    assert (await desk.say("/fix")).startswith("There is no command /fix; ")
     assert "it is not trusted" in desk.client.notices[-1]
 
 
@@ -280,7 +321,6 @@ async def test_a_name_that_is_taken_stays_what_it_is(desk: Desk, home: Path):
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("broken.md", "---\na: 1\n", "the front matter that begins in line 1 is not closed by ---"),
         ("empty.md", "---\na: 1\n---\n\n", "it is empty"),
         ("two words.md", "text", "'two words' cannot be typed as a name"),
         ("long.md", "x" * 100_001, "it has more than 100000 characters"),

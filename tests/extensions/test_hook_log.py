@@ -97,7 +97,7 @@ async def test_it_says_who_decided_what(agent_of: AgentOf, lines: Lines):
         "-> judge: deny: not that file",
     ]
     assert lines.of("on_stop") == ["", "-> guard: check it", "kept going so far: 1"]
-    assert lines.of("after_turn")[1] == "-> broken: failed: ValueError: no"
+    assert lines.of("after_turn")[1].startswith("-> broken: failed: ValueError: no (")
     assert lines.of("after_tool") == ["Read /etc/passwd: denied"]
 
 

@@ -169,15 +169,15 @@ async def test_a_folder_that_is_reached_by_two_names_is_one(
             f"- it: {'x' * 1021}...",
             "description is too long: 1025",
         ),
-        ("name: it\nlicense: MIT", "", "is left out: it has no description"),
-        ("name: it\n\tdescription: D", "", "is left out: line 3: no YAML"),
+        ("name: it\nlicense: MIT", "- it: Text.", ""),
+        ("name: it\ndescription: D: with a\n- [colon", "- it: D: with a - [colon", ""),
         ("name: it\ndescription: D.\nmetadata: none", "- it: D.", "its metadata is no table"),
         (
             f"name: it\ndescription: D.\ncompatibility: {'x' * 501}",
             "- it: D. Needs: xxx",
             "compatibility is too long: 501",
         ),
-        ("- it", "", "is left out: the front matter is no table"),
+        ("- it", "- it: Text.", "the front matter is no table"),
         ("name: '?'\ndescription: D.", "", "neither its name"),
     ],
 )
@@ -313,7 +313,7 @@ async def test_a_name_that_does_not_exist_is_answered_with_the_nearest(
 
     class Vanish:
         def before_tool(self, args: dict[str, Any]) -> None:
-            if args["skill"] == "/deploy":
+            if args["skill"] == "deploy":
                 path.unlink()
 
     agent.use(Vanish())

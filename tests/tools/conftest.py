@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,19 +39,31 @@ class Editor:
 
 @dataclass
 class Buffers:
-    """The files of an editor: unsaved text by path, over the disk. ``saves`` says if it saves."""
+    """The files of an editor: unsaved text by path, over the disk. ``saves`` says if it saves.
+
+    ``missing`` is what it answers for a file that it does not have; None is an error. ``is_remote``:
+    it sees another disk.
+    """
 
     unsaved: dict[str, str] = field(default_factory=dict)
     saves: bool = True
     is_broken: bool = False
     refuses_to_write: bool = False
+    missing: str | None = None
+    is_remote: bool = False
     written: list[str] = field(default_factory=list)
+    read_for: list[str] = field(default_factory=list)
 
     async def read(self, path: str) -> str:
+        self.read_for.append(path)
         if self.is_broken:
             raise OSError("the editor does not answer")
         if path in self.unsaved:
             return self.unsaved[path]
+        if self.is_remote or not Path(path).exists():
+            if self.missing is None:
+                raise FileNotFoundError(f"there is no file {path}")
+            return self.missing
         return Path(path).read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
 
     async def write(self, path: str, text: str) -> None:
@@ -118,6 +131,7 @@ class Workbench:
     call: Call = field(default_factory=lambda: Call("call-1", "tool"))
     state: dict[str, Any] = field(default_factory=dict)
     cache: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     shown: list[str] = field(default_factory=list)
     terminals: list[str] = field(default_factory=list)
     printed: asyncio.Event = field(default_factory=asyncio.Event)

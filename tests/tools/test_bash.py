@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import pytest
 
 from crow.tools.bash import bash
+from crow.tools.process import Process
 from crow.tools.shells import Shells
+from crow.tools.spool import Spool
 
 
 def is_alive(pid: int) -> bool:
@@ -95,6 +98,20 @@ def test_the_title_is_the_command_and_what_it_does() -> None:
 async def test_crows_own_key_is_not_handed_on(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROW_API_KEY", "sk-secret")
     assert "sk-secret" not in (await bench.use("Bash", command="env")).text
+
+
+@pytest.mark.parametrize("entry", ["{cwd}/bin", "bin", "", "{cwd}/link"])
+async def test_no_bash_of_the_directorys_own_is_started(bench: Any, entry: str) -> None:
+    folder = Path(bench.cwd) / ("bin" if entry else "")
+    folder.mkdir(exist_ok=True)
+    (folder / "bash").write_text("#!/bin/sh\necho mine\n")
+    (folder / "bash").chmod(0o755)
+    (Path(bench.cwd) / "link").symlink_to("bin")
+    path = os.pathsep.join([entry.format(cwd=bench.cwd), os.environ["PATH"]])
+    bench.environment["PATH"] = path
+    result = await bench.use("Bash", command='echo "$BASH_VERSION" | head -c 1; echo $PATH')
+    assert result.text[0].isdigit()
+    assert path in result.text
 
 
 @pytest.mark.parametrize("command", ["a\0b", "echo \ud800", "x" * 3_000_000])
@@ -267,6 +284,7 @@ SCRIPT = """
 import asyncio, sys
 from crow.core.ports import Nobody
 from crow.tools.bash import bash
+from crow.tools.process import Process
 
 class Bench:
     cwd = sys.argv[1]
@@ -276,12 +294,15 @@ class Bench:
     def __init__(self): self.cache = {}
     async def progress(self, text, *, terminal=None): print(text, flush=True)
 
-asyncio.run(bash.run({"command": "sleep 3600 & echo $! $$; wait"}, Bench()))
+command = "sleep 3600 & a=$!; setsid sleep 3600 & echo $a $! $$; wait"
+asyncio.run(bash.run({"command": command}, Bench()))
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_children_die_with_the_agent(tmp_path: Path, number: signal.Signals) -> None:
+def test_children_die_with_the_agent_even_those_in_sessions_of_their_own(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     agent = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(tmp_path)], stdout=subprocess.PIPE, text=True
     )
@@ -293,6 +314,24 @@ def test_children_die_with_the_agent(tmp_path: Path, number: signal.Signals) -> 
         agent.wait()
     for pid in pids:
         asyncio.run(demand_gone(pid))
+
+
+async def test_a_command_that_is_cancelled_while_it_is_started_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    process = Process("", Spool(lambda: tmp_path, "bash", threshold=1000), 1000)
+    line = "sleep 3600 & a=$!; setsid sleep 3600 & echo $a $! $$ > part; mv part pids; wait"
+    starting = asyncio.create_task(process.start(["bash", "-c", line], str(tmp_path), os.environ))
+    for _ in range(2):
+        await asyncio.sleep(0)
+    while not (tmp_path / "pids").exists():
+        time.sleep(0.01)  # noqa: ASYNC251 - the loop is not to learn that the program runs
+    starting.cancel()
+    await asyncio.wait([starting])
+    assert starting.cancelled()
+    process.close()
+    for pid in (tmp_path / "pids").read_text().split():
+        await demand_gone(int(pid))
 
 
 async def test_a_background_command_is_read_and_ended(bench: Any) -> None:

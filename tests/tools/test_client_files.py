@@ -122,3 +122,84 @@ async def test_text_that_is_not_utf8_is_left_to_the_disk(bench: Any, editor: Any
     await bench.use("Edit", file_path="a.txt", old_string="caf", new_string="Caf")
     assert path.read_bytes() == "Café".encode("latin-1")
     assert editor.written == []
+
+
+@pytest.mark.parametrize("missing", ["", None])
+@pytest.mark.parametrize("is_remote", [False, True])
+@pytest.mark.parametrize(
+    "tool, args",
+    [
+        ("Write", {"content": "hello\n"}),
+        ("Edit", {"old_string": "", "new_string": "hello\n"}),
+    ],
+)
+async def test_a_new_file_is_made_whatever_the_client_says_of_missing_files(
+    bench: Any, editor: Any, tool: str, args: Any, missing: str | None, is_remote: bool
+) -> None:
+    editor.missing, editor.is_remote = missing, is_remote
+    made = await bench.use(tool, file_path="deep/n.txt", **args)
+    assert not made.error, made.text
+    assert bench.path("deep/n.txt").read_text() == "hello\n"
+    assert editor.read_for == []
+    path = str(bench.path("deep/n.txt"))
+    again = await bench.use("Edit", file_path=path, old_string="hello", new_string="bye")
+    assert not again.error, again.text
+    assert bench.path("deep/n.txt").read_text() == "bye\n"
+
+
+@pytest.mark.parametrize("missing", ["", None])
+async def test_a_missing_file_is_missing_whatever_the_client_says(
+    bench: Any, editor: Any, missing: str | None
+) -> None:
+    editor.missing = missing
+    assert "does not exist" in (await bench.use("Read", file_path="n.txt")).text
+    edited = await bench.use("Edit", file_path="n.txt", old_string="a", new_string="b")
+    assert "does not exist" in edited.text
+
+
+async def test_a_client_that_sees_another_disk_does_not_empty_the_files_of_this_one(
+    bench: Any, editor: Any
+) -> None:
+    editor.missing, editor.is_remote = "", True
+    path = bench.put("a.txt", "here\n")
+    assert "here" in (await bench.use("Read", file_path="a.txt")).text
+    edited = await bench.use("Edit", file_path="a.txt", old_string="here", new_string="there")
+    assert not edited.error
+    assert path.read_text() == "there\n"
+
+
+async def test_a_draft_that_was_read_can_be_changed_and_is_not_lost(
+    bench: Any, editor: Any
+) -> None:
+    editor.saves = False
+    path = str(bench.path("draft.txt"))
+    editor.unsaved[path] = "draft\n"
+    await bench.use("Read", file_path="draft.txt")
+    edited = await bench.use("Edit", file_path="draft.txt", old_string="draft", new_string="text")
+    assert not edited.error
+    assert editor.unsaved == {path: "text\n"}
+    editor.unsaved[path] = "the user went on\n"
+    refused = await bench.use("Write", file_path="draft.txt", content="x")
+    assert "has changed since it was read" in refused.text
+    assert editor.unsaved == {path: "the user went on\n"}
+
+
+async def test_what_a_client_still_shows_of_a_removed_file_is_not_that_file(
+    bench: Any, editor: Any
+) -> None:
+    path = bench.put("a.txt", "old\n")
+    await bench.use("Read", file_path="a.txt")
+    path.unlink()
+    editor.unsaved[str(path)] = "old\n"
+    edited = await bench.use("Edit", file_path="a.txt", old_string="old", new_string="x")
+    assert "does not exist" in edited.text
+    written = await bench.use("Write", file_path="a.txt", content="new\n")
+    assert written.text.startswith("Created")
+    assert path.read_text() == "new\n"
+
+
+async def test_an_empty_file_is_written_through_the_client(bench: Any, editor: Any) -> None:
+    path = bench.put("a.txt", "")
+    await bench.use("Read", file_path="a.txt")
+    assert not (await bench.use("Write", file_path="a.txt", content="x")).error
+    assert editor.written == [str(path)]

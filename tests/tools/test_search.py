@@ -206,7 +206,7 @@ from types import SimpleNamespace
 from crow.core.calls import ToolResult
 from crow.tools import builtin, ripgrep
 
-assert ripgrep.program() is None
+assert ripgrep.program() == (sys.argv[3] or None)
 tools = {tool.name: tool for tool in builtin()}
 
 async def main():
@@ -266,23 +266,39 @@ async def test_what_must_not_be_read_is_neither_found_nor_named(tree: Any) -> No
     assert "1 file is left out" in listed.text
 
 
-async def test_without_ripgrep_the_answers_are_the_same(tree: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", ["", "/usr/bin/rg"])
+async def test_without_ripgrep_or_with_an_old_one_the_answers_are_the_same(
+    tree: Any, tmp_path: Path, program: str
+) -> None:
+    if program and not Path(program).exists():
+        pytest.skip("the system has no ripgrep of its own")
     python = environment_without_ripgrep(tmp_path / "env")
     bad = [("Grep", {"pattern": "("}, []), ("Grep", {"pattern": "x", "type": "klingon"}, [])]
     limited = [(*one, ["tool.py", "main.py"]) for one in SEARCHES]
     searches = [*((*one, []) for one in SEARCHES), *limited]
     run = await asyncio.to_thread(
         subprocess.run,
-        [python, "-c", WITHOUT, tree.cwd, json.dumps([*searches, *bad])],
+        [python, "-c", WITHOUT, tree.cwd, json.dumps([*searches, *bad]), program],
         capture_output=True,
         text=True,
-        env={**os.environ, "PATH": ""},
+        env={**os.environ, "PATH": str(Path(program).parent) if program else ""},
     )
     assert run.stderr == ""
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     for (name, args, closed), (text, error) in zip(searches, answers, strict=False):
         tree.close(*closed)
         expected = await tree.use(name, **args)
-        assert (sorted(text.split("\n")), error) == (sorted(expected.text.split("\n")), False), args
-    assert answers[-2][0].startswith("pattern: no regular expression: ")
-    assert answers[-1][0].startswith("type: klingon is unknown; there are c, cpp")
+        assert (text.split("\n"), error) == (expected.text.split("\n"), False), args
+    assert ("unclosed group" if program else "no regular expression: ") in answers[-2][0]
+    assert "klingon" in answers[-1][0]
+
+
+async def test_the_ripgrep_that_is_known_goes_before_the_one_on_the_path(
+    tree: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "bin" / "rg"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho fake.py\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent), prepend=os.pathsep)
+    assert "fake" not in (await tree.use("Glob", pattern="*.py")).text

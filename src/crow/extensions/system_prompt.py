@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from inspect import isawaitable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crow.core.catalog import PromptSection
 from crow.core.context import CompactContext, Context, SessionContext, TurnContext
+from crow.core.errors import ExtensionError
 from crow.core.messages import Message
 from crow.core.session import Session
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
 
 NAME = "system_prompt"
 DEFAULT = """\
@@ -49,6 +54,15 @@ class SystemPromptHook:
     def __init__(self, prompt_text: str | None = None, *, environment: bool = True) -> None:
         self.prompt_text = DEFAULT if prompt_text is None else prompt_text
         self.environment = environment
+
+    def init_agent(self, agent: Agent) -> None:
+        """Refuse to be the second one, which nobody would hear of."""
+        for name, other in agent.extensions.items():
+            if isinstance(other, SystemPromptHook) and other is not self:
+                raise ExtensionError(
+                    f"the extension {name} is the system prompt already: remove it first, or say "
+                    "more with agent.add_section(PromptSection(...))"
+                )
 
     def on_session_start(self, ctx: SessionContext) -> str | None:
         """Remember the first day; in a session that goes on later, say which day it is."""

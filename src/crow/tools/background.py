@@ -18,7 +18,12 @@ from crow.tools.shells import Shells, status
 _LONGEST_WAIT = 600_000
 
 
-@tool(name="BashOutput", kind="read", title="Output of {bash_id}")
+async def _knows(ctx: Bench, **args: str | int) -> None:
+    """Nothing but that there is no such command."""
+    Shells.of(ctx).find(str(args.get("bash_id") or args.get("shell_id")))
+
+
+@tool(name="BashOutput", kind="read", title="Output of {bash_id}", preview=_knows)
 async def bash_output(
     ctx: Bench,
     bash_id: Annotated[str, "The id that Bash gave."],
@@ -50,7 +55,7 @@ async def bash_output(
     return ToolResult(f"{bash_id}: {state}{code}\n{body}{where}", data=data)
 
 
-@tool(name="KillShell", kind="execute", title="End {shell_id}")
+@tool(name="KillShell", kind="execute", title="End {shell_id}", preview=_knows)
 async def kill_shell(ctx: Bench, shell_id: Annotated[str, "The id that Bash gave."]) -> ToolResult:
     """End a background command and everything that it started."""
     shells = Shells.of(ctx)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
@@ -32,7 +34,14 @@ def _title(args: dict[str, Any]) -> str:
     return f"{command}  # {' '.join(description.split())}" if description else command
 
 
-@tool(name="Bash", kind="execute", title=_title)
+async def _preview(ctx: Bench, command: str, **_: Any) -> None:
+    """Nothing but why it cannot be started; of a client's terminals nobody knows."""
+    del command
+    if ctx.client.terminals is None and not await asyncio.to_thread(Path(ctx.cwd).is_dir):
+        raise ToolError(f"bash cannot be started: the directory {ctx.cwd} is not there.")
+
+
+@tool(name="Bash", kind="execute", title=_title, preview=_preview)
 async def bash(
     ctx: Bench,
     command: Annotated[str, "The command line, for bash."],
@@ -52,7 +61,7 @@ async def bash(
     seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
     if ctx.client.terminals is not None:
         line = sourced(command, ctx.cache.get(ENV_FILE))
-        terminal = await _create(ctx.client.terminals, line, ctx.cwd)
+        terminal = await _create(ctx.client.terminals, line, ctx)
         if terminal is not None:
             return await _watch_terminal(terminal, ctx, seconds)
     shells = Shells.of(ctx)
@@ -147,10 +156,15 @@ async def _run_in_background(ctx: Bench, command: str) -> ToolResult:
     )
 
 
-async def _create(terminals: Terminals, command: str, cwd: str) -> Terminal | None:
-    """A terminal of the client's with the command in it; None where it cannot make one."""
+async def _create(terminals: Terminals, command: str, ctx: Bench) -> Terminal | None:
+    """A terminal of the client's with the command in it; None where it cannot make one.
+
+    What it has in its environment is not known: keys are emptied that it may have handed on.
+    """
+    given = ctx.environment
+    env = dict.fromkeys((name for name in os.environ if name not in given), "")
     try:
-        return await terminals.create("bash", ["-c", command], cwd=cwd, env={}, limit=LIMIT)
+        return await terminals.create("bash", ["-c", command], cwd=ctx.cwd, env=env, limit=LIMIT)
     except OSError:
         return None
 

@@ -65,28 +65,53 @@ def opened(real: str) -> Generator[tuple[int, os.stat_result]]:
         if stat.S_ISDIR(status.st_mode):
             raise ToolError(f"{real} is a directory. LS lists it.")
         if not stat.S_ISREG(status.st_mode):
-            raise ToolError(f"{real} is no regular file (a device, a pipe or a socket).")
+            raise ToolError(irregular(real))
         yield descriptor, status
     finally:
         os.close(descriptor)
 
 
-def read(real: str) -> tuple[bytes, os.stat_result] | None:
+def irregular(path: str) -> str:
+    """The error for what may never end, or block whoever opens it."""
+    return f"{path} is no regular file (a device, a pipe or a socket)."
+
+
+def read(real: str, most: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
     """The bytes of a file, and its status; None where there is none.
 
-    Raises ``OSError``, or `ToolError` where it is no regular file or larger than 16 MiB.
+    Raises ``OSError``, or `ToolError` where it is no regular file or larger than ``most``; files
+    that the system makes up, such as those in ``/proc``, do not say how large they are.
     """
     try:
         with opened(real) as (descriptor, status):
-            if status.st_size > LARGEST:
-                raise ToolError(
-                    f"{real} has {status.st_size} bytes, more than fit into one piece: "
-                    "Grep finds places in it, Read with offset and limit shows them."
-                )
+            if status.st_size > most:
+                raise ToolError(_too_large(real, status.st_size))
             with os.fdopen(os.dup(descriptor), "rb") as file:
-                return file.read(LARGEST + 1), status
+                data = file.read(most + 1) or b""
     except FileNotFoundError:
         return None
+    if len(data) > most:
+        raise ToolError(_too_large(real, len(data)))
+    return data, status
+
+
+def _too_large(real: str, size: int) -> str:
+    return (
+        f"{real} has {size} bytes, more than fit into one piece ({LARGEST}): "
+        "Grep finds places in it, Read with offset and limit shows them."
+    )
+
+
+def demand_writable(real: str) -> None:
+    """Raise ``OSError`` where a file cannot be written, or not be made."""
+    path = Path(real)
+    if path.exists():
+        may = os.access(path, os.W_OK)
+    else:
+        folder = next(parent for parent in path.parents if parent.exists())
+        may = os.access(folder, os.W_OK | os.X_OK)
+    if not may:
+        raise PermissionError(errno.EACCES, "it is read-only")
 
 
 def replace(real: str, data: bytes, before: os.stat_result | None) -> None:

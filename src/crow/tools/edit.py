@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
-from crow.core.calls import Diff, Location, ToolResult
+from crow.core.calls import Diff, ToolResult
 from crow.core.ports import Bench
-from crow.tools import files, patch, paths
+from crow.tools import change, files, patch, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.replacement import replaced
+
+_SAME = "old_string and new_string are the same: nothing to change."
+
+
+async def _preview(
+    ctx: Bench, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+) -> ToolResult:
+    """The change, or why there will be none."""
+    path = paths.absolute(file_path, ctx.cwd)
+    rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
+
+    def bare() -> Diff:
+        named = Diff(path, old_string, new_string)
+        return named if old_string else change.bare(path, new_string)
+
+    try:
+        return await change.preview(ctx, path, rewrite, bare)
+    except (OSError, ValueError) as error:
+        raise _cannot(path, error) from error
 
 
 @tool(
@@ -18,6 +38,7 @@ from crow.tools.replacement import replaced
     title="Edit {file_path}",
     locations=paths.file_location,
     prepare=paths.with_absolute_path,
+    preview=_preview,
 )
 async def edit(
     ctx: Bench,
@@ -32,66 +53,52 @@ async def edit(
     unless `replace_all` is true. An empty `old_string` creates the file.
     """
     path = paths.absolute(file_path, ctx.cwd)
-    if old_string == new_string:
-        raise ToolError("old_string and new_string are the same: nothing to change.")
+    rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
     try:
         real = paths.place_to_write(path, ctx.roots)
-        ledger = files.Ledger.of(ctx)
-        async with ledger.lock(real):
-            before = await files.load(ctx, path, real)
-            new, line, count = _change(
-                ctx, before, path, (old_string, new_string), every=replace_all
-            )
-            note = await files.store(ctx, path, real, new, before)
+        async with files.Ledger.of(ctx).lock(real):
+            made = await change.plan(ctx, path, rewrite)
+            note = await files.store(ctx, path, real, made.new, made.before)
     except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be edited: {error}.") from error
-    old = before.text if before else None
+        raise _cannot(path, error) from error
     data = {
         "filePath": path,
         "oldString": old_string,
         "newString": new_string,
-        "originalFile": old or "",
-        "structuredPatch": patch.hunks(old or "", new),
+        "originalFile": made.old or "",
+        "structuredPatch": await asyncio.to_thread(patch.hunks, made.old or "", made.new),
         "userModified": False,
         "replaceAll": replace_all,
     }
-    return _result(path, old, new, line, count, note, data)
+    return await asyncio.to_thread(_result, made, note, data)
 
 
-def _change(
-    ctx: Bench, before: files.Document | None, path: str, strings: tuple[str, str], *, every: bool
-) -> tuple[str, int, int]:
-    """The new text, the first line that differs, and how many places were changed."""
-    old_string, new_string = strings
-    if before is None:
-        if old_string:
-            raise ToolError(paths.missing(path, ctx.cwd))
-        return new_string, 1, 1
-    files.Ledger.of(ctx).demand_seen(before, path)
-    if old_string == "":
-        if before.text:
+def _cannot(path: str, error: Exception) -> ToolError:
+    return ToolError(f"{path} cannot be edited: {error}.")
+
+
+def _rewrite(path: str, cwd: str, old: str, new: str, *, every: bool) -> change.Rewrite:
+    """What becomes of the file's text. Raises `ToolError` at once for what changes nothing."""
+    if old == new:
+        raise ToolError(_SAME)
+
+    def rewrite(before: files.Document | None) -> tuple[str, int, int]:
+        if before is None and old:
+            raise ToolError(paths.missing(path, cwd))
+        if before is not None and old:
+            return replaced(before.text, old, new, path, every=every)
+        if before is not None and before.text:
             raise ToolError(f"{path} is not empty: say in old_string what is to be replaced.")
-        return new_string, 1, 1
-    return replaced(before.text, old_string, new_string, path, every=every)
+        return new, 1, 1
+
+    return rewrite
 
 
-def _result(
-    path: str,
-    old: str | None,
-    new: str,
-    line: int,
-    count: int,
-    note: str,
-    data: dict[str, Any],
-) -> ToolResult:
-    if old is None:
-        text = f"Created {path}."
+def _result(made: change.Change, note: str, data: dict[str, Any]) -> ToolResult:
+    if made.before is None:
+        text = f"Created {made.path}."
     else:
+        line, count = made.line, made.count
         where = f"at line {line}" if count == 1 else f"in {count} places, first at line {line}"
-        text = f"Edited {path} {where} ({patch.count(data['structuredPatch'])})."
-    return ToolResult(
-        f"{text} {note}".rstrip(),
-        data=data,
-        diffs=(Diff(path, old, new),),
-        locations=(Location(path, line),),
-    )
+        text = f"Edited {made.path} {where} ({patch.count(data['structuredPatch'])})."
+    return made.result(text, note, data)

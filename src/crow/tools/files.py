@@ -1,7 +1,7 @@
-"""The files of a session: read through the client where it has them, else from the disk.
+"""The files of a session: what the client's user sees of them, else what is on the disk.
 
-What the model has seen of each file is remembered, so that nothing is written over a version that
-it does not know.
+What is on the disk decides whether a file exists. What the model has seen of each file is
+remembered, so that nothing is written over a version that it does not know.
 """
 
 from __future__ import annotations
@@ -85,20 +85,30 @@ class Ledger:
             )
 
 
-async def load(ctx: Bench, path: str, real: str) -> Document | None:
+async def load(ctx: Bench, path: str, real: str, *, drafts: bool = False) -> Document | None:
     """A file as it is now; None where there is none.
 
-    ``path`` is the name that the client knows, ``real`` where it is. Raises `ToolError` for what
-    is no text, ``OSError`` for what cannot be read.
+    ``path`` is the name that the client knows, ``real`` where it is. Clients answer for a file
+    that they do not have with an error or with empty text, and some show the user an error each
+    time: one that is not on the disk is asked for only where the model knows it as a draft, or
+    with ``drafts``. Raises `ToolError` for what is no text, ``OSError`` for what cannot be read.
     """
+    seen = Ledger.of(ctx).seen.get(real)
     found = await asyncio.to_thread(disk.read, real)
-    document = _from_disk(path, real, *found) if found else None
+    if found is None:
+        return await _draft(ctx, path, real, seen) if drafts or seen else None
+    document = await asyncio.to_thread(_from_disk, path, real, *found)
     buffer = await _buffer(ctx, path, document)
-    if buffer is None:
-        return document
-    if document is None:
-        return Document(real, buffer, Encoding(), None, None, has_buffer=True, note=_UNSAVED)
-    return _with_buffer(document, buffer, Ledger.of(ctx).seen.get(real))
+    return document if buffer is None else _with_buffer(document, buffer, seen)
+
+
+async def _draft(ctx: Bench, path: str, real: str, seen: Seen | None) -> Document | None:
+    """Text that the client alone has; None where that is what is left of a removed file."""
+    buffer = await _buffer(ctx, path, None)
+    is_left = seen is not None and seen.disk == _digest(buffer) == seen.text
+    if not buffer or is_left:
+        return None
+    return Document(real, buffer, Encoding(), None, None, has_buffer=True, note=_UNSAVED)
 
 
 _UNSAVED = "The editor has changes that are not saved; they are shown here."
@@ -116,18 +126,20 @@ def _from_disk(path: str, real: str, data: bytes, status: os.stat_result) -> Doc
 async def _buffer(ctx: Bench, path: str, document: Document | None) -> str | None:
     """What the client has; None where it has no such file or cannot say.
 
-    Text that is not UTF-8 is left to the disk: the protocol could not give it back. Raises
-    `ToolError` where the client refuses: then the disk is no way around it.
+    Empty text is what some say of a file that they do not have. Text that is not UTF-8 is left to
+    the disk: the protocol could not give it back. Raises `ToolError` where the client refuses:
+    then the disk is no way around it.
     """
     files = ctx.client.files
     if files is None or (document and document.encoding.codec != "utf-8"):
         return None
     try:
-        return await files.read(path)
+        text = await files.read(path)
     except PermissionError as error:
         raise ToolError(f"The editor refused to read {path}: {error}") from error
     except OSError:
         return None
+    return text if text or (document and not document.text) else None
 
 
 def _with_buffer(document: Document, buffer: str, seen: Seen | None) -> Document:
@@ -163,12 +175,19 @@ async def store(ctx: Bench, path: str, real: str, text: str, before: Document | 
     """
     encoding = before.encoding if before else Encoding()
     data = encoding.encode(text)
+    demand_small(path, len(data))
     if await _written_by_client(ctx, path, text, before, encoding):
         return await _compare(ctx, real, text)
     await asyncio.to_thread(disk.replace, real, data, before.status if before else None)
     after = Document(real, text, encoding, None, text)
     Ledger.of(ctx).remember(after)
     return ""
+
+
+def demand_small(path: str, size: int) -> None:
+    """Raise `ToolError` for more than a file may have that can be read and changed again."""
+    if size > disk.LARGEST:
+        raise ToolError(f"{path} would have {size} bytes; files up to {disk.LARGEST} are written.")
 
 
 async def _written_by_client(
@@ -190,11 +209,18 @@ async def _written_by_client(
     return True
 
 
+def _on_disk(real: str) -> str | None:
+    try:
+        found = disk.read(real)
+    except (OSError, ToolError):
+        return None
+    decoded = decode(found[0]) if found else None
+    return decoded[0] if decoded else None
+
+
 async def _compare(ctx: Bench, real: str, text: str) -> str:
     """Look at the disk after the client wrote."""
-    found = await asyncio.to_thread(disk.read, real)
-    decoded = decode(found[0]) if found else None
-    on_disk = decoded[0] if decoded else None
+    on_disk = await asyncio.to_thread(_on_disk, real)
     same = on_disk is not None and _plain(on_disk) == _plain(text)
     known = on_disk if same and on_disk is not None else text
     Ledger.of(ctx).remember(Document(real, known, Encoding(), None, on_disk))

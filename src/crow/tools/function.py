@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from crow.core.calls import Location, ToolKind, ToolResult
@@ -24,6 +24,7 @@ Args = dict[str, Any]
 Title = str | Callable[[Args], str]
 Locate = Callable[[Args, str], tuple[Location, ...]]
 Prepare = Callable[[Args, str], Args]
+Preview = Callable[..., Awaitable[ToolResult | None]]
 
 _CONTEXTS = ("Bench", "ToolContext")
 
@@ -55,6 +56,7 @@ class FunctionTool(Generic[P, R]):
         title: Title | None = None,
         locations: Locate | None = None,
         prepare: Prepare | None = None,
+        preview: Preview | None = None,
         scope: dict[str, Any] | None = None,
     ) -> None:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -67,7 +69,8 @@ class FunctionTool(Generic[P, R]):
         self.kind: ToolKind = kind
         self._parameters, self._context = _signature(function, scope or {})
         self.parameters = _object_schema(self._parameters)
-        self._title, self._locations, self._prepare = title, locations, prepare
+        self._title, self._locations = title, locations
+        self._prepare, self._preview = prepare, preview
         self._problem = Checker(self.parameters)
         self._optional = {each.key for each in self._parameters if not each.required}
 
@@ -104,6 +107,15 @@ class FunctionTool(Generic[P, R]):
     def check(self, args: Args) -> str | None:
         """What is wrong with arguments, in one line that names them; None if nothing is."""
         return self._problem(self._given(args))
+
+    async def preview(self, args: Args, ctx: Bench) -> ToolResult | None:
+        """What the call would do, or its failure where that is certain; None where nobody knows."""
+        if self._preview is None:
+            return None
+        try:
+            return await self._preview(**self._bind(args, ctx))
+        except ToolError as error:
+            return ToolResult.failure(str(error))
 
     async def run(self, args: Args, ctx: Bench) -> ToolResult | str:
         """Call the function with arguments that ``check`` found good; a sync one in a thread."""
@@ -247,6 +259,7 @@ def tool(
     title: Title | None = None,
     locations: Locate | None = None,
     prepare: Prepare | None = None,
+    preview: Preview | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool of a typed function, sync or async.
@@ -254,7 +267,9 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     The signature becomes the schema (``Annotated[str, "what it means"]`` and the docstring's
     ``Args:`` section describe parameters), the docstring's first paragraph the description. A
     parameter named ``ctx``, or annotated ``Bench`` or ``ToolContext``, receives the context of
-    the call. ``title`` is a format string over the arguments or a function of them. Raise
+    the call. ``title`` is a format string over the arguments or a function of them. ``preview``,
+    called like the function before the user is asked, gives the diffs of what it is about to do, or
+    raises what it would raise; it changes nothing. Raise
     `ToolError` to answer with an error; return text, a `ToolResult`, or anything JSON.
 
     Raises ``TypeError`` at once where a parameter cannot be written as JSON Schema.

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import Bench
-from crow.tools import hidden, paths, ripgrep, walk
+from crow.tools import hidden, paths, recency, ripgrep, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 
@@ -19,7 +19,14 @@ MOST = 100
 _SCANNED = 100_000
 
 
-@tool(name="Glob", kind="search", title="Find {pattern}")
+async def _preview(ctx: Bench, pattern: str, path: str = "") -> None:
+    """Nothing but why it cannot be looked for."""
+    folder, _ = _from(paths.absolute(path or ".", ctx.cwd), pattern)
+    if await asyncio.to_thread(hidden.may_tell, ctx, folder):
+        _top(ctx, folder)
+
+
+@tool(name="Glob", kind="search", title="Find {pattern}", preview=_preview)
 async def glob(
     ctx: Bench,
     pattern: Annotated[str, "A glob such as `*.py` (at any depth) or `src/**/*.ts`."],
@@ -28,18 +35,25 @@ async def glob(
     """Find files by name, the most recently changed first; what .gitignore names is left out."""
     began = time.monotonic()
     folder, pattern = _from(paths.absolute(path or ".", ctx.cwd), pattern)
-    top = paths.place_to_read(folder, ctx.roots)
-    if not Path(top).is_dir():
-        raise ToolError(paths.missing(top, ctx.cwd))
+    top = _top(ctx, folder)
     program = ripgrep.program()
     if program:
-        found = await _ask(program, pattern, top)
+        found, why = await _ask(program, pattern, top)
     else:
-        found = await asyncio.to_thread(_walk, pattern, top)
+        found, why = await asyncio.to_thread(_walk, pattern, top)
     may_read, kept = hidden.readable(ctx), list[str]()
     if may_read is not None:
         found, kept = await asyncio.to_thread(hidden.split, found, top, may_read)
-    return _result(found, ctx.cwd, time.monotonic() - began, len(kept))
+    found = await asyncio.to_thread(recency.newest_first, found, top)
+    return _result(found, ctx.cwd, time.monotonic() - began, len(kept), why)
+
+
+def _top(ctx: Bench, folder: str) -> str:
+    """Where to look, really. Raises `ToolError`."""
+    top = paths.place_to_read(folder, ctx.roots)
+    if not Path(top).is_dir():
+        raise ToolError(paths.missing(top, ctx.cwd))
+    return top
 
 
 def _from(folder: str, pattern: str) -> tuple[str, str]:
@@ -51,34 +65,28 @@ def _from(folder: str, pattern: str) -> tuple[str, str]:
     return str(Path(*plain)), str(Path(*parts[len(plain) :]))
 
 
-async def _ask(program: str, pattern: str, top: str) -> list[str]:
+async def _ask(program: str, pattern: str, top: str) -> tuple[list[str], str]:
+    """The files, and why not all of them were looked at."""
     with ripgrep.only(pattern) as options:
-        argv = [program, *ripgrep.common(), "--files", "--null", "--sortr", "modified", *options]
-        answer = await ripgrep.ask(argv, top)
+        answer = await ripgrep.ask([program, *ripgrep.listing(), "--null", *options], top)
     names = answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
     if "--ignore-file" in options:
         names = list(filter(walk.matcher(pattern), names))
-    return [os.path.join(top, name) for name in names]  # noqa: PTH118
+    return [os.path.join(top, name) for name in names], answer.why  # noqa: PTH118
 
 
-def _walk(pattern: str, top: str) -> list[str]:
-    found = itertools.islice(walk.files(top, pattern), _SCANNED)
-    return sorted(found, key=_changed, reverse=True)
+def _walk(pattern: str, top: str) -> tuple[list[str], str]:
+    found = list(itertools.islice(walk.files(top, pattern), _SCANNED + 1))
+    return found[:_SCANNED], ripgrep.TOO_MUCH if len(found) > _SCANNED else ""
 
 
-def _changed(path: str) -> int:
-    try:
-        return Path(path).lstat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _result(found: list[str], cwd: str, seconds: float, kept: int) -> ToolResult:
+def _result(found: list[str], cwd: str, seconds: float, kept: int, why: str) -> ToolResult:
     shown = [_printable(path) for path in found[:MOST]]
-    is_cut = len(found) > MOST
+    is_cut = len(found) > MOST or bool(why)
     lines = [paths.shown(path, cwd) for path in shown] or ["No files found."]
-    if is_cut:
+    if len(found) > MOST:
         lines.append(f"({MOST} of {len(found)} are shown; a narrower pattern shows the rest.)")
+    lines += [f"({why})"] if why else []
     lines += [hidden.note(kept)] if kept else []
     data = {
         "durationMs": round(seconds * 1000),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from crow.core.calls import Location, ToolResult
 from crow.core.ports import Bench
-from crow.tools import hidden, paths, ripgrep, scan, spill, walk
+from crow.tools import disk, hidden, paths, recency, ripgrep, scan, spill, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.schema import Arg
@@ -22,7 +22,9 @@ Mode = Literal["content", "files_with_matches", "count"]
 Line = tuple[str, str]
 """The file's name as seen from the searched folder, and the rest with its separator."""
 _NUMBER = re.compile(r"\d+([:-])")
-_COLUMNS = "500"
+COLUMNS = 500
+_EMPTY = "pattern: it is empty."
+_LONGEST = COLUMNS + 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,22 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The answer's lines; ``is_cut`` where there were more, ``kept`` files must not be read."""
+    """The answer's lines; ``why`` there may be more, ``kept`` files must not be read."""
 
     lines: list[Line]
-    is_cut: bool
+    why: str
     kept: int
 
 
-@tool(name="Grep", kind="search", title="Search {pattern}")
+async def _preview(ctx: Bench, pattern: str, path: str = "", **_: Any) -> None:
+    """Nothing but why it cannot be searched."""
+    if not pattern:
+        raise ToolError(_EMPTY)
+    if await asyncio.to_thread(hidden.may_tell, ctx, paths.absolute(path or ".", ctx.cwd)):
+        await _top(ctx, path)
+
+
+@tool(name="Grep", kind="search", title="Search {pattern}", preview=_preview)
 async def grep(
     ctx: Bench,
     pattern: Annotated[str, "A regular expression (ripgrep's)."],
@@ -70,13 +80,10 @@ async def grep(
 ) -> ToolResult:
     """Search files with ripgrep; what .gitignore names is left out, and binary files are."""
     if not pattern:
-        raise ToolError("pattern: it is empty.")
-    top = paths.place_to_read(paths.absolute(path or ".", ctx.cwd), ctx.roots)
-    if not Path(top).exists():
-        raise ToolError(paths.missing(top, ctx.cwd))
+        raise ToolError(_EMPTY)
     search = Search(
         pattern,
-        top,
+        await _top(ctx, path),
         glob,
         type,
         output_mode,
@@ -90,21 +97,36 @@ async def grep(
     return _result(search, found, max(head_limit, 0), ctx)
 
 
+async def _top(ctx: Bench, path: str) -> str:
+    """The folder or file to search in. Raises `ToolError`."""
+    top = paths.place_to_read(paths.absolute(path or ".", ctx.cwd), ctx.roots)
+    await asyncio.to_thread(_demand_searchable, top, ctx.cwd)
+    return top
+
+
+def _demand_searchable(top: str, cwd: str) -> None:
+    """Raise `ToolError` for what is neither a folder nor a regular file: it may never end."""
+    if not Path(top).exists():
+        raise ToolError(paths.missing(top, cwd))
+    if not Path(top).is_dir() and not Path(top).is_file():
+        raise ToolError(disk.irregular(top))
+
+
 async def _find(search: Search, may_read: hidden.Readable | None) -> Found:
     """Search with ripgrep where there is one, without the files that must not be read."""
     program = ripgrep.program()
     globs, kept = list[str](), 0
     if may_read and not Path(search.path).is_dir():
-        return Found([], False, 1) if not may_read(search.path) else await _find(search, None)
+        return Found([], "", 1) if not may_read(search.path) else await _find(search, None)
     if program and may_read:
         names = await _names(program, search)
         shown, left = await asyncio.to_thread(hidden.split, names, search.path, may_read)
         globs, kept = hidden.globs(shown, left), len(left)
     if program and globs is not None:
-        lines, is_cut = await _ask(
+        lines, why = await _ask(
             program, search, [each for one in globs for each in ("--glob", one)]
         )
-        return Found(lines, is_cut, kept)
+        return Found(await _ordered(search, lines), why, kept)
     closed: set[str] = set()
 
     def notes(path: str) -> bool:
@@ -113,25 +135,35 @@ async def _find(search: Search, may_read: hidden.Readable | None) -> Found:
         closed.add(path)
         return False
 
-    lines = await asyncio.to_thread(scan.lines, search, notes)
-    return Found(lines, False, len(closed))
+    lines, why = await asyncio.to_thread(scan.lines, search, notes)
+    return Found(await _ordered(search, lines), why, len(closed))
+
+
+async def _ordered(search: Search, lines: list[Line]) -> list[Line]:
+    """Names by their files' age; the other answers are in the order of the paths already."""
+    if search.mode != "files_with_matches":
+        return lines
+    folder, _ = _split(search.path)
+    names = [name for name, _ in lines]
+    return [(name, "") for name in await asyncio.to_thread(recency.newest_first, names, folder)]
 
 
 async def _names(program: str, search: Search) -> list[str]:
     """All files that a search would open."""
     with ripgrep.only(search.glob, by_type=not search.type) as only:
         types = ["--type", search.type] if search.type else []
-        argv = [program, *ripgrep.common(), "--files", "--null", *types, *only]
+        argv = [program, *ripgrep.listing(), "--null", *types, *only]
         answer = await ripgrep.ask(argv, search.path)
     if answer.is_cut:
         raise ToolError("There are too many files here; name a folder further down.")
     return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
-async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Line], bool]:
+async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Line], str]:
     with ripgrep.only(search.glob, by_type=not search.type) as only:
-        options = [*ripgrep.common(), "--null", *_options(search), *only, *globs]
         folder, name = _split(search.path)
+        first = ripgrep.searching() if name == "." else ripgrep.common()
+        options = [*first, "--null", *_options(search), *only, *globs]
         argv = [program, *options, "--regexp", search.pattern, "--", name]
         answer = await ripgrep.ask(argv, folder)
     text = answer.output.decode("utf-8", "replace")
@@ -140,7 +172,7 @@ async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Lin
     if "--ignore-file" in only:
         wanted = functools.cache(walk.matcher(search.glob))
         lines = [line for line in lines if not line[0] or wanted(line[0])]
-    return lines, answer.is_cut
+    return lines, answer.why
 
 
 def _line(text: str, search: Search) -> Line:
@@ -148,9 +180,14 @@ def _line(text: str, search: Search) -> Line:
         return text.removeprefix("./"), ""
     name, end, rest = text.partition("\0")
     if not end:
-        return "", text
+        return "", short(text)
     number = _NUMBER.match(rest) if search.shows_numbers and search.mode == "content" else None
-    return name.removeprefix("./"), f"{number[1] if number else ':'}{rest}".rstrip("\r")
+    return name.removeprefix("./"), short(f"{number[1] if number else ':'}{rest}".rstrip("\r"))
+
+
+def short(line: str) -> str:
+    """A line that is no longer than anybody reads, whoever found it."""
+    return line if len(line) <= _LONGEST else f"{line[:COLUMNS]} [... omitted end of long line]"
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -163,7 +200,7 @@ def _split(path: str) -> tuple[str, str]:
 def _options(search: Search) -> list[str]:
     match search.mode:
         case "files_with_matches":
-            options = ["--files-with-matches", "--sortr", "modified"]
+            options = ["--files-with-matches"]
         case "count":
             options = ["--count-matches", "--with-filename", "--sort", "path"]
         case "content":
@@ -182,7 +219,7 @@ def _content_options(search: Search) -> list[str]:
         "--with-filename",
         "--no-heading",
         "--line-number" if search.shows_numbers else "--no-line-number",
-        *("--max-columns", _COLUMNS, "--max-columns-preview"),
+        *("--max-columns", str(COLUMNS), "--max-columns-preview"),
         *("--before-context", str(search.before), "--after-context", str(search.after)),
         *("--sort", "path"),
     ]
@@ -200,8 +237,8 @@ def _result(search: Search, found: Found, limit: int, ctx: Bench) -> ToolResult:
     notes: list[str] = []
     if len(lines) > len(shown):
         notes.append(f"({len(shown)} of {len(lines)} lines are shown; head_limit shows more.)")
-    if found.is_cut:
-        notes.append("(There is more; a narrower search shows it.)")
+    if found.why:
+        notes.append(f"({found.why})")
     if found.kept:
         notes.append(hidden.note(found.kept))
     data = _data(search.mode, shown, body)

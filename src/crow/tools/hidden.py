@@ -1,4 +1,4 @@
-"""Files that must not be read here: tools that search neither open nor name them."""
+"""Files that must not be read here, or not unasked: tools neither open nor name them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import PurePath
 
-from crow.core.ports import MAY_READ, Bench
+from crow.core.ports import MAY_READ, UNASKED, Bench
 
 Readable = Callable[[str], bool]
 MOST_GLOBS = 500
@@ -23,6 +23,16 @@ def readable(ctx: Bench) -> Readable | None:
         return all(may(path) for may in asked)
 
     return cache(may_read)
+
+
+def may_tell(ctx: Bench, path: str) -> bool:
+    """True where the model may be told of a file, wherever its name leads, without a question."""
+    asked: list[Readable] = [
+        *ctx.cache.get(MAY_READ, {}).values(),
+        *ctx.cache.get(UNASKED, {}).values(),
+    ]
+    names = {path, os.path.realpath(path)} if asked else ()
+    return all(may(name) for may in asked for name in names)
 
 
 def split(names: Iterable[str], top: str, may_read: Readable) -> tuple[list[str], list[str]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import fnmatch
+import itertools
 import os
 from typing import Annotated
 
@@ -13,9 +15,17 @@ from crow.tools.errors import ToolError
 from crow.tools.function import tool
 
 MOST = 1000
+_SCANNED = 100_000
 
 
-@tool(name="LS", kind="read", title="List {path}")
+async def _preview(ctx: Bench, path: str = ".", ignore: list[str] | None = None) -> None:
+    """Nothing but why it cannot be listed."""
+    top = paths.absolute(path, ctx.cwd)
+    if await asyncio.to_thread(hidden.may_tell, ctx, top):
+        await asyncio.to_thread(_names, top, ctx, ignore or [], 1)
+
+
+@tool(name="LS", kind="read", title="List {path}", preview=_preview)
 async def ls(
     ctx: Bench,
     path: Annotated[str, "The directory; the session's by default."] = ".",
@@ -23,27 +33,34 @@ async def ls(
 ) -> ToolResult:
     """List the names in a directory; directories end with a slash, links show where they lead."""
     top = paths.absolute(path, ctx.cwd)
+    names = _names(top, ctx, ignore or [], _SCANNED)
+    may_read, kept, is_cut = hidden.readable(ctx), 0, len(names) == _SCANNED
+    if may_read is not None:
+        real = {name: name.partition(" -> ")[0].rstrip("/") for name in names}
+        shown = [name for name in names if may_read(f"{top.rstrip('/')}/{real[name]}")]
+        names, kept = shown, len(names) - len(shown)
+    names.sort(key=lambda name: (not name.endswith("/"), name))
+    shown = names[:MOST]
+    lines = [f"{top}:", *(shown or ["(empty)"])]
+    if len(names) > MOST:
+        count = f"more than {len(names)}" if is_cut else len(names)
+        lines.append(f"({MOST} of {count} names are shown.)")
+    lines += [hidden.note(kept)] if kept else []
+    data = {"path": top, "entries": shown, "truncated": len(names) > MOST}
+    return ToolResult("\n".join(lines), data=data)
+
+
+def _names(top: str, ctx: Bench, ignore: list[str], most: int) -> list[str]:
+    """The names that are not to be ignored, of so many entries. Raises `ToolError`."""
     try:
         with os.scandir(paths.place_to_read(top, ctx.roots)) as entries:
-            names = [_name(entry) for entry in entries if not _matches(entry.name, ignore or [])]
+            some = itertools.islice(entries, most)
+            return [_name(entry) for entry in some if not _matches(entry.name, ignore)]
     except FileNotFoundError as error:
         raise ToolError(paths.missing(top, ctx.cwd)) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ToolError(f"{top} cannot be listed: {reason}.") from error
-    may_read, kept = hidden.readable(ctx), list[str]()
-    if may_read is not None:
-        real = {name: name.partition(" -> ")[0].rstrip("/") for name in names}
-        kept = [name for name in names if not may_read(f"{top.rstrip('/')}/{real[name]}")]
-        names = [name for name in names if name not in kept]
-    names.sort(key=lambda name: (not name.endswith("/"), name))
-    shown = names[:MOST]
-    lines = [f"{top}:", *(shown or ["(empty)"])]
-    if len(names) > MOST:
-        lines.append(f"({MOST} of {len(names)} names are shown.)")
-    lines += [hidden.note(len(kept))] if kept else []
-    data = {"path": top, "entries": shown, "truncated": len(names) > MOST}
-    return ToolResult("\n".join(lines), data=data)
 
 
 def _matches(name: str, globs: list[str]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TypedDict
 
 UNENDED = "\\ No newline at end of file"
 _CONTEXT = 3
 _LONGEST = 1000
+_MOST_PAIRS = 30_000
 
 
 class Hunk(TypedDict):
@@ -23,7 +25,8 @@ class Hunk(TypedDict):
 
 
 def hunks(old: str, new: str) -> list[Hunk]:
-    """What changed. Of very long changes the whole region is one hunk."""
+    """What changed. Of very long changes, or very repetitive ones, the whole region is one hunk."""
+    skipped, old, new = _near(old, new)
     before, after = _lines(old), _lines(new)
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
@@ -32,13 +35,48 @@ def hunks(old: str, new: str) -> list[Hunk]:
     olds, news = before[first : len(before) - last], after[first : len(after) - last]
     if olds == news:
         return []
-    if max(len(olds), len(news)) > _LONGEST:
-        return [_whole(olds, news, first)]
+    if max(len(olds), len(news)) > _LONGEST or _pairs(olds, news) > _MOST_PAIRS:
+        return [_whole(olds, news, skipped + first)]
 
     import difflib
 
     groups = difflib.SequenceMatcher(None, olds, news, autojunk=False).get_grouped_opcodes(_CONTEXT)
-    return [_hunk(group, olds, news, first) for group in groups]
+    return [_hunk(group, olds, news, skipped + first) for group in groups]
+
+
+def _pairs(olds: list[str], news: list[str]) -> int:
+    """How many lines of one text are the same as one of the other: what comparing them costs."""
+    counts = Counter(news)
+    return sum(counts[line] for line in olds)
+
+
+def _near(old: str, new: str) -> tuple[int, str, str]:
+    """Both texts without most of what they begin and end with alike; how many lines went before.
+
+    Comparing whole texts first is a hundred times faster than comparing all of their lines.
+    """
+    start = shared(old, new)
+    end = shared(old[start:][::-1], new[start:][::-1])
+    first = start
+    for _ in range(_CONTEXT + 2):
+        first = old.rfind("\n", 0, max(first, 0))
+    first = max(first + 1, 0)
+    last = len(old) - end
+    for _ in range(_CONTEXT + 2):
+        last = old.find("\n", last) + 1 or len(old)
+    return old.count("\n", 0, first), old[first:last], new[first : len(new) - (len(old) - last)]
+
+
+def shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def count(found: list[Hunk]) -> str:

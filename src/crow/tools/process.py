@@ -44,16 +44,28 @@ class Process(asyncio.SubprocessProtocol):
 
         Raises ``OSError`` where it cannot be started, ``ValueError`` for an impossible argument.
         """
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: self,
-            *argv,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=cwd,
-            env={**env, MARKER: self.marker},
-            start_new_session=True,
+        starting = asyncio.ensure_future(
+            asyncio.get_running_loop().subprocess_exec(
+                lambda: self,
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                cwd=cwd,
+                env={**env, MARKER: self.marker},
+                start_new_session=True,
+            )
         )
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would end the program alone, and wait for all that it has started
+            try:
+                await asyncio.wait({starting})
+            finally:
+                self.kill()
+                self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -143,7 +155,8 @@ class Process(asyncio.SubprocessProtocol):
 
     def kill(self) -> None:
         """SIGKILL the group, and whatever carries the command's mark in its environment."""
-        self.signal(signal.SIGKILL)
+        if self._transport:
+            self.signal(signal.SIGKILL)
         for _ in range(_ROUNDS):
             escaped = marked(self.marker)
             for pid in escaped:

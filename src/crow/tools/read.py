@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
 from crow.core.ports import Bench
-from crow.tools import disk, files, images, paths
+from crow.tools import disk, files, hidden, images, lines, paths
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -18,6 +17,17 @@ from crow.tools.spill import boundary
 LINES = 2000
 LINE_LENGTH = 2000
 SIZE = 80_000
+_ROOM = LINE_LENGTH - 50
+
+
+async def _preview(
+    ctx: Bench, file_path: str, offset: int = 1, limit: int = LINES
+) -> ToolResult | None:
+    """Nothing but why it cannot be read."""
+    path = paths.absolute(file_path, ctx.cwd)
+    if await asyncio.to_thread(hidden.may_tell, ctx, path):
+        await _look(ctx, path, offset, limit)
+    return None
 
 
 @tool(
@@ -26,6 +36,7 @@ SIZE = 80_000
     title="Read {file_path}",
     locations=paths.file_location,
     prepare=paths.with_absolute_path,
+    preview=_preview,
 )
 async def read(
     ctx: Bench,
@@ -38,12 +49,24 @@ async def read(
     By default the first 2000 lines; `offset` and `limit` show others. Read a file before you
     edit or overwrite it.
     """
-    path = paths.absolute(file_path, ctx.cwd)
+    result, document = await _look(ctx, paths.absolute(file_path, ctx.cwd), offset, limit)
+    if document is not None:
+        files.Ledger.of(ctx).remember(document)
+    return result
+
+
+async def _look(
+    ctx: Bench, path: str, offset: int, limit: int
+) -> tuple[ToolResult, files.Document | None]:
+    """What is to be shown of a file, and all of it where it is text. Raises `ToolError`."""
     offset, limit = max(offset, 1), max(limit, 1)
     try:
         real = paths.place_to_read(path, ctx.roots)
-        found = await asyncio.to_thread(_special, path, real, offset, limit)
-        return found or await _read_text(ctx, path, real, offset, limit)
+        async with files.Ledger.of(ctx).lock(real):
+            found = await asyncio.to_thread(_special, path, real, offset, limit)
+            if found is not None:
+                return found, None
+            return await _text(ctx, path, real, offset, limit)
     except FileNotFoundError as error:
         raise ToolError(paths.missing(path, ctx.cwd)) from error
     except (OSError, ValueError) as error:
@@ -59,29 +82,55 @@ def _special(path: str, real: str, offset: int, limit: int) -> ToolResult | None
     if not os.path.exists(real):  # noqa: PTH110
         return None
     with disk.opened(real) as (descriptor, status):
-        image = images.recognise(os.pread(descriptor, 16, 0))
+        start = os.pread(descriptor, lines.KEPT, 0)
+        image = images.recognise(start[:16])
         if image:
-            return images.result(path, image, os.pread(descriptor, status.st_size, 0))
+            return images.result(path, image, _picture(path, descriptor, status.st_size))
         if status.st_size <= disk.LARGEST:
             return None
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            chosen = list(itertools.islice(file, offset - 1, offset - 1 + limit))
-    decoded = decode(b"".join(chosen))
-    if decoded is None:
-        raise ToolError(f"{path} is binary, not text ({status.st_size} bytes).")
-    return _page(path, decoded[0].splitlines(), offset, None, "")
+        if decode(_whole(start)) is None:
+            raise ToolError(f"{path} is binary, not text ({status.st_size} bytes).")
+        return _piece(path, lines.page(descriptor, offset, limit), offset)
 
 
-async def _read_text(ctx: Bench, path: str, real: str, offset: int, limit: int) -> ToolResult:
-    document = await files.load(ctx, path, real)
+def _picture(path: str, descriptor: int, size: int) -> bytes:
+    """The bytes of an image that is not too large to be looked at."""
+    images.demand_small(path, size)
+    return os.pread(descriptor, images.LARGEST + 1, 0)
+
+
+def _piece(path: str, page: lines.Page, offset: int) -> ToolResult:
+    """What was read of a file that is too large for one piece; it may be edited by no tool."""
+    shown: list[str] = []
+    for line in page.lines:
+        decoded = decode(_whole(line.start) if line.missing else line.start)
+        if decoded is None:
+            raise ToolError(f"{path} has binary data at line {offset + len(shown)}.")
+        more = f"[... {line.missing} bytes more]" if line.missing else ""
+        shown.append(f"{decoded[0].removesuffix(chr(13))[:_ROOM]}{more}")
+    total = offset + len(shown) - 1 if page.at_end else None
+    return _page(path, shown, offset, total, "")
+
+
+def _whole(data: bytes) -> bytes:
+    """Bytes without a character of UTF-8 at their end that may have been cut in two."""
+    for back in range(1, min(4, len(data)) + 1):
+        if data[-back] >= 0xC0:
+            return data[:-back]
+    return data
+
+
+async def _text(
+    ctx: Bench, path: str, real: str, offset: int, limit: int
+) -> tuple[ToolResult, files.Document]:
+    document = await files.load(ctx, path, real, drafts=True)
     if document is None:
         raise FileNotFoundError(path)
-    files.Ledger.of(ctx).remember(document)
-    lines = split(document.text)
-    if lines and offset > len(lines):
-        raise ToolError(f"{path} has {len(lines)} lines; offset {offset} is behind its end.")
-    chosen = lines[offset - 1 : offset - 1 + limit]
-    return _page(path, chosen, offset, len(lines), document.note)
+    rows = split(document.text)
+    if rows and offset > len(rows):
+        raise ToolError(f"{path} has {len(rows)} lines; offset {offset} is behind its end.")
+    chosen = rows[offset - 1 : offset - 1 + limit]
+    return _page(path, chosen, offset, len(rows), document.note), document
 
 
 def split(text: str) -> list[str]:
@@ -90,11 +139,11 @@ def split(text: str) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _page(path: str, lines: list[str], offset: int, total: int | None, note: str) -> ToolResult:
-    numbered, shown = _numbered(lines, offset)
+def _page(path: str, rows: list[str], offset: int, total: int | None, note: str) -> ToolResult:
+    numbered, shown = _numbered(rows, offset)
     end = offset + shown - 1
     notes = [note] if note else []
-    if not lines:
+    if not rows:
         notes.append("The file is empty.")
     elif total is None or end < total:
         of = f" of {total}" if total is not None else ""
@@ -102,7 +151,7 @@ def _page(path: str, lines: list[str], offset: int, total: int | None, note: str
     text = "\n".join([numbered, *(f"({each})" for each in notes)]).lstrip("\n")
     file: dict[str, Any] = {
         "filePath": path,
-        "content": "\n".join(lines[:shown]),
+        "content": "\n".join(map(_short, rows[:shown])),
         "numLines": shown,
         "startLine": offset,
         "totalLines": end if total is None else total,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from itertools import islice
 
 from crow.tools.errors import ToolError
 
@@ -13,6 +13,8 @@ _WINDOWS = 10
 _ROWS = 20_000
 _SHOWN = 8
 _ALIKE = 0.6
+_MOST = 1000
+_LARGEST = 16 * 1024 * 1024
 
 
 def replaced(
@@ -23,41 +25,35 @@ def replaced(
     A newline in ``old`` stands for any end of line (``\n`` or ``\r\n``); new lines get the ends
     that the file has. Raises `ToolError` where ``old`` does not occur, or more than once.
     """
-    places = _places(text, old)
+    pattern = _pattern(text, old)
+    places = _places(text, pattern)
     if not places:
         raise ToolError(_not_found(text, old, name))
     if len(places) > 1 and not every:
-        lines = ", ".join(str(_line(text, start)) for start, _ in places[:10])
+        lines = ", ".join(str(_line(text, start)) for start in places[:10])
+        count = len(places) if len(places) < _MOST else f"more than {_MOST - 1}"
         raise ToolError(
-            f"old_string occurs {len(places)} times in {name} (lines {lines}). Give more of the "
+            f"old_string occurs {count} times in {name} (lines {lines}). Give more of the "
             "text around it, so that it is unique, or set replace_all."
         )
-    places = list(_apart(places))
     new = _with_ends_of(text, new)
-    pieces: list[str] = []
-    position = 0
-    for start, end in places:
-        pieces += [text[position:start], new]
-        position = end
-    return "".join([*pieces, text[position:]]), _line(text, places[0][0]), len(places)
+    count = sum(1 for _ in re.finditer(pattern, text))
+    if len(text) + count * (len(new) - len(old)) > _LARGEST:
+        raise ToolError(f"{name} would have more than {_LARGEST} characters: nothing was changed.")
+    return re.sub(pattern, lambda _: new, text), _line(text, places[0]), count
 
 
-def _places(text: str, old: str) -> list[tuple[int, int]]:
-    """Where a string occurs, overlapping occurrences included."""
+def _pattern(text: str, old: str) -> str:
+    """A regular expression for a string as it can stand in a text."""
     if "\r\n" not in text or "\n" not in old or "\r" in old:
-        pattern = re.escape(old)
-    else:
-        pattern = _END.join(map(re.escape, old.split("\n")))
-    return [match.span(1) for match in re.finditer(f"(?=({pattern}))", text)]
+        return re.escape(old)
+    return _END.join(map(re.escape, old.split("\n")))
 
 
-def _apart(places: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
-    """Without those that overlap the one before."""
-    position = 0
-    for start, end in places:
-        if start >= position:
-            yield start, end
-            position = end
+def _places(text: str, pattern: str) -> list[int]:
+    """Where it occurs, overlapping occurrences included; no more than anybody reads."""
+    found = re.finditer(f"(?={pattern})", text)
+    return [match.start() for match in islice(found, _MOST)]
 
 
 def _with_ends_of(text: str, new: str) -> str:

@@ -1,11 +1,13 @@
-"""Ripgrep: where its program is, and running it with a bounded answer."""
+"""Ripgrep: where its program is, and running it with bounded memory, time and answer."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import signal
 import sys
+import sysconfig
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,22 +15,44 @@ from pathlib import Path
 from crow.tools.errors import ToolError
 
 MOST = 8 * 1024 * 1024
+PATIENCE = 30.0
+LARGEST = "256M"
+_MEMORY = 1024 * 1024 * 1024
 _PIECE = 256 * 1024
+INHERITED = ("HOME", "XDG_CONFIG_HOME", "PATH", "LANG", "LC_ALL", "USERPROFILE", "SYSTEMROOT")
+"""All that it finds in its environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What ripgrep printed; ``is_cut`` where it was ended because it printed too much."""
+    """What ripgrep printed; ``is_cut`` where it was ended before it had printed all.
+
+    ``why`` says in a line that people read what ended it.
+    """
 
     output: bytes
-    is_cut: bool
+    why: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        """True where something is missing."""
+        return bool(self.why)
+
+
+TOO_MUCH = "There is more; a narrower search shows it."
+TOO_LONG = f"The search was ended after {PATIENCE:g} s; a narrower one looks at all."
+TOO_BIG = "A line of a file is too long for the memory that a search may take."
 
 
 def program() -> str | None:
-    """The program: on the PATH, or beside the interpreter, where the wheel puts it."""
+    """The program that the wheel brings, else the one on the PATH.
+
+    Ripgrep of distributions is years old; what is beside the interpreter is known.
+    """
     import shutil
 
-    return shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
+    own = (str(Path(sys.executable).parent), sysconfig.get_path("scripts"))
+    return shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
 
 
 async def ask(argv: Sequence[str], cwd: str) -> Answer:
@@ -36,6 +60,7 @@ async def ask(argv: Sequence[str], cwd: str) -> Answer:
     process = await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
+        env={name: os.environ[name] for name in INHERITED if name in os.environ},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -44,10 +69,11 @@ async def ask(argv: Sequence[str], cwd: str) -> Answer:
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    errors = asyncio.create_task(process.stderr.read())
+    _limit(process.pid)
+    errors = asyncio.create_task(_head(process.stderr))
     try:
-        output, is_cut = await _collect(process.stdout)
-        if not is_cut:
+        output, why = await _collect(process.stdout)
+        if not why:
             await process.wait()
     finally:
         if process.returncode is None:
@@ -57,19 +83,39 @@ async def ask(argv: Sequence[str], cwd: str) -> Answer:
         said = await errors
     if process.returncode == 2 and not output:
         raise ToolError(_complaint(said))
-    return Answer(output, is_cut)
+    return Answer(output, why or (TOO_BIG if process.returncode == -signal.SIGABRT else ""))
 
 
-async def _collect(stream: asyncio.StreamReader) -> tuple[bytes, bool]:
+def _limit(pid: int) -> None:
+    """Let a process have only so much memory, where the system can do that."""
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+
+
+async def _collect(stream: asyncio.StreamReader) -> tuple[bytes, str]:
+    """What it prints, as much as is kept of it, and why not all."""
     pieces: list[bytes] = []
     size = 0
-    while size <= MOST:
-        piece = await stream.read(_PIECE)
-        if not piece:
-            return b"".join(pieces), False
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces), True
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            while size <= MOST:
+                piece = await stream.read(_PIECE)
+                if not piece:
+                    return b"".join(pieces), ""
+                pieces.append(piece)
+                size += len(piece)
+            return b"".join(pieces), TOO_MUCH
+    return b"".join(pieces), TOO_LONG
+
+
+async def _head(stream: asyncio.StreamReader) -> bytes:
+    """The beginning of what it complains about; the rest is read and forgotten."""
+    kept = b""
+    while piece := await stream.read(_PIECE):
+        kept = (kept + piece)[:_PIECE]
+    return kept
 
 
 def _complaint(said: bytes) -> str:
@@ -121,3 +167,13 @@ def common() -> list[str]:
         "--color",
         "never",
     ]
+
+
+def listing() -> list[str]:
+    """Options that name files instead of searching in them."""
+    return [*common(), "--files"]
+
+
+def searching() -> list[str]:
+    """Options of a search in files. One larger than `LARGEST` must be named itself for that."""
+    return [*common(), "--max-filesize", LARGEST]

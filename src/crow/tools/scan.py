@@ -6,9 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from crow.tools import walk
+from crow.tools import ripgrep, walk
 from crow.tools.errors import ToolError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from crow.tools.hidden import Readable
 
 _MOST = 100_000
+_COLUMNS = 500
 _TYPES = {
     "c": "*.{c,h}",
     "cpp": "*.{cpp,cc,cxx,hpp,hh,hxx,h}",
@@ -35,10 +37,10 @@ _TYPES = {
 }
 
 
-def lines(search: Search, may_read: Readable) -> list[Line]:
-    """The answer's lines, in the order of the paths, from files that ``may_read`` lets through.
+def lines(search: Search, may_read: Readable) -> tuple[list[Line], str]:
+    """The answer's lines, in the order of the paths, and why there may be more.
 
-    Raises `ToolError` for a bad pattern.
+    They come from files that ``may_read`` lets through. Raises `ToolError` for a bad pattern.
     """
     flags = re.IGNORECASE if search.ignores_case else 0
     if search.spans_lines:
@@ -48,15 +50,18 @@ def lines(search: Search, may_read: Readable) -> list[Line]:
     except re.error as error:
         raise ToolError(f"pattern: no regular expression: {error}") from error
     found: list[Line] = []
-    for path in filter(may_read, _files(search)):
+    end = monotonic() + ripgrep.PATIENCE
+    for path in filter(may_read, sorted(_files(search), key=lambda path: Path(path).parts)):
         text = walk.text_of(path)
         new = list(_lines_of(search, pattern, path, text)) if text is not None else []
         has_context = search.mode == "content" and (search.before or search.after)
         found += [("", "--")] if found and new and has_context else []
         found += new
         if len(found) > _MOST:
-            break
-    return found
+            return found, ripgrep.TOO_MUCH
+        if monotonic() > end:
+            return found, ripgrep.TOO_LONG
+    return found, ""
 
 
 def _files(search: Search) -> Iterator[str]:
@@ -107,5 +112,11 @@ def _context(search: Search, name: str, rows: list[str], hits: set[int]) -> Iter
         if (search.before or search.after) and last is not None and number > last + 1:
             yield "", "--"
         mark = ":" if number in hits else "-"
-        yield name, mark + (f"{number + 1}{mark}" if search.shows_numbers else "") + row
+        told = f"{number + 1}{mark}" if search.shows_numbers else ""
+        yield name, f"{mark}{told}{_cut(row)}"
         last = number
+
+
+def _cut(row: str) -> str:
+    """A row as ripgrep shows a long one."""
+    return row if len(row) <= _COLUMNS else f"{row[:_COLUMNS]} [... omitted end of long line]"

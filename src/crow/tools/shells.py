@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from crow.core.ports import ENV_FILE, Bench
 from crow.tools import spill
 from crow.tools.errors import ToolError
-from crow.tools.process import Process
+from crow.tools.process import MARKER, Process
 from crow.tools.spool import Spool
 from crow.warden import Warden
 
 _KEY = "tools.shells"
 _TITLE = 200
 _DRAIN = 0.2
-_SECRETS = ("CROW_API_KEY",)
 
 
 class BackgroundCommand:
@@ -61,6 +62,7 @@ class Shells:
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.env_file: str | None = None
+        self.environment: Mapping[str, str] = {}
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
         self._warden: Warden | None = None
@@ -71,6 +73,7 @@ class Shells:
         """The session's own."""
         shells: Shells = ctx.cache.setdefault(_KEY, cls(ctx.session_id))
         shells.env_file = ctx.cache.get(ENV_FILE)
+        shells.environment = ctx.environment
         return shells
 
     async def start(self, command: str, cwd: str, *, limit: int, is_background: bool) -> Process:
@@ -85,11 +88,12 @@ class Shells:
         try:
             self._warden = self._warden or Warden()
             line = sourced(command, self.env_file)
-            await process.start(["bash", "-c", line], cwd, _environment())
+            bash = program(cwd, self.environment.get("PATH", os.defpath))
+            await process.start([bash, "-c", line], cwd, self.environment)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
-        self._warden.add(process.pid)
+        self._warden.add(process.pid, f"{MARKER}={process.marker}")
         return process
 
     def register(self, process: Process) -> str:
@@ -156,8 +160,17 @@ def sourced(command: str, env_file: str | None) -> str:
     return command if env_file is None else f". {shlex.quote(env_file)}\n{command}"
 
 
-def _environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if key not in _SECRETS}
+def program(cwd: str, path: str) -> str:
+    """Bash as ``PATH`` leads to it, passing over what lies in the directory that is worked in."""
+    import shutil
+
+    entries = path.split(os.pathsep)
+    trusted = [one for one in entries if Path(one).is_absolute() and not _is_below(one, cwd)]
+    return shutil.which("bash", path=os.pathsep.join(trusted)) or "bash"
+
+
+def _is_below(path: str, cwd: str) -> bool:
+    return Path(path).resolve().is_relative_to(Path(cwd).resolve())
 
 
 def _cannot_start(error: OSError | ValueError, cwd: str) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crow.tools import disk
 from crow.tools.encoding import decode
+from crow.tools.errors import ToolError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -29,8 +32,16 @@ def files(top: str, glob: str = "") -> Iterator[str]:
         names[:] = sorted(n for n in names if not _is_ignored(folder, f"{n}/", specs))
         for name in sorted(found):
             path = os.path.join(folder, name)  # noqa: PTH118
-            if wanted(os.path.relpath(path, top)) and not _is_ignored(folder, name, specs):
+            is_meant = wanted(os.path.relpath(path, top)) and _is_regular(path)
+            if is_meant and not _is_ignored(folder, name, specs):
                 yield path
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def matcher(glob: str) -> Callable[[str], bool]:
@@ -55,10 +66,8 @@ def _ignored_in(folder: str) -> GitIgnoreSpec:
 
     lines: list[str] = []
     for name in _IGNORE_FILES:
-        try:
-            lines += Path(folder, name).read_text("utf-8", "replace").splitlines()
-        except OSError:
-            continue
+        text = text_of(os.path.join(folder, name))  # noqa: PTH118
+        lines += text.splitlines() if text else []
     return GitIgnoreSpec.from_lines(lines)
 
 
@@ -85,11 +94,10 @@ def braces(glob: str) -> list[str]:
 
 
 def text_of(path: str) -> str | None:
-    """The text of a file worth searching; None for what is binary, huge or unreadable."""
+    """The text of a file worth searching; None for what is binary, huge, no file or unreadable."""
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            return None
-        decoded = decode(Path(path).read_bytes())
-    except OSError:
+        found = disk.read(os.path.realpath(path), _LARGEST)
+    except (OSError, ToolError):
         return None
+    decoded = decode(found[0]) if found else None
     return decoded[0] if decoded else None

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
-from crow.core.calls import Diff, ToolResult
+from crow.core.calls import ToolResult
 from crow.core.ports import Bench
-from crow.tools import files, patch, paths
+from crow.tools import change, files, patch, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
+
+
+async def _preview(ctx: Bench, file_path: str, content: str) -> ToolResult:
+    """The change, or why there will be none."""
+    path = paths.absolute(file_path, ctx.cwd)
+    try:
+        return await change.preview(
+            ctx, path, lambda _: (content, 1, 1), lambda: change.bare(path, content)
+        )
+    except (OSError, ValueError) as error:
+        raise _cannot(path, error) from error
 
 
 @tool(
@@ -17,6 +29,7 @@ from crow.tools.function import tool
     title="Write {file_path}",
     locations=paths.file_location,
     prepare=paths.with_absolute_path,
+    preview=_preview,
 )
 async def write(
     ctx: Bench,
@@ -30,34 +43,31 @@ async def write(
     path = paths.absolute(file_path, ctx.cwd)
     try:
         real = paths.place_to_write(path, ctx.roots)
-        ledger = files.Ledger.of(ctx)
-        async with ledger.lock(real):
-            before = await files.load(ctx, path, real)
-            if before is not None:
-                ledger.demand_seen(before, path)
-            note = await files.store(ctx, path, real, content, before)
+        async with files.Ledger.of(ctx).lock(real):
+            made = await change.plan(ctx, path, lambda _: (content, 1, 1))
+            note = await files.store(ctx, path, real, content, made.before)
     except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be written: {error}.") from error
-    return result(path, before.text if before else None, content, note)
+        raise _cannot(path, error) from error
+    return await asyncio.to_thread(_result, made, note)
 
 
-def result(path: str, old: str | None, new: str, note: str) -> ToolResult:
+def _cannot(path: str, error: Exception) -> ToolError:
+    return ToolError(f"{path} cannot be written: {error}.")
+
+
+def _result(made: change.Change, note: str) -> ToolResult:
     """What the model and the hooks are told of a file that was written."""
+    old, new = made.old, made.new
     found = patch.hunks(old, new) if old is not None else []
     lines = new.count("\n") + (not new.endswith("\n") and new != "")
-    text = f"Created {path} ({lines} lines)." if old is None else f"Replaced {path}"
+    text = f"Created {made.path} ({lines} lines)." if old is None else f"Replaced {made.path}"
     if old is not None:
         text += f" ({patch.count(found)})."
     data = {
         "type": "create" if old is None else "update",
-        "filePath": path,
+        "filePath": made.path,
         "content": new,
         "structuredPatch": found,
         "originalFile": old,
     }
-    return ToolResult(
-        f"{text} {note}".rstrip(),
-        data=data,
-        diffs=(Diff(path, old, new),),
-        locations=paths.file_location({"file_path": path}, path),
-    )
+    return made.result(text, note, data)

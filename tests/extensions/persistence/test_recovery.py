@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.errors import SessionError
+from crow.core.errors import SessionInUse
 from crow.core.events import ThoughtDelta, ToolEnded
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
@@ -136,11 +137,14 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
 async def test_a_second_process_is_told_that_the_session_is_in_use(tmp_path: Path) -> None:
     store = PersistenceHook(tmp_path / "crow.db")
     async with hanging(tmp_path / "crow.db", "idle") as session_id:
-        for _ in range(2):
-            with pytest.raises(SessionError, match="in use by another process"):
-                await store.load(session_id)
-        with pytest.raises(SessionError, match="in use by another process"):
+        with pytest.raises(SessionInUse, match="in use by another process"):
+            await store.load(session_id)
+        with pytest.raises(SessionInUse, match="in use by another process") as refused:
+            await store.load(session_id)
+        with pytest.raises(SessionInUse, match="in use by another process"):
             await store.delete(session_id)
+        if Path("/proc/locks").exists():
+            assert re.search(r"\(\S+, process \d+\)", str(refused.value))
         assert len(await store.replay(session_id)) == 2
         assert len((await store.segments(session_id))[0]) == 2
     assert len((await store.load(session_id)).messages) == 2

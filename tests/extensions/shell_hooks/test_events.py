@@ -292,7 +292,7 @@ async def test_a_question_to_the_user_fires_a_notification(stage: Stage):
         await agent.run("Go", cwd=stage.cwd, client=stage.person)
         await runs_of(seen, 1)
     [told] = given(seen)
-    assert told["message"] == f"Crow needs your permission to use Write: {stage.cwd / 'made.txt'}"
+    assert told["message"] == "Claude needs your permission to use Write"
     assert given(other) == []
 
 

@@ -102,7 +102,7 @@ async def test_headers_have_only_variables_that_both_lists_allow(
         ("200 OK", b"plain", "no JSON object"),
         ("200 OK", b'["deny"]', "no JSON object"),
         ("403 Forbidden", b'{"decision": "block"}', "HTTP status 403"),
-        ("200 OK", b"{broken}", "no JSON"),
+        ("200 OK", b"{} and more", "no JSON object"),
     ],
 )
 async def test_no_status_of_a_server_blocks(
@@ -114,6 +114,19 @@ async def test_no_status_of_a_server_blocks(
     assert (stage.cwd / "made.txt").exists()
     assert notice in stage.person.notices
     assert bool(notice) == bool(stage.person.notices)
+
+
+@pytest.mark.parametrize(
+    "answer", [b"{broken}", b'{"decision": "blo', b'{"a": "' + b"x" * 1_100_000]
+)
+async def test_an_answer_of_a_server_that_cannot_be_read_is_no_consent(
+    stage: Stage, server: Any, answer: bytes
+):
+    server.answer = answer
+    stage.handle("PreToolUse", {"type": "http", "url": server.url})
+    await stage.run(WRITE, "Ok.")
+    assert not (stage.cwd / "made.txt").exists()
+    assert "could not decide: no JSON" in stage.told()
 
 
 async def test_a_server_that_hangs_is_given_up(stage: Stage, server: Any):
@@ -157,10 +170,11 @@ async def test_continue_on_block_lets_a_prompt_hook_deny_without_ending_the_turn
     assert stage.told().endswith("bad idea")
 
 
-async def test_a_model_that_answers_no_verdict_decides_nothing(stage: Stage):
-    stage.handle("PreToolUse", {"type": "prompt", "prompt": "Fine?"})
+@pytest.mark.parametrize("wish", ["block", "continue"])
+async def test_a_model_that_answers_no_verdict_does_not_consent(stage: Stage, wish: str):
+    stage.handle("PreToolUse", {"type": "prompt", "prompt": "Fine?", "onFailure": wish})
     await stage.run(WRITE, "I think so.", "Ok.")
-    assert (stage.cwd / "made.txt").exists()
+    assert (stage.cwd / "made.txt").exists() == (wish == "continue")
     assert "no verdict" in stage.person.notices
 
 

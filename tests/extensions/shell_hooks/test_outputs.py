@@ -6,10 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given as over
+from hypothesis import strategies as st
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 
 from crow.core.events import Notice
 from crow.extensions import PermissionsHook, SkillsHook, SystemPromptHook
+from crow.extensions.shell_hooks.event import EVENTS
+from crow.extensions.shell_hooks.output import read
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -23,9 +27,11 @@ FAULTY: Any = {"decision": "maybe"}
         (0, verdict("deny", "because"), False, "because", ""),
         (0, BLOCK, False, "because", ""),
         (0, {"decision": "approve"}, True, "", ""),
-        (0, FAULTY, True, "", "'decision' must be one of"),
-        (0, '{"decision": ', True, "", ""),
-        (0, "{broken}", True, "", "no JSON"),
+        (0, FAULTY, False, "could not decide", "'decision' must be one of"),
+        (0, '{"decision": ', False, "could not decide", "no JSON"),
+        (0, "{broken}", False, "could not decide", "no JSON"),
+        (0, "{broken", True, "", ""),
+        (0, '{"systemMessage": 3}', True, "", "'systemMessage' has the wrong type"),
         (0, "plain text", True, "", ""),
         (0, '["deny"]', True, "", ""),
         (0, "", True, "", ""),
@@ -36,14 +42,17 @@ FAULTY: Any = {"decision": "maybe"}
         (2, "plain text", False, "stderr text", ""),
         (7, BLOCK, False, "because", ""),
         (7, {}, True, "", ""),
-        (7, FAULTY, True, "", "'decision' must be one of"),
-        (7, "{broken}", True, "", "no JSON"),
+        (7, FAULTY, False, "could not decide", "'decision' must be one of"),
+        (7, "{broken}", False, "could not decide", "no JSON"),
         (7, "plain text", True, "", "failed: exit status 7: stderr text"),
         (7, "", True, "", "failed: exit status 7: stderr text"),
-        (0, {"continue": "no"}, True, "", "'continue' has the wrong type"),
-        (0, {"hookSpecificOutput": {"permissionDecision": "deny"}}, True, "", "'hookEventName'"),
+        (0, {"continue": "no"}, False, "could not decide", "'continue' has the wrong type"),
+        (0, {"hookSpecificOutput": {"permissionDecision": "deny"}}, False, "", "'hookEventName'"),
+        (0, {"hookSpecificOutput": {"permissionDecision": "allow"}}, True, "", "'hookEventName'"),
+        (0, {"hookSpecificOutput": "deny"}, False, "", "'hookSpecificOutput' has the wrong type"),
         (0, specific("PostToolUse"), True, "", "'hookEventName' must be 'PreToolUse'"),
-        (0, verdict("never"), True, "", "'permissionDecision' must be one of"),
+        (0, verdict("alow"), False, "could not decide", "'permissionDecision' must be one of"),
+        (0, "\ufeff" + json.dumps(BLOCK), False, "because", ""),
         (0, verdict("deny", unknownKey=1), False, "denied by a hook", ""),
     ],
 )
@@ -58,15 +67,93 @@ async def test_the_table_before_a_tool(
     assert bool(notice) == bool(stage.person.notices)
 
 
-@pytest.mark.parametrize("says", [FAULTY, "{broken}"])
+@pytest.mark.parametrize("says", [FAULTY, "{broken}", '{"decision": "blo'])
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("wish", [None, "continue", "block"])
+async def test_an_answer_that_cannot_be_read_is_no_answer_and_no_consent(
+    stage: Stage, own: bool, says: Any, wish: str | None
+):
+    more: dict[str, Any] = {"onFailure": wish} if wish else {}
+    stage.on("PreToolUse", says=says, own=own, **more)
+    await stage.run(WRITE, "Ok.")
+    assert (stage.cwd / "made.txt").exists() == (wish == "continue")
+    assert ("could not decide" in stage.told()) == (wish != "continue")
+
+
 @pytest.mark.parametrize("own", [True, False])
 async def test_a_guard_that_fails_lets_pass_in_claudes_files_and_blocks_in_crows_own(
-    stage: Stage, own: bool, says: Any
+    stage: Stage, own: bool
 ):
-    stage.on("PreToolUse", says=says, own=own)
+    stage.on("PreToolUse", code=7, own=own)
     await stage.run(WRITE, "Ok.")
     assert (stage.cwd / "made.txt").exists() == (not own)
     assert ("could not decide" in stage.told()) == own
+
+
+async def test_output_that_is_longer_than_what_is_kept_is_no_consent(stage: Stage):
+    stage.on("PreToolUse", says=verdict("deny", "x" * 1_100_000))
+    await stage.run(WRITE, "Ok.")
+    assert not (stage.cwd / "made.txt").exists()
+    assert "could not decide: no JSON" in stage.told()
+
+
+async def test_bytes_that_are_no_text_do_not_hide_a_refusal(stage: Stage):
+    stage.on("PreToolUse", r"""printf '{"decision": "block", "reason": "caf\351"}'""")
+    await stage.run(WRITE, "Ok.")
+    assert stage.told().endswith("caf\N{REPLACEMENT CHARACTER}")
+
+
+@pytest.mark.parametrize(
+    ("event", "script", "kept"),
+    [
+        ("UserPromptSubmit", ["Ok."], "could not decide"),
+        ("Stop", ["Ok."], ""),
+        ("SubagentStop", ["Ok."], ""),
+        ("PostToolUse", [WRITE, "Ok."], ""),
+        ("PreCompact", ["Ok."], ""),
+    ],
+)
+async def test_only_a_gate_is_closed_by_an_answer_that_cannot_be_read(
+    stage: Stage, event: str, script: list[Any], kept: str
+):
+    stage.on(event, says='{"decision": "block", "reason": ')
+    reply = await (stage.agent(*script)).run("Go", cwd=stage.cwd, client=stage.person)
+    assert (reply.stop_reason == "refusal") == bool(kept)
+    assert kept in reply.detail
+
+
+@pytest.mark.parametrize("says", [FAULTY, "{broken}"])
+async def test_a_permission_hook_that_cannot_be_read_leaves_the_question_to_the_user(
+    stage: Stage, says: Any
+):
+    allow = specific("PermissionRequest", decision={"behavior": "allow"})
+    stage.on("PermissionRequest", says=allow)
+    stage.on("PermissionRequest", says=says)
+    stage.person.answer = "reject_once"
+    await stage.run(WRITE, "Ok.", hooks=[PermissionsHook()])
+    assert len(stage.person.asked) == 1
+    assert not (stage.cwd / "made.txt").exists()
+
+
+OBJECTS = st.dictionaries(
+    st.sampled_from(["decision", "reason", "continue", "systemMessage", "other"]),
+    st.sampled_from(["block", "approve", "alow", True, False, None, 3, {}, []]),
+)
+
+
+@over(OBJECTS, st.integers(min_value=1, max_value=200), st.sampled_from(["", " ", "\n", "x"]))
+def test_a_refusal_is_read_or_it_is_seen_that_it_cannot_be(
+    table: dict[str, Any], cut: int, behind: str
+):
+    whole = json.dumps(table)
+    event = EVENTS["PreToolUse"]
+    if table.get("decision") == "block":
+        output = read(event, whole + behind.strip("x"))
+        assert output.get("decision") == "block" or output.unread
+        beginning = read(event, whole[:cut] if cut < len(whole) else whole)
+        assert beginning.fields is not None or beginning.unread or cut < 2
+    output = read(event, whole + behind)
+    assert not (output.fields is not None and output.fault)
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ async def test_a_project_that_is_trusted_in_an_open_session_brings_its_plugins_t
         await made.run("And?", session=reply.session)
         await made.run("/careful", session=reply.session)
     assert (stage.cwd / "ran").read_text().split() == ["hook", "hook"]
-    assert "Do what the skill careful says" in str(stage.model.asked[-1]["messages"][-1])
+    assert "Do what the skill p:careful says" in str(stage.model.asked[-1]["messages"][-1])
 
 
 async def test_the_administrators_switches_leave_the_plugins_that_they_enabled(
@@ -348,7 +348,9 @@ async def test_a_plugin_brings_skills_sub_agents_and_servers_but_no_hooks_of_its
     read = call("Read", file_path="none.txt")
     use = call("Skill", skill="careful")
     async with built(stage, task, read, "Done.", use, read, "Ok.") as made:
-        assert made.extensions["mcp"].servers == {"plugin:p:x": {"command": f"{root}/serve"}}
+        [(name, server)] = made.extensions["mcp"].servers.items()
+        assert (name, server["command"]) == ("plugin:p:x", f"{root}/serve")
+        assert server["env"]["CLAUDE_PLUGIN_ROOT"] == str(root)
         made.remove("mcp")
         await made.run("Go", cwd=stage.cwd, client=stage.person)
     stage.model.verify()

@@ -88,12 +88,12 @@ async def test_two_lines_of_json_that_say_nothing_to_crow_are_plain_text(stage: 
     assert stage.person.notices == ""
 
 
-async def test_two_lines_of_json_of_which_one_decides_are_an_error_and_decide_nothing(
+async def test_two_lines_of_json_of_which_one_decides_are_an_error_and_no_consent(
     stage: Stage,
 ):
     stage.on("PreToolUse", says=f'{{"level": "info"}}\n{json.dumps(verdict("deny"))}')
     await stage.run(WRITE, "Ok.")
-    assert made(stage)
+    assert not made(stage)
     assert "several JSON objects" in stage.person.notices
 
 

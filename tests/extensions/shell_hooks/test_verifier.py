@@ -93,12 +93,12 @@ async def test_an_agent_may_read_the_conversation_that_it_judges(stage: Stage):
     assert "All is written." in str(asked_of_agent(stage)[-1]["messages"][-1])
 
 
-async def test_an_agent_that_says_something_else_is_reminded_and_then_decides_nothing(
+async def test_an_agent_that_says_something_else_is_reminded_and_then_does_not_consent(
     stage: Stage,
 ):
     stage.handle("PreToolUse", AGENT)
     await stage.run(WRITE, "Hm.", "Well.", "I think so.", "Ok.")
-    assert (stage.cwd / "made.txt").exists()
+    assert not (stage.cwd / "made.txt").exists()
     assert "the agent gave no verdict: I think so." in stage.person.notices
 
 

@@ -25,10 +25,10 @@ class NotPermittedError(CrowError):
     """A shell line or a file of a command was not permitted; nothing of it was run."""
 
 
-async def expand(ctx: CommandContext, pieces: Sequence[Piece]) -> str:
-    """The prompt. Raises `NotPermittedError`."""
+async def expand(ctx: CommandContext, pieces: Sequence[Piece], roots: Sequence[str] = ()) -> str:
+    """The prompt. Files may also lie in ``roots``. Raises `NotPermittedError`."""
     assert ctx.run is not None
-    calls: list[Call | None] = [await _call_of(ctx, piece) for piece in pieces]
+    calls: list[Call | None] = [await _call_of(ctx, piece, roots) for piece in pieces]
     ended = iter(await run_calls(ctx.run, [call for call in calls if call is not None]))
     text: list[str] = []
     files: list[str] = []
@@ -67,14 +67,14 @@ async def run_calls(run: RunContext, calls: Iterable[Call]) -> list[ToolContext]
     return opened
 
 
-async def _call_of(ctx: CommandContext, piece: Piece) -> Call | None:
+async def _call_of(ctx: CommandContext, piece: Piece, roots: Sequence[str]) -> Call | None:
     """The tool call for a piece; None where there is nothing to call."""
     match piece.kind:
         case "shell" if piece.text:
             told = f"For the command /{ctx.command}"
             return _call(SHELL, {"command": piece.text, "description": told})
         case "file":
-            path = await _within(ctx, piece.text)
+            path = await _within(ctx, piece.text, roots)
             return _call(READER, {"file_path": str(path)}) if path else None
         case _:
             return None
@@ -84,14 +84,14 @@ def _call(tool: str, args: dict[str, Any]) -> Call:
     return Call(f"command-{uuid.uuid4().hex[:12]}", tool, args)
 
 
-async def _within(ctx: CommandContext, written: str) -> Path | None:
+async def _within(ctx: CommandContext, written: str, more: Sequence[str]) -> Path | None:
     """The file that is meant; None where there is no such file in the session's directories."""
     path = Path(ctx.cwd, written.replace("\\ ", " "))
     try:
         real = path.resolve()
         if not real.is_file():
             return None
-        roots = [Path(root).resolve() for root in ctx.roots]
+        roots = [Path(root).resolve() for root in (*ctx.roots, *more)]
     except (OSError, ValueError, RuntimeError):
         return None
     if any(real.is_relative_to(root) for root in roots):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,20 +15,24 @@ from crow.core.context import (
     Context,
     RunContext,
     SessionContext,
+    ToolContext,
     TurnContext,
 )
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged
-from crow.core.hooks import FIRST, hook
+from crow.core.hooks import FIRST, LAST, hook
 from crow.core.ports import Completion
-from crow.core.verdicts import Answer
+from crow.core.verdicts import Allow, Answer
 from crow.extensions.commands import builtin, directories
-from crow.extensions.commands.expansion import NotPermittedError, expand
+from crow.extensions.commands.expansion import READER, NotPermittedError, expand
+from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
+from crow.plugins import Plugin, values_of
 from crow.trust import is_trusted, project_of
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
+Place = tuple[Path, Scope, Plugin | None]
 
 
 class Shelf:
@@ -51,20 +56,27 @@ class CommandsHook:
     And custom ones: every Markdown file in ``folders`` (below the project, where the user trusts
     that, and below the user's home) and in ``paths`` is a command named like the file, with its
     folder before it: ``git/fix.md`` is ``/git:fix``. Front matter: ``description``,
-    ``argument-hint``, ``model`` (that answers this prompt; not from ``.claude``). In the text
-    ``$ARGUMENTS`` and ``$1`` to ``$9`` stand for what was typed, !`command` for what a command
-    prints, ``@path`` adds a file.
+    ``argument-hint``, ``arguments``, ``model`` (that answers this prompt; not from ``.claude``). In
+    the text ``$ARGUMENTS``, ``$1`` to ``$9`` and ``$name`` stand for what was typed, !`command` for
+    what a command prints, ``@path`` adds a file, ``${CLAUDE_PROJECT_DIR}`` and its like are put in.
     These run through the tools and their permissions like calls of the model's; ``allowed-tools``
     permits nothing. Files are looked at before every prompt; changes are told to the client.
+    Those of ``plugins`` are ``/plugin:name``, and ``/name`` where only one can be meant. Of a name
+    that no command has the user is told, and the model is not asked.
     """
 
     name = "commands"
 
     def __init__(
-        self, folders: Sequence[str | Path] = FOLDERS, *, paths: Iterable[str | Path] = ()
+        self,
+        folders: Sequence[str | Path] = FOLDERS,
+        *,
+        paths: Iterable[str | Path] = (),
+        plugins: Iterable[Plugin] = (),
     ) -> None:
         self.folders = tuple(map(Path, folders))
         self._added: list[Path] = []
+        self._plugins = list(plugins)
         for path in paths:
             self.add_folder(path)
 
@@ -73,6 +85,11 @@ class CommandsHook:
         folder = Path(path).expanduser().absolute()
         if folder not in self._added:
             self._added.append(folder)
+
+    def add_plugin(self, plugin: Plugin) -> None:
+        """Offer the commands of one more plugin that the user trusts."""
+        if plugin not in self._plugins:
+            self._plugins.append(plugin)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""
@@ -91,6 +108,30 @@ class CommandsHook:
         if await self._refresh(ctx):
             await ctx.emit(CommandsChanged())
 
+    @hook("before_run", order=LAST)
+    def understand(self, ctx: RunContext) -> Answer | None:
+        """Put the whole name for a short one; answer where there is no such command."""
+        if ctx.session.parent is not None:  # a task is no command
+            return None
+        commands = ctx.agent.commands_of(ctx.session)
+        text = typed(ctx.prompt, commands)
+        if text is not None:
+            ctx.prompt = text
+            return None
+        told = missing(ctx.prompt, commands)
+        return Answer(told) if told else None
+
+    @hook("before_tool", tools={READER}, judge=True)
+    def judge(self, ctx: ToolContext) -> Allow | None:
+        """The files of a plugin that the user installed may be read without a question."""
+        path = ctx.args.get("file_path")
+        if not isinstance(path, str) or not self._plugins or "\0" in path:
+            return None
+        real = Path(os.path.realpath(path))
+        roots = (os.path.realpath(plugin.root) for plugin in self._plugins)
+        theirs = any(map(real.is_relative_to, roots))
+        return Allow("it is a file of a plugin of the user's") if theirs else None
+
     async def around_llm_request(
         self, ctx: TurnContext, call_next: Callable[[], Awaitable[Completion]]
     ) -> Completion:
@@ -107,7 +148,7 @@ class CommandsHook:
         """Offer what the files say now; True where that is something else than before."""
         shelf: Shelf = ctx.cache.setdefault(self.name, Shelf())
         places = list(self._places(ctx.cwd))
-        now = stamps(folder for folder, _ in places)
+        now = stamps(folder for folder, *_ in places)
         is_late = shelf.left_out is not None and is_trusted(shelf.left_out)
         if now == shelf.stamps and not is_late:
             return False
@@ -129,22 +170,25 @@ class CommandsHook:
                 await ctx.ui.notify(problem, severity="warning")
         return bool(before or shelf.commands)
 
-    def _places(self, cwd: str) -> Iterator[tuple[Path, Scope]]:
+    def _places(self, cwd: str) -> Iterator[Place]:
         """The folders, the project's first."""
         home = Path.home()
         project = project_of(Path(cwd), home)
         for folder in self.folders if project != home else ():
-            yield project / folder, "project"
+            yield project / folder, "project", None
         for folder in self.folders:
-            yield home / folder, "user"
+            yield home / folder, "user", None
         for folder in self._added:
-            yield folder, "user"
+            yield folder, "user", None
+        for plugin in self._plugins:
+            for path in plugin.parts.get(self.name, ()):
+                yield path, "plugin", plugin
 
-    def _read(self, ctx: Context, places: list[tuple[Path, Scope]], shelf: Shelf) -> Recipes:
+    def _read(self, ctx: Context, places: list[Place], shelf: Shelf) -> Recipes:
         recipes = Recipes()
         own = Recipes()
-        for folder, scope in places:
-            (own if scope == "project" else recipes).read(folder, scope)
+        for folder, scope, plugin in places:
+            (own if scope == "project" else recipes).read(folder, scope, plugin)
         project = project_of(Path(ctx.cwd), Path.home())
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
@@ -155,7 +199,7 @@ class CommandsHook:
         return Recipes(recipes.named, [untrusted, *recipes.problems])
 
     def _command(self, recipe: Recipe) -> Command:
-        told = f"{recipe.description} ({recipe.scope})"
+        told = f"{recipe.description} ({recipe.plugin.name if recipe.plugin else recipe.scope})"
         return Command(recipe.name, told, partial(self._run, recipe), recipe.hint)
 
     async def _run(self, recipe: Recipe, ctx: CommandContext) -> str | Answer:
@@ -163,7 +207,9 @@ class CommandsHook:
         if recipe.model is not None and (refused := await _refused(ctx, recipe.model)):
             return Answer(f"/{recipe.name} was not run: {refused}")
         try:
-            prompt = await expand(ctx, recipe.pieces(ctx.args))
+            roots = (str(recipe.plugin.root),) if recipe.plugin else ()
+            values = values_of(ctx, project_of(Path(ctx.cwd), Path.home()))
+            prompt = await expand(ctx, recipe.pieces(ctx.args, values), roots)
         except NotPermittedError as error:
             return Answer(f"/{recipe.name} was not run: {error}")
         if recipe.model is not None:

@@ -5,27 +5,28 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from crow import frontmatter
 from crow.core.errors import CrowError
-from crow.frontmatter import parse
+from crow.plugins import Plugin, filled
 
 LONGEST = 100_000
 DESCRIPTION = 100
 SUFFIX = ".md"
-_NAME = re.compile(r"[\w.-]+(:[\w.-]+)*")
+NAME = re.compile(r"[\w.-]+(:[\w.-]+)*")
 _PIECE = re.compile(
     r"^```!\s*\n(?P<block>.*?)^```[ \t]*$"
     r"|(?:(?<=\s)|^)!`(?P<line>[^`\n]+)`"
     r"|(?<![\w`@./-])@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)",
     re.MULTILINE | re.DOTALL,
 )
-_ARGUMENT = re.compile(r"\$(ARGUMENTS|[1-9])(?!\d)")
+_ARGUMENT = re.compile(r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*))")
 
-Scope = Literal["project", "user"]
+Scope = Literal["project", "user", "plugin"]
 Stamp = tuple[str, int, int]
 
 
@@ -39,7 +40,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A custom command. ``model`` is the one that is to answer, None for the session's own."""
+    """A custom command. ``model`` is the one that is to answer, None for the session's own.
+
+    ``arguments`` are the names that the file gives them. ``plugin`` is the one that brings it.
+    """
 
     name: str
     description: str
@@ -48,22 +52,42 @@ class Recipe:
     model: str | None
     scope: Scope
     path: Path
+    arguments: tuple[str, ...] = ()
+    plugin: Plugin | None = None
 
-    def pieces(self, args: str) -> list[Piece]:
+    def pieces(self, args: str, values: Mapping[str, str] | None = None) -> list[Piece]:
         """The text with the arguments in it. What an argument looks like does not matter.
 
-        ``$ARGUMENTS`` is all of them, ``$1`` to ``$9`` are single ones as a shell splits them.
-        Arguments that no place is for follow the text.
+        ``$ARGUMENTS`` is all of them; ``$ARGUMENTS[0]``, ``$1`` to ``$9`` and ``$name`` are single
+        ones as a shell splits them. Arguments that no place is for follow the text. Where nothing
+        was typed and the file speaks of no arguments, ``$1`` is a shell's or awk's. ``values`` are
+        what ``${CLAUDE_...}`` stands for.
         """
         words = _words(args)
+        body = filled(self.body, values or {}, self.plugin)
 
-        def filled(text: str) -> str:
-            return _ARGUMENT.sub(lambda match: _argument(match[1], args, words), text)
+        def put(text: str) -> str:
+            return _ARGUMENT.sub(lambda match: self._argument(match, args, words), text)
 
-        pieces = [Piece(piece.kind, filled(piece.text)) for piece in _pieces(self.body)]
-        if args and not _ARGUMENT.search(self.body):
+        pieces = [Piece(piece.kind, put(piece.text)) for piece in _pieces(body)]
+        takes = any(put(each[0]) != each[0] for each in _ARGUMENT.finditer(body))
+        if args and not takes:
             pieces.append(Piece("text", f"\n\nARGUMENTS: {args}"))
         return pieces
+
+    def _argument(self, match: re.Match[str], args: str, words: list[str]) -> str:
+        """What stands in the place of an argument; other names with a ``$`` are left alone."""
+        index, number, name = match.groups()
+        is_other = number and not (words or self.hint or self.arguments)
+        if is_other or (name is not None and name not in self.arguments):
+            return match[0]
+        if name is not None:
+            at = self.arguments.index(name)
+        elif (index or number) is None:
+            return args
+        else:
+            at = int(index) if index else int(number) - 1
+        return words[at] if at < len(words) else ""
 
 
 def _pieces(body: str) -> Iterator[Piece]:
@@ -87,12 +111,6 @@ def _words(args: str) -> list[str]:
         return args.split()
 
 
-def _argument(name: str, args: str, words: list[str]) -> str:
-    if name == "ARGUMENTS":
-        return args
-    return words[int(name) - 1] if int(name) <= len(words) else ""
-
-
 @dataclass(slots=True)
 class Recipes:
     """The commands of several folders by name; ``problems`` are lines for a person."""
@@ -100,20 +118,27 @@ class Recipes:
     named: dict[str, Recipe] = field(default_factory=dict[str, Recipe])
     problems: list[str] = field(default_factory=list[str])
 
-    def read(self, folder: Path, scope: Scope) -> None:
+    def read(self, folder: Path, scope: Scope, plugin: Plugin | None = None) -> None:
         """Add the commands of a folder; of one name the first one counts."""
         for path in files(folder):
             try:
-                recipe = read(path, folder, scope)
+                recipe, fault = read(path, folder, scope, plugin)
             except (CrowError, OSError, ValueError, RecursionError) as error:
                 reason = getattr(error, "strerror", None) or error
                 self.problems.append(f"{path} is no command: {' '.join(str(reason).split())}")
-            else:
-                self.named.setdefault(recipe.name, recipe)
+                continue
+            self.named.setdefault(recipe.name, recipe)
+            if fault and plugin is None:
+                self.problems.append(f"{path}: {fault}, so it counts for nothing")
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """The Markdown files in a folder and the ones below it; links to folders are not followed."""
+    """The Markdown files in a folder and the ones below it; links to folders are not followed.
+
+    A file stands for itself.
+    """
+    if folder.suffix == SUFFIX and folder.is_file():
+        yield folder
     for place, folders, names in os.walk(folder):
         folders.sort()
         yield from (Path(place, name) for name in sorted(names) if name.endswith(SUFFIX))
@@ -132,40 +157,49 @@ def stamps(folders: Iterable[Path]) -> list[Stamp]:
     return found
 
 
-def read(path: Path, folder: Path, scope: Scope) -> Recipe:
-    """The command of a file. Raises ``ValueError``, ``OSError`` or `FrontMatterError`."""
-    name = ":".join(path.relative_to(folder).with_suffix("").parts)
-    if not _NAME.fullmatch(name):
+def read(
+    path: Path, folder: Path, scope: Scope, plugin: Plugin | None = None
+) -> tuple[Recipe, str]:
+    """The command of a file, and what is wrong with its front matter.
+
+    Raises ``ValueError`` or ``OSError``.
+    """
+    inside = path.relative_to(folder if path != folder else folder.parent)
+    parts = inside.with_suffix("").parts
+    name = plugin.called(*parts) if plugin else ":".join(parts)
+    if not NAME.fullmatch(name):
         raise ValueError(f"{name!r} cannot be typed as a name: letters, digits, '.', '_' and '-'")
     if not path.is_file():
         raise ValueError("it is no file")
-    with path.open(encoding="utf-8-sig") as file:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         text = file.read(LONGEST + 1)
     if len(text) > LONGEST:
         raise ValueError(f"it has more than {LONGEST} characters")
-    front, body = parse(text)
+    if "\0" in text:
+        raise ValueError("it is no text")
+    front, body, fault = frontmatter.parse(text)
     body = body.strip()
     if not body:
         raise ValueError("it is empty")
     # A model that a file for another agent names is not meant for this one.
-    model = _text(front.get("model")) if ".claude" not in folder.parts else ""
-    return Recipe(
+    theirs = plugin is not None or ".claude" in folder.parts
+    recipe = Recipe(
         name,
-        _text(front.get("description")) or _first_line(body),
-        _text(front.get("argument-hint")),
+        _line(front, "description") or _first_line(body),
+        _line(front, "argument-hint"),
         body,
-        model or None,
+        (None if theirs else _line(front, "model")) or None,
         scope,
         path,
+        tuple(frontmatter.listed(front, "arguments") or ()),
+        plugin,
     )
+    return recipe, fault
 
 
-def _text(value: object) -> str:
-    """A value of the front matter as a line; a list as it was written."""
-    if value is None:
-        return ""
-    written = str(value)  # pyright: ignore[reportUnknownArgumentType]
-    return " ".join((written.replace("'", "") if isinstance(value, list) else written).split())
+def _line(front: Mapping[str, object], name: str) -> str:
+    """A value of the front matter as a line."""
+    return " ".join(frontmatter.text(front, name).split())
 
 
 def _first_line(body: str) -> str:

@@ -236,7 +236,7 @@ class Archive:
             return False
         return await self.ask(partial(shelf.find, session_id=session_id)) is not None
 
-    async def replay(self, session_id: str) -> list[Event]:
+    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as events; one that cannot be stored, from memory. Raises `SessionError`."""
         ledger = self.ledgers.get(session_id)
         try:
@@ -246,7 +246,7 @@ class Archive:
                 raise
             entries = []
         entries = together(entries, list(ledger.waiting.values()) if ledger else [])
-        return await asyncio.to_thread(lambda: list(Replay(session_id).events(entries)))
+        return await asyncio.to_thread(lambda: list(Replay(session_id, asked).events(entries)))
 
     async def lines(self, session_id: str) -> str:
         """A session as JSON Lines. Raises `SessionError`."""

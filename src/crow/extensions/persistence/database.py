@@ -18,9 +18,10 @@ from crow.extensions.persistence.salvage import salvage
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
 from crow.extensions.persistence.sql import Connection, connect
 
-BUSY_TIMEOUT = 5000
+BUSY_TIMEOUT = 3000
+SHORT_TIMEOUT = 100
+"""Milliseconds to wait for a lock, and where somebody has kept it for so long already."""
 CHECK_SECONDS = 0.05
-LOCK_SECONDS = 10.0
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"})
 
 
@@ -40,6 +41,7 @@ class Database:
         self.synchronous = synchronous
         self._migrations = migrations
         self._lock: int | None = None
+        self.patience = BUSY_TIMEOUT
 
     def open(self) -> Connection:
         """The connection to write with. Raises `SessionError` in one line that says what to do."""
@@ -69,7 +71,7 @@ class Database:
     def _readable(self, name: str, flags: int) -> Connection:
 
         connection = connect(name, flags)
-        connection.set_busy_timeout(BUSY_TIMEOUT)
+        connection.set_busy_timeout(self.patience)
         version = _number(connection, "user_version")
         if version != len(self._migrations):
             connection.close()
@@ -102,7 +104,7 @@ class Database:
 
     def _share(self) -> None:
         assert self._lock is not None
-        deadline = time.monotonic() + LOCK_SECONDS
+        deadline = time.monotonic() + self.patience / 1000
         while True:
             try:
                 return fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -144,7 +146,7 @@ class Database:
     def _connect(self) -> Connection:
 
         connection = connect(str(self.path))
-        connection.set_busy_timeout(BUSY_TIMEOUT)
+        connection.set_busy_timeout(self.patience)
         remote = file_system(self.path) in NETWORK
         mode = connection.pragma("journal_mode", "truncate" if remote else "wal")
         safe = mode != "wal" or self.synchronous == "full"
@@ -281,6 +283,13 @@ def explain(error: Exception, path: Path) -> SessionError:
         case _:
             why = str(error) or type(error).__name__
     return SessionError(f"{path}: {why}")
+
+
+def is_locked(error: BaseException) -> bool:
+    """True where somebody else keeps a lock for too long."""
+    import apsw
+
+    return isinstance(error, apsw.BusyError | apsw.LockedError | BlockingIOError)
 
 
 def _number(connection: Connection, pragma: str) -> int:

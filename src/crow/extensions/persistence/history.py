@@ -18,8 +18,9 @@ from crow.core.events import (
     ToolStarted,
     UserMessage,
 )
-from crow.core.messages import Content, Message, is_prompt, text_of, tool_answer
+from crow.core.messages import Content, Message, is_prompt, text_of, thought_of, tool_answer
 from crow.core.session import INTERRUPTED
+from crow.core.trace import USER
 from crow.extensions.persistence.record import Entry, call_of, locations, plan_of, result_of
 
 NOT_STARTED = "not executed: interrupted before it was started"
@@ -112,16 +113,29 @@ class History:
 
 @dataclass(slots=True)
 class Replay:
-    """Tells a conversation again, from its first segment on, as events."""
+    """Tells a conversation again, from its first segment on, as events.
+
+    ``asked``: only the calls in it that its user was asked about.
+    """
 
     session_id: str
+    asked: bool = False
     _segment: int = 0
     _index: int = 0
     _open: dict[str, Call] = field(default_factory=dict[str, Call])
     _told: set[str] = field(default_factory=set[str])
+    _questions: set[str] = field(default_factory=set[str])
 
     def events(self, entries: Iterable[Entry]) -> Iterator[Event]:
         """The events of rows in order; a damaged row is passed over."""
+        for event in self._all(entries):
+            call = getattr(event, "call", None)
+            if not self.asked or (call is not None and call.id in self._questions):
+                yield event
+            if isinstance(event, ToolEnded):
+                self._questions.discard(event.call.id)
+
+    def _all(self, entries: Iterable[Entry]) -> Iterator[Event]:
         for entry in entries:
             try:
                 yield from list(self._tell(entry))
@@ -157,6 +171,9 @@ class Replay:
                 yield plan_of(data)
             case "said":
                 yield from self._said(data, self._id)
+            case "hooks":
+                answers = [each for each in data["records"] if each.get("owner") == USER]
+                self._questions |= {each["call_id"] for each in answers if "call_id" in each}
             case _:
                 return
 
@@ -170,12 +187,11 @@ class Replay:
             return
         yield from self._interrupted()
         if is_prompt(message):
-            yield UserMessage(message.get("content") or "", self._id)
+            sent = message.get("written", ())
+            yield UserMessage(message.get("content") or "", self._id, sent)
         if message["role"] == "assistant":
             text = text_of(message.get("content"))
-            yield from self._said(
-                {"thought": message.get("reasoning_content"), "text": text}, self._id
-            )
+            yield from self._said({"thought": thought_of(message), "text": text}, self._id)
             self._open = {call.id: call for call in map(_call, message.get("tool_calls", ()))}
 
     def _said(self, data: dict[str, Any], message_id: str) -> Iterator[Event]:
@@ -191,9 +207,11 @@ class Replay:
             yield ToolStarted(call, data["args"], data["title"])
 
     def _result(self, data: dict[str, Any]) -> Iterator[Event]:
-        call = self._open.pop(data["call_id"], None) or call_of(data)
+        call = self._open.get(data["call_id"]) or call_of(data)
+        ended = ToolEnded(call, data["outcome"], result_of(data), data["duration"])
         yield from self._pending(call, data)
-        yield ToolEnded(call, data["outcome"], result_of(data), data["duration"])
+        self._open.pop(call.id, None)
+        yield ended
 
     def _answer(self, message: Message) -> Iterator[Event]:
         """An answer that no result was recorded for."""

@@ -150,13 +150,14 @@ class PersistenceHook:
         """
         return await self._archive.lines(session_id)
 
-    async def replay(self, session_id: str) -> list[Event]:
+    async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
 
         All segments, each message once; text and calls in one piece. Message ids are those of the
-        first time. Reads only. Raises `SessionError`.
+        first time. ``asked``: only the calls that its user was asked about. Reads only. Raises
+        `SessionError`.
         """
-        return await self._archive.replay(session_id)
+        return await self._archive.replay(session_id, asked=asked)
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from crow.core.errors import SessionError
+from crow.core.errors import SessionInUse
 from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]
@@ -50,7 +50,7 @@ class Lease:
 
     @classmethod
     def take(cls, folder: Path, session_id: str) -> Lease:
-        """Lock a session. Raises `SessionError` where another holds it, ``OSError`` for trouble."""
+        """Lock a session. Raises `SessionInUse` where another holds it, ``OSError`` for trouble."""
         path = folder / file_name(session_id)
         while True:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -59,9 +59,10 @@ class Lease:
                 if _is_file_at(fd, path):
                     return cls(path, fd)
             except BlockingIOError:
+                who = holder(fd)
                 os.close(fd)
-                raise SessionError(
-                    f"the session {session_id} is in use by another process: close it there, "
+                raise SessionInUse(
+                    f"the session {session_id} is in use by another process{who}: close it there, "
                     "or fork it"
                 ) from None
             except OSError:
@@ -140,6 +141,27 @@ def _row(line: str) -> Row:
     seq, segment, kind, at, data = line.split(" ", 4)
     json.loads(data)
     return Row(int(seq), int(segment), cast(Kind, kind), data, float(at))
+
+
+def holder(fd: int) -> str:
+    """Which process holds a file's lock, as far as the system says (Linux does)."""
+    here = os.fstat(fd)
+    try:
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        pids = [lock[4] for lock in locks if lock[1] == "FLOCK" and _inode(lock[5]) == here.st_ino]
+        for pid in pids:
+            if any(
+                os.path.samestat(here, each.stat()) for each in Path(f"/proc/{pid}/fd").iterdir()
+            ):
+                return f" ({Path(f'/proc/{pid}/comm').read_text().strip()}, process {pid})"
+    except (OSError, ValueError, IndexError):
+        pass
+    return ""
+
+
+def _inode(place: str) -> int:
+    """The last part of ``major:minor:inode``."""
+    return int(place.rpartition(":")[2])
 
 
 def _is_file_at(fd: int, path: Path) -> bool:

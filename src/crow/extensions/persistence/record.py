@@ -18,6 +18,7 @@ from typing import Any, Literal, cast
 from crow.core.calls import Call, Diff, Location, ToolResult
 from crow.core.context import ToolContext
 from crow.core.events import PlanChanged, PlanEntry
+from crow.core.text import shortened
 from crow.core.trace import Record
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 
@@ -26,6 +27,7 @@ Kind = Literal[
 ]
 OWNER = "persistence"
 TOGETHER = 1000
+LONGEST = 32 * 1024
 VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)
 
 
@@ -106,7 +108,7 @@ def started(ctx: ToolContext) -> dict[str, Any]:
 
 
 def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
-    """What came of a call, and what is needed to show it again."""
+    """What came of a call, and what is needed to show it again: no file is kept whole."""
     return {
         "call_id": ctx.call.id,
         "name": ctx.call.name,
@@ -116,7 +118,7 @@ def finished(ctx: ToolContext, result: ToolResult) -> dict[str, Any]:
         "duration": ctx.duration,
         "content": result.content,
         "error": result.error,
-        "data": result.data,
+        "data": shortened(result.data, LONGEST),
         "diffs": [asdict(diff) for diff in result.diffs],
         "places": [asdict(place) for place in result.locations],
     }

@@ -1,5 +1,7 @@
 """The one thread that writes: it takes work in order and commits what waits together.
 
+It is patient once with whoever holds the lock, and then no more until it could write again.
+
 Nobody's event loop ever waits for a lock or a disk; it waits for a future.
 """
 
@@ -12,7 +14,13 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
-from crow.extensions.persistence.database import Database, explain
+from crow.extensions.persistence.database import (
+    BUSY_TIMEOUT,
+    SHORT_TIMEOUT,
+    Database,
+    explain,
+    is_locked,
+)
 from crow.extensions.persistence.sql import Connection
 from crow.extensions.persistence.words import index
 
@@ -21,7 +29,6 @@ logger = logging.getLogger("crow.persistence")
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[Connection], T]"
 Job: TypeAlias = "tuple[Work[Any], Future[Any]]"
-ATTEMPTS = 3
 PAUSE = 0.3
 
 
@@ -86,9 +93,12 @@ class Writer:
         """Do a batch in one transaction, or each job in its own where one of them fails."""
         try:
             connection = connection or self.database.open()
+            connection.set_busy_timeout(self.database.patience)
             results = _transact(connection, [work for work, _ in batch])
         except Exception as error:  # noqa: BLE001 - it is the submitter's, whatever it is
-            if connection is not None and len(batch) > 1:
+            if is_locked(error.__cause__ or error):
+                self.database.patience = SHORT_TIMEOUT
+            elif connection is not None and len(batch) > 1:
                 for job in batch:
                     connection = self._perform(connection, [job])
                 return connection
@@ -97,6 +107,7 @@ class Writer:
             for _, future in batch:
                 future.set_exception(told)
             return connection
+        self.database.patience = BUSY_TIMEOUT
         for (_, future), result in zip(batch, results, strict=True):
             future.set_result(result)
         return connection
@@ -128,7 +139,7 @@ def _waiting(jobs: SimpleQueue[Job | None], patience: float | None) -> tuple[lis
 
 
 def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
-    _begin(connection)
+    connection.execute("BEGIN IMMEDIATE")
     try:
         results = [work(connection) for work in works]
         connection.execute("COMMIT")
@@ -137,20 +148,6 @@ def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
             connection.execute("ROLLBACK")
         raise
     return results
-
-
-def _begin(connection: Connection) -> None:
-    """Begin, and be patient with whoever holds the lock: each attempt waits its time-out."""
-    import apsw
-
-    for attempt in range(ATTEMPTS):
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except apsw.BusyError:
-            if attempt == ATTEMPTS - 1:
-                raise
-        else:
-            return
 
 
 def _clean(connection: Connection, jobs: SimpleQueue[Job | None]) -> None:

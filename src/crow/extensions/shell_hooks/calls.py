@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.calls import ToolResult
+from crow.core.calls import ToolName, ToolResult
 from crow.core.context import ToolContext, TurnContext
 from crow.core.verdicts import Allow, Ask, Deny, Stop
 from crow.extensions.shell_hooks.joined import Joined, chained
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def fields_of(ctx: ToolContext) -> dict[str, Any]:
     """What every event about a call is given."""
-    name = ctx.call.name
+    name = ctx.call.called(ctx.tool)
     fields: dict[str, Any] = {"tool_name": name, "tool_input": ctx.args}
     if name.startswith("mcp__"):
         unknown = {"name": name[5:].partition("__")[0], "source": "dynamic"}
@@ -30,7 +30,8 @@ def fields_of(ctx: ToolContext) -> dict[str, Any]:
 async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | Stop | None:
     """PreToolUse: the strictest verdict, and the arguments rewritten."""
     fields = {**fields_of(ctx), "tool_use_id": ctx.call.id}
-    joined = await hooks.fire("PreToolUse", ctx, ctx.call.name, fields)
+    name = ctx.call.called(ctx.tool)
+    joined = _exact(await hooks.fire("PreToolUse", ctx, name, fields), name)
     await hooks.inject(ctx, "PreToolUse", joined, ctx.call.name)
     if joined.stop is not None:
         return Stop(joined.stop or "a PreToolUse hook ended the run")
@@ -49,6 +50,21 @@ async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | St
             return Ask(reason, unanswered=deferred(ctx, joined))
         case _:
             return None
+
+
+def _exact(joined: Joined, name: str) -> Joined:
+    """What hooks say of a call; what a matcher may mean beside another tool allows nothing."""
+    if not isinstance(name, ToolName):
+        return joined
+    names = [each for _, each in name.exact]
+    return Joined(
+        [
+            (entry, outcome)
+            if outcome.permission != "allow" or any(map(entry.test, names))
+            else (entry, replace(outcome, permission=None))
+            for entry, outcome in joined.outcomes
+        ]
+    )
 
 
 def deferred(ctx: ToolContext, joined: Joined) -> Stop | None:
@@ -76,6 +92,8 @@ async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | No
             await ctx.ui.notify(text, severity="warning")
     if args is not None:
         ctx.args = args
+    if joined.unread:  # which may have been a refusal: the user decides
+        return None
     return Allow("allowed by a PermissionRequest hook") if decisions else None
 
 
@@ -90,11 +108,12 @@ async def after(hooks: ShellHooks, ctx: ToolContext) -> None:
             result = ToolResult.of(ctx.result)
             response = result.text if result.data is None else result.data
             fields |= {"tool_response": response, **timed}
-            joined = await hooks.fire("PostToolUse", ctx, ctx.call.name, fields)
+            joined = await hooks.fire("PostToolUse", ctx, ctx.call.called(ctx.tool), fields)
             await replace_output(ctx, joined)
         case "error" if not ctx.faulty:
             fields |= {"error": ctx.output, "is_interrupt": False, **timed}
-            joined = await hooks.fire("PostToolUseFailure", ctx, ctx.call.name, fields)
+            name = ctx.call.called(ctx.tool)
+            joined = await hooks.fire("PostToolUseFailure", ctx, name, fields)
         case "denied":
             fields["reason"] = ctx.output
             joined = await hooks.fire("PermissionDenied", ctx, ctx.call.name, fields)

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from crow.extensions.shell_hooks.event import EVENTS, KNOWN, OPEN, POLICY, SHORT, Event
+from crow.extensions.shell_hooks.event import (
+    EVENTS,
+    KNOWN,
+    MUST_DECIDE,
+    OPEN,
+    POLICY,
+    SHORT,
+    Event,
+)
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswritten
 
 if TYPE_CHECKING:
@@ -76,6 +84,11 @@ class Entry:
     def detached(self) -> bool:
         """True where nobody waits for it."""
         return bool(self.spec.get("async") or self.spec.get("asyncRewake"))
+
+    @property
+    def must_decide(self) -> bool:
+        """True where an answer that cannot be read refuses; silence is an answer."""
+        return self.event.name in MUST_DECIDE and self.spec.get("onFailure") != "continue"
 
     @property
     def key(self) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.extensions.shell_hooks.entry import Entry
+from crow.imports import own_caches
 
 if TYPE_CHECKING:
     from crow.plugins import Plugin
 
-SECRETS = ("CROW_API_KEY",)
 SCRUB = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"
 CREDENTIAL = re.compile(
     r"(?:^|_)(?:API_?KEY|ACCESS_KEY(?:_ID)?|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)"
@@ -32,13 +32,13 @@ PLACEHOLDER = re.compile(rf"\$\{{(?:({'|'.join(PLACES)})|user_config\.(\w+))\}}"
 
 
 def environment(
-    project: str, session_id: str, env_file: str | None, effort: str = ""
+    given: Mapping[str, str], project: str, session_id: str, env_file: str | None, effort: str = ""
 ) -> dict[str, str]:
-    """The environment of a hook: this process's without secrets, and what the protocol sets.
+    """The environment of a hook: what programs are ``given``, and what the protocol sets.
 
     ``effort`` is how hard the model is made to think, where that was chosen.
     """
-    env = dict(filter(_is_handed_on, os.environ.items()))
+    env = dict(filter(_is_handed_on, given.items()))
     env |= {
         "CLAUDE_PROJECT_DIR": project,
         "CLAUDE_CODE_SESSION_ID": session_id,
@@ -46,6 +46,7 @@ def environment(
         "CLAUDECODE": "1",
         "CLAUDE_CODE_CHILD_SESSION": "1",
         DEPTH: str(depth() + 1),
+        **own_caches(),
     }
     if env_file is not None:
         env["CLAUDE_ENV_FILE"] = env_file
@@ -73,7 +74,7 @@ def written(value: object) -> str:
 
 def _is_handed_on(variable: tuple[str, str]) -> bool:
     name = variable[0]
-    if name in SECRETS or name.startswith("OTEL_"):
+    if name.startswith("OTEL_"):
         return False
     return os.environ.get(SCRUB) != "1" or CREDENTIAL.search(name) is None
 

@@ -109,5 +109,7 @@ POLICY = frozenset(
     | {"BeforeModel"}
 )
 """Where a hook of Crow's own settings files that fails blocks, unless ``onFailure`` says else."""
+MUST_DECIDE = POLICY | {"ConfigChange", "Elicitation", "ElicitationResult"}
+"""Gates: where an answer that cannot be read refuses, unless ``onFailure`` says else."""
 OPEN = frozenset({"Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"})
 """Where ``onFailure`` means nothing: a broken hook must not keep a finished run going."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -21,7 +21,7 @@ from crow.extensions.shell_hooks.environment import (
     of_plugin,
 )
 from crow.extensions.shell_hooks.http import HTTPFailedError
-from crow.extensions.shell_hooks.memory import NAME, Memory, effort_of, root_of
+from crow.extensions.shell_hooks.memory import NAME, SECONDS, Memory, effort_of, root_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
 from crow.extensions.shell_hooks.output import Printed, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
@@ -39,12 +39,14 @@ Watch = Callable[[Entry, bytes, Printed], None]
 class Firing:
     """An event that fires now: what its handlers are given, and where they run.
 
-    ``watch`` is told what each of them printed.
+    ``main`` is the memory of the session that a person talks to. ``watch`` is told what each of
+    them printed.
     """
 
     ctx: Context
     whole: dict[str, Any]
     memory: Memory
+    main: Memory
     project: str
     env_file: str | None = None
     watch: Watch | None = None
@@ -54,7 +56,7 @@ class Firing:
         waited = [entry for entry in entries if not entry.detached]
         for entry in entries:
             if entry.detached:
-                self.memory.watch(self.ctx.session.spawn(self._beside(entry)))
+                self._leave(entry, self._beside(entry), entry.spec.get("timeout"))
         outcomes = await asyncio.gather(*map(self._timed, waited))
         return list(zip(waited, outcomes, strict=True))
 
@@ -128,7 +130,10 @@ class Firing:
         if isinstance(printed, str):
             return failed(entry, printed)
         self._show(entry, body, printed)
-        return self.conclude(entry, printed)
+        outcome = self.conclude(entry, printed)
+        if entry.kind == "http" and outcome.output.plain:
+            return failed(entry, "the answer is no JSON object")
+        return outcome
 
     async def _command(self, entry: Entry) -> Outcome:
         """Run a program, no longer than it may."""
@@ -147,7 +152,7 @@ class Firing:
             await program.kill()
             raise
         if program.detached:
-            self.memory.watch(self.ctx.session.spawn(self._follow(entry, program, body)))
+            self._leave(entry, self._follow(entry, program, body), program.limit)
             return Outcome()
         printed = await self._collect(program)
         self._show(entry, body, printed)
@@ -156,7 +161,7 @@ class Firing:
     async def _start(self, entry: Entry, body: bytes) -> Program:
         env = self.env(entry)
         cwd = directory(self.ctx.cwd, root_of(self.ctx.session).cwd, self.project)
-        program = Program(self.memory.warden)
+        program = Program(self.main.warden)
         await program.start(command_line(entry, env), body, cwd, env)
         return program
 
@@ -168,6 +173,16 @@ class Firing:
             raise
         finally:
             program.close()
+
+    def _leave(self, entry: Entry, work: Coroutine[Any, Any, None], seconds: float | None) -> None:
+        """Let something run on beside the conversation: a sub-agent's is its caller's as well.
+
+        What a session begins with is its surroundings, and no end of a run waits for that.
+        """
+        task = root_of(self.ctx.session).spawn(work)
+        task.set_name(f"{entry.event.name} hook [{entry}]")
+        is_setting_up = entry.event.name in ("SessionStart", "Setup")
+        self.main.watch(task, 0.0 if is_setting_up else seconds or SECONDS)
 
     async def _beside(self, entry: Entry) -> None:
         """Run a handler that nobody waits for."""
@@ -229,7 +244,9 @@ class Firing:
     def env(self, entry: Entry) -> dict[str, str]:
         """The environment of a handler. Raises ``OSError``."""
         session = root_of(self.ctx.session)
-        env = environment(self.project, session.id, self.env_file, effort_of(session))
+        env = environment(
+            self.ctx.environment, self.project, session.id, self.env_file, effort_of(session)
+        )
         return env if entry.plugin is None else env | of_plugin(entry.plugin)
 
     def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
@@ -247,4 +264,4 @@ def place(
     for each in {id(memory): memory, id(main): main}.values():
         each.transcript.sync()
     whole = payload(entry.event, ctx, fields, memory, main)
-    return Firing(ctx, whole, memory, project)
+    return Firing(ctx, whole, memory, main, project)

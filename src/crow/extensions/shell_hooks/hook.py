@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
+from crow.core.calls import ToolName
 from crow.core.context import Context, SessionContext
 from crow.core.hooks import Owner
 from crow.core.session import Session
@@ -102,7 +103,7 @@ class ShellHooks:
         self.applies = applies
         self.directory = Path(directory or state_file().parent / "transcripts")
         self._others: dict[str, Entry] = {}
-        self._chosen: dict[tuple[str, str], tuple[Entry, ...]] = {}
+        self._chosen: dict[tuple[str, ...], tuple[Entry, ...]] = {}
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
 
     def _read(self, files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
@@ -179,7 +180,8 @@ class ShellHooks:
 
     def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
         """The entries that match, each thing that they do once."""
-        key = event, about
+        others = sorted(about.others) if isinstance(about, ToolName) else ()
+        key = event, about, *others
         if key not in self._chosen:
             found: dict[str, Entry] = {}
             for entry in self.entries:
@@ -193,6 +195,11 @@ class ShellHooks:
     def memory(self, ctx: Context) -> Memory:
         """What is remembered of a session."""
         return Memory.of(ctx.session, self.directory)
+
+    async def settle(self, session: Session) -> list[str]:
+        """Wait for the hooks of a session that run in the background; which took too long."""
+        memory: Memory | None = session.cache.get(NAME)
+        return [] if memory is None else await memory.settle()
 
     async def fire(
         self,

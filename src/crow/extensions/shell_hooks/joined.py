@@ -54,6 +54,11 @@ class Joined:
         """What is meant for the model."""
         return [out.context for _, out in self.outcomes if out.context]
 
+    @property
+    def unread(self) -> bool:
+        """True where somebody said what nobody can read."""
+        return any(out.output.unread for _, out in self.outcomes)
+
     def answers(self, name: str) -> Iterator[Any]:
         """The values of a field of ``hookSpecificOutput``, of all who gave it."""
         for _, out in self.outcomes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from crow.core.calls import ToolName
+
 Test = Callable[[str], bool]
 
 LISTED = re.compile(r"[A-Za-z0-9_\- ,|]*")
@@ -62,7 +64,8 @@ def miswritten(text: str) -> str:
 def called(name: str) -> Iterable[str]:
     """A name and those that mean the same tool."""
     now = FORMER.get(name, name)
-    return {name, now, *(old for old, new in FORMER.items() if new == now)}
+    others = name.others if isinstance(name, ToolName) else ()
+    return {name, now, *others, *(old for old, new in FORMER.items() if new == now)}
 
 
 def _javascript(text: str) -> Test:

@@ -7,6 +7,7 @@ import re
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from crow.core.context import Context
@@ -20,6 +21,8 @@ from crow.warden import Warden
 NAME = "shell_hooks"
 SILENT = "shell_hooks_silent"
 """The key of a session's ``cache`` that is true where a hook works itself: no hook fires there."""
+SECONDS, MOST = 10.0, 30.0
+"""How long the end of a run waits for a hook in the background: without ``timeout``, at most."""
 EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
 
 
@@ -64,7 +67,7 @@ class Memory:
     asked: float | None = None
     files: set[str] = field(default_factory=set[str])
     entries: list[Entry] = field(default_factory=list[Entry])
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    tasks: dict[asyncio.Task[Any], float] = field(default_factory=dict["asyncio.Task[Any]", float])
     _warden: Warden | None = None
 
     @classmethod
@@ -96,10 +99,21 @@ class Memory:
         """Take an entry away that was to run once."""
         self.entries[:] = [other for other in self.entries if other is not entry]
 
-    def watch(self, task: asyncio.Task[Any]) -> None:
-        """Remember a hook in the background, which the session's end waits for."""
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+    def watch(self, task: asyncio.Task[Any], seconds: float = SECONDS) -> None:
+        """Remember a hook in the background, and how long the end of a run waits for it."""
+        self.tasks[task] = monotonic() + min(seconds, MOST) if seconds else 0.0
+        task.add_done_callback(lambda done: self.tasks.pop(done, None))
+
+    def working(self) -> list[str]:
+        """The hooks in the background that the end of a run waits for, by name."""
+        return [task.get_name() for task, until in self.tasks.items() if until]
+
+    async def settle(self) -> list[str]:
+        """Wait for the hooks in the background; which of them took too long, by name."""
+        while self.working() and (left := max(self.tasks.values()) - monotonic()) > 0:
+            await asyncio.wait(set(self.tasks), timeout=left, return_when="FIRST_COMPLETED")
+            await asyncio.sleep(0)  # what ends may begin something
+        return self.working()
 
     async def aclose(self) -> None:
         """Let the hooks in the background end, within a second; close the connections."""

@@ -40,7 +40,7 @@ def concluded(entry: Entry, printed: Printed) -> Outcome:
     if printed.code == 2:
         return _refusal(entry, output, printed)
     if output.fault:
-        return failed(entry, output.fault)
+        return failed(entry, output.fault, unread=output.unread)
     if output.fields is not None:
         return said(event, output)
     if printed.code:
@@ -93,14 +93,20 @@ def _refusal(entry: Entry, output: Output, printed: Printed) -> Outcome:
     return replace(outcome, kind="blocking", block=reason, permission=permission, reason=reason)
 
 
-def failed(entry: Entry, why: str, *, kind: Kind = "non_blocking_error") -> Outcome:
-    """A handler that could not say anything; it blocks only where it is meant to."""
+def failed(
+    entry: Entry, why: str, *, kind: Kind = "non_blocking_error", unread: bool = False
+) -> Outcome:
+    """A handler that could not say anything; it blocks only where it is meant to.
+
+    ``unread``: it said something that nobody can read, and what that was may have been a refusal.
+    """
     notice = f"{entry.event.name} hook [{entry}] failed: {why}"
-    closed = entry.blocks or (entry.event.name == "PreModelSwitch" and kind == "cancelled")
+    closed = entry.blocks or (unread and entry.must_decide)
+    closed = closed or (entry.event.name == "PreModelSwitch" and kind == "cancelled")
     if closed and not entry.detached and entry.event.blocking in ("block", "tell"):
         reason = f"the hook [{entry}] could not decide: {why}"
         return Outcome("blocking", block=reason, permission="deny", reason=reason, notice=notice)
-    return Outcome(kind, notice=notice)
+    return Outcome(kind, Output(fault=why, unread=unread), notice=notice)
 
 
 def _status(printed: Printed) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -35,16 +36,24 @@ SPECIFIC_TYPES: Mapping[str, type] = {
 DECISIONS = ("approve", "block")
 PERMISSIONS = ("allow", "deny", "ask", "defer")
 ACTIONS = ("accept", "decline", "cancel")
+BEGINNING = re.compile(r"\{\s*(?:\"|$)")
+CUT_OFF = "no JSON: it begins like an object and does not end like one"
+DECISIVE = ("decision", "continue", "permissionDecision", "updatedInput", "action")
+PERMITS = ("approve", "allow", "accept", True)
 OUTPUT_FIELDS = frozenset({*PLAIN_TYPES, "decision"})
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was printed: ``fields`` of a valid object, else ``plain`` text, else a ``fault``."""
+    """What was printed: ``fields`` of a valid object, else ``plain`` text, else a ``fault``.
+
+    ``unread`` says that what has the fault may have been a refusal.
+    """
 
     fields: Fields | None = None
     plain: str = ""
     fault: str = ""
+    unread: bool = False
 
     @property
     def specific(self) -> Fields:
@@ -73,20 +82,43 @@ class Printed:
 
 def read(event: Event, stdout: str) -> Output:
     """Read what was printed to standard output."""
-    text = stdout.strip()
+    text = stdout.strip().strip("\ufeff").strip()
     if not (text.startswith("{") and text.endswith("}")):
-        return Output(plain=text)
+        return Output(fault=CUT_OFF, unread=True) if is_cut_off(text) else Output(plain=text)
     try:
         table: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        return _several(text) or Output(fault=f"no JSON: {error}")
+        return _several(text) or Output(fault=f"no JSON: {error}", unread=True)
     return checked(event, cast("Fields", table))
+
+
+def is_cut_off(text: str) -> bool:
+    """True for the beginning of an object without its end; text may stand behind a whole one."""
+    if not BEGINNING.match(text):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def checked(event: Event, table: Fields) -> Output:
     """An object, held against what an event can answer."""
     fault = _fault(event, table)
-    return Output(fault=fault) if fault else Output(fields=table)
+    if fault:
+        return Output(fault=fault, unread=_decides(table))
+    return Output(fields=table)
+
+
+def _decides(table: Fields) -> bool:
+    """True for an object that says more than that all is well, however wrongly it says it."""
+    inner: object = table.get("hookSpecificOutput")
+    if not isinstance(inner, dict | None):
+        return True
+    tables = (table, cast("Fields", inner or NONE))
+    said = (each.get(name) for each in tables for name in DECISIVE)
+    return any(value is not None and value not in PERMITS for value in said)
 
 
 def without_faults(event: Event, stdout: str) -> str:
@@ -118,7 +150,7 @@ def _several(text: str) -> Output | None:
         return None
     for line in lines:
         if isinstance(line, dict) and not OUTPUT_FIELDS.isdisjoint(cast("Fields", line)):
-            return Output(fault="several JSON objects, where one is wanted")
+            return Output(fault="several JSON objects, where one is wanted", unread=True)
     return Output(plain=text)
 
 

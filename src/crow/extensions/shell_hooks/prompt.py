@@ -41,7 +41,7 @@ async def ask_model(entry: Entry, ctx: Context, text: str) -> Outcome:
     completion = await ctx.complete(request)
     verdict = verdict_of(completion.text)
     if verdict is None:
-        return failed(entry, f"the model answered no verdict: {completion.text[:200]}")
+        return failed(entry, f"the model answered no verdict: {completion.text[:200]}", unread=True)
     return judged(entry, verdict)
 
 

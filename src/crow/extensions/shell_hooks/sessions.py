@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -149,9 +150,21 @@ def switch_fields(hooks: ShellHooks, ctx: Context, wanted: Any) -> dict[str, Any
     }
 
 
+OUR_WORDS = re.compile(
+    r"Crow (?P<said>is waiting for your input|needs your permission to use [^:]+)(?::.*)?",
+    re.DOTALL,
+)
+
+
+def in_their_words(message: str) -> str:
+    """A notification as Claude Code words it: scripts compare that."""
+    ours = OUR_WORDS.fullmatch(message)
+    return f"Claude {ours['said']}" if ours else message
+
+
 async def noticed(hooks: ShellHooks, ctx: NotificationContext) -> None:
     """Notification; nobody waits for it, least of all the user's question that it tells of."""
-    fields = {"message": ctx.message, "notification_type": ctx.kind}
+    fields = {"message": in_their_words(ctx.message), "notification_type": ctx.kind}
     fired = hooks.fire("Notification", copy(ctx), ctx.kind, fields)
     hooks.memory(ctx).watch(asyncio.create_task(fired))
 

@@ -80,7 +80,8 @@ async def ask_agent(entry: Entry, ctx: Context, text: str, transcript: str) -> O
         raise reply.error
     verdict = verdict_of(reply.text)
     if verdict is None:
-        return failed(entry, f"the agent gave no verdict: {reply.detail or reply.text[:200]}")
+        why = f"the agent gave no verdict: {reply.detail or reply.text[:200]}"
+        return failed(entry, why, unread=True)
     return judged(entry, verdict)
 
 

@@ -26,12 +26,13 @@ from crow.core.messages import text_of
 from crow.core.run import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
-from crow.extensions.skills.places import Place, folders_of_extensions, places
+from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill, instructions
 from crow.extensions.skills.tool import SkillTool
 from crow.extensions.skills.use import POINT, tell
-from crow.trust import is_trusted
+from crow.plugins import Plugin, values_of
+from crow.trust import is_trusted, project_of
 
 NAME = "skills"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
@@ -58,9 +59,10 @@ class SkillsHook:
     A skill is a folder with a ``SKILL.md`` in one of ``folders``: below the session's directory
     and those above it up to the root of the repository, below the user's home, in the folder
     ``skills`` of a package whose extension is in use, or in what `add_folder` was given. Of one
-    name the nearest one counts. The system prompt lists name, description and path; the tool
-    ``Skill``, or the user's ``/name arguments``, loads the text; its files are read with the other
-    tools. What is found later is announced at the tail. With ``keywords`` the text of a skill
+    name the nearest one counts. Those of ``plugins`` are called ``plugin:folder``, and by their
+    name alone where only one can be meant. The system prompt lists name, description and path; the
+    tool ``Skill``, or the user's ``/name arguments``, loads the text; its files are read with the
+    other tools. What is found later is announced at the tail. With ``keywords`` the text of a skill
     whose ``metadata.keywords`` stand in a prompt is put behind it. Whenever a text is loaded,
     ``on_skill`` fires.
 
@@ -77,11 +79,13 @@ class SkillsHook:
         folders: Sequence[str | Path] = FOLDERS,
         *,
         paths: Iterable[str | Path] = (),
+        plugins: Iterable[Plugin] = (),
         keywords: bool = False,
     ) -> None:
         self.folders = tuple(map(Path, folders))
         self.keywords = keywords
         self._added: list[Path] = []
+        self._plugins = list(plugins)
         for path in paths:
             self.add_folder(path)
 
@@ -90,6 +94,11 @@ class SkillsHook:
         folder = Path(path).expanduser().absolute()
         if folder not in self._added:
             self._added.append(folder)
+
+    def add_plugin(self, plugin: Plugin) -> None:
+        """List the skills of one more plugin; in open sessions from the next prompt on."""
+        if plugin not in self._plugins:
+            self._plugins.append(plugin)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""
@@ -112,7 +121,8 @@ class SkillsHook:
 
     def _places(self, ctx: Context) -> Iterable[Place]:
         installed = (*folders_of_extensions(ctx.agent), *self._added)
-        return places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
+        yield from places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
+        yield from of_plugins(self._plugins)
 
     # the moments
 
@@ -120,7 +130,7 @@ class SkillsHook:
         """Look for skills, and tell of faults."""
         shelf = self.shelf(ctx)
         if shelf.skills and SkillTool.name not in ctx.agent.tools:
-            ctx.session.tools.setdefault(SkillTool.name, SkillTool(self.shelf, self.load))
+            ctx.session.tools.setdefault(SkillTool.name, SkillTool(shelf, self.load))
         await self._offer(ctx, shelf)
 
     async def before_run(self, ctx: RunContext) -> str | None:
@@ -229,7 +239,7 @@ class SkillsHook:
             if skill.for_user and name not in taken
         }
         for name, skill in wanted.items():
-            told = f"{skill.description} ({skill.scope})"
+            told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.scope})"
             commands[name] = Command(name, told, partial(self._run, name), skill.hint)
         shelf.commands = set(wanted)
         for fault in shelf.news():
@@ -249,7 +259,7 @@ class SkillsHook:
 
     async def load(self, ctx: Context, skill: Skill, args: str) -> str:
         """The text of a skill, which is remembered as used; fires ``on_skill``."""
-        text = instructions(skill, args, ctx.session_id)
+        text = _text(ctx, skill, args)
         _used(ctx)[skill.name] = ctx.session.segment
         await tell(ctx, skill)
         return text
@@ -276,8 +286,12 @@ def _used(ctx: Context) -> dict[str, int]:
     return ctx.session.state.setdefault(NAME, {}).setdefault("used", {})
 
 
+def _text(ctx: Context, skill: Skill, args: str) -> str:
+    return instructions(skill, args, values_of(ctx, project_of(Path(ctx.cwd), Path.home())))
+
+
 def _text_of(ctx: Context, skill: Skill) -> str:
     try:
-        return instructions(skill, "", ctx.session_id)
+        return _text(ctx, skill, "")
     except (CrowError, OSError):
         return ""

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from crow.core.agent import Agent
 from crow.extensions.skills.skill import FILE, Scope
+from crow.plugins import Plugin
 
 Stamp = tuple[str, int, int]
 
@@ -20,12 +21,14 @@ class Place:
     """A folder of skills.
 
     A project's lies below the directory ``base``, and nothing of it may lead out of ``border``.
+    One of a ``plugin`` may be a skill itself.
     """
 
     folder: Path
     scope: Scope
     base: Path | None = None
     border: Path | None = None
+    plugin: Plugin | None = None
 
     def stamps(self) -> Iterator[Stamp]:
         """Every SKILL.md by path, time of its last change and size; nothing for no folder."""
@@ -34,7 +37,7 @@ class Place:
                 names = sorted(each.name for each in entries if not each.name.startswith("."))
         except OSError:
             return
-        for name in names:
+        for name in ("", *names) if self.plugin else names:
             path = os.path.join(self.folder, name, FILE)  # noqa: PTH118 - called for every prompt
             try:
                 status = os.stat(path)  # noqa: PTH116
@@ -46,12 +49,19 @@ class Place:
 def places(
     cwd: Path, home: Path, project: Sequence[Path], user: Sequence[Path], installed: Sequence[Path]
 ) -> Iterator[Place]:
-    """All places: the project's from the directory at work upwards, the user's, the installed."""
+    """The places: the project's from the directory at work upwards, the user's, the installed."""
     chain = project_chain(cwd, home)
     for base in chain:
         yield from (Place(base / folder, "project", base, chain[-1]) for folder in project)
     yield from (Place(home / folder, "user") for folder in user)
     yield from (Place(folder, "installed") for folder in installed)
+
+
+def of_plugins(plugins: Sequence[Plugin]) -> Iterator[Place]:
+    """The places of plugins."""
+    for plugin in plugins:
+        for folder in plugin.parts.get("skills", ()):
+            yield Place(folder, "plugin", plugin=plugin)
 
 
 def project_chain(cwd: Path, home: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from crow.core.errors import CrowError
 from crow.extensions.skills.places import Place, Stamp
 from crow.extensions.skills.skill import Skill, read
+from crow.plugins import meant
 
 
 @dataclass(slots=True)
@@ -60,15 +61,23 @@ class Shelf:
             self.faults.append(f"{path} is not read: it is outside of the project {place.border}")
             return
         try:
-            skill, faults = read(path, place.scope, place.base)
+            skill, faults = read(path, place.scope, place.base, place.plugin)
         except (CrowError, OSError, ValueError, RecursionError) as error:
             reason = getattr(error, "strerror", None) or error
             self.faults.append(f"{path} is left out: {' '.join(str(reason).split())}")
             return
         self.faults += [f"{path}: {fault}" for fault in faults]
         first = self.skills.setdefault(skill.name, skill)
+        if first is not skill and place.plugin is not None:
+            return
         if first is not skill:
             self.faults.append(f"{path} is hidden by {first.path}, which has the same name")
+
+    def meant(self, name: str) -> list[Skill]:
+        """The skills that a name means: one, or all of several plugins whose name it is."""
+        names = meant(name, self.skills)
+        by_title = [skill for skill in self.skills.values() if name in skill.titles]
+        return [self.skills[each] for each in names] or by_title
 
     def news(self) -> list[str]:
         """The faults that nobody was told of yet."""

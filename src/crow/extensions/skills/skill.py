@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from crow.core.errors import CrowError
-from crow.frontmatter import parse
+from crow.frontmatter import flag, parse, text
+from crow.plugins import Plugin, filled
 
-Scope = Literal["project", "user", "installed"]
+Scope = Literal["project", "user", "installed", "plugin"]
 
 FILE = "SKILL.md"
 LONGEST_NAME = 64
@@ -26,6 +27,7 @@ LONGEST_COMPATIBILITY = 500
 LONGEST_FILE = 100_000
 FILES_SHOWN = 50
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_ARGUMENT = re.compile(r"\$ARGUMENTS(?:\[(\d+)\])?")
 
 
 class SkillError(CrowError):
@@ -39,7 +41,8 @@ class Skill:
     ``for_model`` is False where only the user may start it, ``for_user`` where it is no slash
     command (``disable-model-invocation``, ``user-invocable``). ``keywords`` are those of
     ``metadata.keywords`` or ``metadata.triggers``, in lower case. ``project`` is the directory
-    that holds a project's skills.
+    that holds a project's skills. One of a ``plugin`` is named after this and its folder; ``title``
+    is the name that its file gives it.
     """
 
     name: str
@@ -52,6 +55,14 @@ class Skill:
     for_model: bool = True
     for_user: bool = True
     project: Path | None = None
+    plugin: Plugin | None = None
+    title: str = ""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Further names of a plugin's skill: with the plugin's name and alone."""
+        whole = self.plugin.called(self.title) if self.plugin and self.title else ""
+        return (whole, self.title) if whole else ()
 
     @property
     def folder(self) -> Path:
@@ -64,17 +75,24 @@ class Skill:
         return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in self.keywords)
 
 
-def read(path: Path, scope: Scope, project: Path | None = None) -> tuple[Skill, list[str]]:
-    """The skill of a SKILL.md, and what is wrong with it, a line a fault.
+def read(
+    path: Path, scope: Scope, project: Path | None = None, plugin: Plugin | None = None
+) -> tuple[Skill, list[str]]:
+    """The skill of a SKILL.md, and what is wrong with it, a line a fault; a plugin's is as it is.
 
     Raises `SkillError` where it is so wrong that there is no skill.
     """
-    table, _ = parse(_text(path))
-    faults: list[str] = []
-    name = _name(table.get("name"), path.parent.name, faults)
-    description = _line(table.get("description"))
+    table, body, fault = parse(_text(path))
+    faults = [fault] if fault else []
+    folder = path.parent.name
+    if plugin is not None:
+        name = plugin.called(folder if path.parent != plugin.root else plugin.name)
+    else:
+        name = _name(table.get("name"), folder, [] if fault else faults)
+    described = [_line(table.get("description")), _line(table.get("when_to_use"))]
+    description = " ".join(filter(None, described)) or _first_line(body)
     if not description:
-        raise SkillError("it has no description, so nobody can know when to use it")
+        raise SkillError("it has no description and no text, so nobody can know when to use it")
     if len(description) > LONGEST_DESCRIPTION:
         faults.append(_too_long("description", len(description), LONGEST_DESCRIPTION))
         description = f"{description[: LONGEST_DESCRIPTION - 3]}..."
@@ -89,30 +107,33 @@ def read(path: Path, scope: Scope, project: Path | None = None) -> tuple[Skill, 
         scope,
         compatibility,
         _keywords(table, faults),
-        _line(table.get("argument-hint")),
-        not _is_true(table.get("disable-model-invocation")),
-        _is_true(table.get("user-invocable", True)),
+        _line(text(table, "argument-hint")),
+        not flag(table, "disable-model-invocation"),
+        flag(table, "user-invocable", default=True),
         project,
+        plugin,
+        _line(table.get("name")),
     )
-    return skill, faults
+    return skill, [] if plugin is not None else faults
 
 
-def instructions(skill: Skill, args: str = "", session_id: str = "") -> str:
+def _first_line(body: str) -> str:
+    return _line(next((line.lstrip("# ") for line in body.splitlines() if line.strip("# ")), ""))
+
+
+def instructions(skill: Skill, args: str, values: Mapping[str, str]) -> str:
     """The text of a skill as the model gets it, with its folder, its files and the arguments.
 
-    Raises `CrowError` or ``OSError`` where the file cannot be read any more.
+    ``values`` are what ``${CLAUDE_...}`` stands for. Raises `CrowError` or ``OSError`` where the
+    file cannot be read any more.
     """
-    _, body = parse(_text(skill.path))
-    body = body.strip()
+    mine = {**values, "CLAUDE_SKILL_DIR": str(skill.folder)}
+    body = filled(parse(_text(skill.path)).body.strip(), mine, skill.plugin)
     if len(body) > LONGEST_FILE:
         body = f"{body[:LONGEST_FILE]}\n[... cut off; the rest is in {skill.path}]"
     takes_args = "$ARGUMENTS" in body
-    for mark, value in (
-        ("$ARGUMENTS", args),
-        ("${CLAUDE_SKILL_DIR}", str(skill.folder)),
-        ("${CLAUDE_SESSION_ID}", session_id),
-    ):
-        body = body.replace(mark, value)
+    words = args.split()
+    body = _ARGUMENT.sub(lambda m: _nth(words, int(m[1])) if m[1] else args, body)
     parts = [f'<skill name="{skill.name}" folder="{skill.folder}">\n{body}\n</skill>']
     if files := list(_files(skill.folder)):
         shown = ", ".join(files[:FILES_SHOWN])
@@ -125,9 +146,13 @@ def instructions(skill: Skill, args: str = "", session_id: str = "") -> str:
     return "\n\n".join(parts)
 
 
+def _nth(words: list[str], at: int) -> str:
+    return words[at] if at < len(words) else ""
+
+
 def front_matter(skill: Skill) -> dict[str, Any]:
     """All that the head of its file says. Raises `CrowError` or ``OSError``."""
-    return parse(_text(skill.path))[0]
+    return parse(_text(skill.path)).table
 
 
 def _text(path: Path) -> str:
@@ -176,10 +201,6 @@ def _line(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
-
-
-def _is_true(value: object) -> bool:
-    return value is True or str(value).strip().casefold() in {"true", "yes", "on"}
 
 
 def _keywords(table: Mapping[str, Any], faults: list[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -38,30 +38,47 @@ class SkillTool:
 
     def __init__(
         self,
-        shelf_of: Callable[[Context], Shelf],
+        shelf: Shelf,
         load: Callable[[Context, Skill, str], Awaitable[str]],
     ) -> None:
-        self._shelf_of = shelf_of
+        self._shelf = shelf
         self._load = load
 
     def title(self, args: dict[str, Any]) -> str:
         """The skill's name."""
-        return f"Skill {args['skill']}"
+        return f"Skill {self._whole(str(args['skill']))}"
+
+    def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any]:
+        """Name the skill by its whole name: rules may speak of it."""
+        return {**args, "skill": self._whole(str(args["skill"]))}
+
+    def _whole(self, written: str) -> str:
+        name = written.strip().removeprefix("/")
+        found = self._shelf.meant(name)
+        return found[0].name if len(found) == 1 else name
 
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
         """Read the skill. A name that there is not, or a file that is gone, is an error."""
         context = cast("ToolContext", ctx)
-        name = str(args["skill"]).strip().removeprefix("/")
-        skills = self._shelf_of(context).skills
-        skill = skills.get(name)
-        if skill is None:
-            near = get_close_matches(name, skills, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(skills)}"
-            return ToolResult.failure(f"there is no skill {name!r}; {hint}")
+        name = str(args["skill"])
+        found = self._shelf.meant(name)
+        if len(found) != 1:
+            return ToolResult.failure(_unknown(name, found, self._shelf.skills))
+        skill = found[0]
         if not skill.for_model:
             return ToolResult.failure(f"only the user can start {name}, with /{name}")
         try:
             text = await self._load(context, skill, str(args.get("args") or ""))
         except (CrowError, OSError) as error:
             return ToolResult.failure(f"the skill {name} cannot be read: {error}")
-        return ToolResult(text, data={"success": True, "commandName": name})
+        return ToolResult(text, data={"success": True, "commandName": skill.name})
+
+
+def _unknown(name: str, found: Sequence[Skill], known: Iterable[str]) -> str:
+    """Why a name does not say which skill is meant."""
+    if found:
+        names = ", ".join(skill.name for skill in found)
+        return f"there are several skills {name!r}: {names}"
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+    return f"there is no skill {name!r}; {hint}"

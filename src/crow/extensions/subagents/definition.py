@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from crow.core.calls import ToolName
 from crow.core.errors import CrowError
-from crow.frontmatter import parse
+from crow.frontmatter import TOOLS, WITHOUT, listed, parse, text
+from crow.plugins import Plugin, filled
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
-_COMMAS = re.compile(r",(?![^(]*\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,15 @@ class Definition:
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
-        given = self.tools is None or any(fnmatchcase(tool, name) for name in self.tools)
-        return given and not any(fnmatchcase(tool, name) for name in self.without)
+        exact = tool.exact if isinstance(tool, ToolName) else ()
+        loose = tool.loose if isinstance(tool, ToolName) else ()
+        given = self.tools is None or _are_meant(self.tools, tool, exact)
+        return given and not _are_meant(self.without, tool, (*exact, *loose))
+
+
+def _are_meant(names: Iterable[str], tool: str, others: Iterable[tuple[str, str]]) -> bool:
+    known = {tool, *(each for pair in others for each in pair)}
+    return any(fnmatchcase(each, name) for name in names for each in known)
 
 
 BUILT_IN = Definition(
@@ -67,72 +74,80 @@ class Definitions:
     problems: list[str]
 
     @classmethod
-    def of(cls, folders: Iterable[Path]) -> Definitions:
-        """Every agent that the folders define; of one name the first one counts."""
+    def of(cls, folders: Iterable[Path], plugins: Iterable[Plugin] = ()) -> Definitions:
+        """Every agent that folders and plugins define; of one name the first one counts."""
         found = cls({}, [])
         for folder in folders:
             for path in sorted(folder.rglob("*.md")):
                 found.add(path)
+        for plugin in plugins:
+            for part in plugin.parts.get("agents", ()):
+                for path in sorted(part.rglob("*.md")) if part.is_dir() else [part]:
+                    inside = path.relative_to(part).parts[:-1]
+                    found.add(path, plugin, inside)
         found.agents.setdefault(GENERAL_PURPOSE, BUILT_IN)
         return found
 
-    def add(self, path: Path) -> None:
-        """Add the agent of a file, or the line that says why there is none."""
+    def add(self, path: Path, plugin: Plugin | None = None, inside: tuple[str, ...] = ()) -> None:
+        """Add the agent of a file, or the line that says why there is none.
+
+        ``inside`` are the folders of its plugin that it is in.
+        """
         try:
-            definition = read(path)
+            definition = read(path, plugin, inside)
         except (CrowError, OSError, ValueError, RecursionError) as error:
             reason = getattr(error, "strerror", None) or error
             self.problems.append(f"{path} defines no agent: {' '.join(str(reason).split())}")
             return
+        if definition is None:
+            return
         self.agents.setdefault(definition.name, definition)
-        self.problems += [f"{path}: {line}" for line in _oddities(definition)]
+        if plugin is None:  # nobody mends a plugin's
+            self.problems += [f"{path}: {line}" for line in _oddities(definition)]
 
 
-def read(path: Path) -> Definition:
-    """The agent that a file defines. Raises ``ValueError``, ``OSError`` or `FrontMatterError`."""
-    with path.open(encoding="utf-8-sig") as file:
-        text = file.read(LONGEST + 1)
-    if len(text) > LONGEST:
+def read(
+    path: Path, plugin: Plugin | None = None, inside: tuple[str, ...] = ()
+) -> Definition | None:
+    """The agent that a file defines; None for a README, and a plugin's text that is none.
+
+    Raises ``ValueError`` or ``OSError``.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        written = file.read(LONGEST + 1)
+    if len(written) > LONGEST:
         raise ValueError(f"it has more than {LONGEST} characters")
-    front, prompt = parse(text)
+    if "\0" in written:
+        raise ValueError("it is no text")
+    front, prompt, fault = parse(written)
+    if not front and not fault and (plugin is not None or path.stem.casefold() == "readme"):
+        return None
     if not front:
-        raise ValueError("it has no front matter (between two lines of ---) with a description")
-    description = _text(front, "description")
+        told = "it has no front matter (between two lines of ---) with a description"
+        raise ValueError(fault or told)
+    description = text(front, "description")
     if not description or not prompt.strip():
         raise ValueError("it has no description" if not description else "it has no prompt")
-    tools = _names(front, "tools")
+    tools = _tools(front, TOOLS)
+    name = text(front, "name").strip("[]") or path.stem
     return Definition(
-        _text(front, "name") or path.stem,
+        plugin.called(*inside, name) if plugin else name,
         description,
-        prompt.strip(),
+        filled(prompt.strip(), {}, plugin),
         None if tools is None or "*" in tools else tools,
-        _names(front, "disallowedTools") or frozenset(),
-        _text(front, "model"),
+        _tools(front, WITHOUT) or frozenset(),
+        text(front, "model"),
         str(path),
         front.get("hooks"),
     )
 
 
-def _text(front: Mapping[str, Any], key: str) -> str:
-    value = front.get(key)
-    if value is None or isinstance(value, str):
-        return (value or "").strip()
-    raise ValueError(f"{key!r} must be text")
-
-
-def _names(front: Mapping[str, Any], key: str) -> frozenset[str] | None:
-    """Tool names as a list, or as text with commas; None where there are none given."""
-    value = front.get(key)
-    if value is None:
+def _tools(front: Mapping[str, Any], names: Iterable[str]) -> frozenset[str] | None:
+    """The tools under the first of these names; None where there are none given."""
+    given = listed(front, *names)
+    if given is None:
         return None
-    if isinstance(value, str) and value.startswith("["):
-        value = value.strip("[]")  # a list, in front matter that is no YAML elsewhere
-    listed: object = _COMMAS.split(value) if isinstance(value, str) else value
-    parts = cast("list[object]", listed) if isinstance(listed, list) else [None]
-    names = [part.strip(" \t\"'") for part in parts if isinstance(part, str)]
-    if len(names) < len(parts):
-        raise ValueError(f"{key!r} must be a list of tool names")
-    return frozenset("Agent" if name == "Task" else name for name in names if name)
+    return frozenset("Agent" if name == "Task" else name for name in given)
 
 
 def _oddities(definition: Definition) -> Iterator[str]:

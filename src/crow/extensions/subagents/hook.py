@@ -14,6 +14,7 @@ from crow.core.ports import LLM
 from crow.extensions.subagents.definition import Definition, Definitions
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.tool import AgentTool
+from crow.plugins import Plugin
 
 USER_FOLDERS = ("~/.crow/agents", "~/.claude/agents")
 INHERITED = (
@@ -40,7 +41,8 @@ class SubagentsHook:
     ``folders`` hold their definitions (Markdown with front matter: ``name``, ``description``,
     ``tools``, ``disallowedTools``, ``model``), the first of a name counts; they are read once,
     and ``agents`` are defined beside them. Give no folder that its user does not trust.
-    ``general-purpose`` is always there.
+    ``general-purpose`` is always there. Those of ``plugins`` are called ``plugin:name``, and by
+    their name alone where only one can be meant.
 
     A sub-agent has a history of its own, its caller's gates (permissions among them, with the mode
     that holds at every call), its caller's tools as far as its definition names them, and those of
@@ -56,6 +58,7 @@ class SubagentsHook:
         folders: Sequence[str | Path] = USER_FOLDERS,
         *,
         agents: Iterable[Definition] = (),
+        plugins: Iterable[Plugin] = (),
         inherit: Sequence[str] = INHERITED,
         hooks: Callable[[Definition], Iterable[Any]] = plainly,
         models: Mapping[str, LLM | str] | None = None,
@@ -65,6 +68,7 @@ class SubagentsHook:
             raise ExtensionError("subagents: folders and inherit are lists")
         self.folders = tuple(folders)
         self.agents = tuple(agents)
+        self.plugins = tuple(plugins)
         self.inherit = tuple(inherit)
         self.hooks = hooks
         self.models = dict(models or {})
@@ -77,7 +81,8 @@ class SubagentsHook:
     @cached_property
     def definitions(self) -> Definitions:
         """The sub-agents by name, and what is wrong with the files."""
-        read = Definitions.of(Path(folder).expanduser() for folder in self.folders)
+        folders = (Path(folder).expanduser() for folder in self.folders)
+        read = Definitions.of(folders, self.plugins)
         read.agents = {**read.agents, **{agent.name: agent for agent in self.agents}}
         return read
 

@@ -30,7 +30,8 @@ class Relay:
     """Stands between a sub-agent and the client of ``call``, the call that began it.
 
     ``turn`` is a lock: users are asked one question at a time, however many agents have one.
-    ``tools`` counts the calls that ran, ``changed`` holds by path what they made of files.
+    ``tools`` counts the calls that ran, ``changed`` holds what they made of files,
+    by path; where only parts of a file are known, each by a number of its own.
     """
 
     def __init__(self, call: ToolContext, turn: asyncio.Lock) -> None:
@@ -40,7 +41,7 @@ class Relay:
         self.client = call.client
         self.turn = turn
         self.tools = 0
-        self.changed: dict[str, Diff] = {}
+        self.changed: dict[tuple[str, int | None], Diff] = {}
         self._asked: set[str] = set()
         self._nested: set[str] = set()
 
@@ -62,9 +63,10 @@ class Relay:
     def _keep(self, diffs: Iterable[Diff]) -> None:
         """Join what several calls changed in one file."""
         for diff in diffs:
-            first = self.changed.pop(diff.path, diff)
+            key = diff.path, diff.line and len(self.changed)
+            first = self.changed.pop(key, diff)
             if first.old != diff.new:
-                self.changed[diff.path] = replace(diff, old=first.old)
+                self.changed[key] = replace(diff, old=first.old)
 
     def _line(self, event: Event) -> str:
         match event:

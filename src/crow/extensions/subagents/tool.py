@@ -11,6 +11,7 @@ from crow.core.ports import Bench
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
+from crow.plugins import meant
 
 if TYPE_CHECKING:
     from crow.extensions.subagents.hook import SubagentsHook
@@ -61,11 +62,16 @@ class AgentTool:
 
     def title(self, args: dict[str, Any]) -> str:
         """The task in a few words."""
-        return f"{args.get('subagent_type', GENERAL_PURPOSE)}: {args['description']}"
+        return f"{self._whole(args)}: {args['description']}"
 
     def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any]:
-        """Name the sub-agent where the model has not: rules may speak of it."""
-        return args if args.get("subagent_type") else {**args, "subagent_type": GENERAL_PURPOSE}
+        """Name the sub-agent by its whole name, also where the model has not: rules speak of it."""
+        return {**args, "subagent_type": self._whole(args)}
+
+    def _whole(self, args: dict[str, Any]) -> str:
+        wanted: str = args.get("subagent_type") or GENERAL_PURPOSE
+        known = meant(wanted, self._extension.definitions.agents)
+        return known[0] if len(known) == 1 else wanted
 
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
         """Let the sub-agent do it."""
@@ -73,7 +79,7 @@ class AgentTool:
         agents, name = extension.definitions.agents, args["subagent_type"]
         definition = agents.get(name)
         if definition is None:
-            known = ", ".join(agents)
+            known = ", ".join(meant(name, agents) or agents)
             return ToolResult.failure(f"there is no sub-agent {name!r}; there are: {known}")
         if level(call.session) >= extension.depth:
             return ToolResult.failure("a sub-agent cannot call others here: do it yourself")

@@ -12,7 +12,7 @@ from crow.core.calls import ToolResult
 from crow.core.context import Reply, ToolContext
 from crow.core.messages import add_usage
 from crow.core.ports import LLM, Tool
-from crow.core.session import SUBAGENTS, Session
+from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, Session
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Leash
@@ -42,7 +42,7 @@ async def work(
     session: Session | None = None
     try:
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
-        at_work(session)[session.id] = session
+        begin(call, session)
         reply = await child.prompt(session, task.prompt)
         return result(reply, task, relay, perf_counter() - started)
     finally:
@@ -52,12 +52,21 @@ async def work(
         await child.close()
 
 
+def begin(call: ToolContext, session: Session) -> None:
+    """Let clients know whose a sub-agent's calls are: of the call that a person sees."""
+    at_work(session)[session.id] = session
+    callers: dict[str, str] = root_of(session).cache.setdefault(SUBAGENT_CALLS, {})
+    callers[session.id] = callers.get(call.session.id, call.call.id)
+
+
 def at_work(session: Session) -> dict[str, Session]:
     """The sub-agents' sessions that are open now, where a person's session keeps them."""
-    root = session
-    while root.parent is not None:
-        root = root.parent
-    return root.cache.setdefault(SUBAGENTS, {})
+    return root_of(session).cache.setdefault(SUBAGENTS, {})
+
+
+def root_of(session: Session) -> Session:
+    """The session of the person for whom a sub-agent works in the end."""
+    return session if session.parent is None else root_of(session.parent)
 
 
 def count(call: ToolContext, session: Session) -> None:

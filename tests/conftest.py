@@ -6,9 +6,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 UV_CACHE = os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))
 FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
+
+settings.register_profile(
+    "on any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("on any machine")  # how long an example takes says how busy the machine is
 
 
 def is_foreign(name: str) -> bool:

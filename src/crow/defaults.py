@@ -27,6 +27,12 @@ class Batteries(Defaults):
 
         return builtin()
 
+    def keys(self) -> Iterable[str]:
+        """The variables of every provider that is known."""
+        from crow.llm.presets import KEY_NAMES
+
+        return KEY_NAMES
+
 
 def of_client(client: ChatClient, model: str | None) -> LLM:
     """The model behind a client. Raises `ModelError` where it is no client or names no model."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.hooks import MARK
 from crow.core.installed import entry_points
+from crow.imports import Seal
 
 
 def in_a_line(error: BaseException) -> str:
@@ -58,20 +58,14 @@ def loaded(spec: str, do: Callable[[], Any]) -> Any:
         raise ExtensionError(f"the extension {spec} is broken: {in_a_line(error)}") from error
 
 
-def load_file(path: Path) -> ModuleType:
-    """A Python file as a module of its own; what it raises is raised."""
+def load_file(path: Path, seal: Seal | None = None) -> ModuleType:
+    """A Python file as a module of its own; what it raises is raised.
+
+    It is compiled anew, and so is what it imports from its folder. A ``seal`` says what may be
+    imported.
+    """
     name = f"crow_extension_{path.stem}_{abs(hash(str(path.absolute()))):x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ExtensionError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
+    return (seal or Seal(path.absolute().parent)).load(path, name)
 
 
 def import_beside(name: str) -> ModuleType:
@@ -79,6 +73,7 @@ def import_beside(name: str) -> ModuleType:
     here = str(Path.cwd())
     added = here not in sys.path
     if added:
+        Seal(Path(here)).install()
         sys.path.append(here)
     try:
         return importlib.import_module(name)

@@ -1,18 +1,23 @@
 """Plugins: folders in Claude Code's shape, with hooks, skills, commands, sub-agents and servers.
 
 Reading one runs nothing of it. Which are installed and enabled is said in Claude Code's own files.
+What it brings is called ``plugin:name``, and by its name alone where only one thing can be meant.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import CrowError
+
+if TYPE_CHECKING:
+    from crow.core.context import Context
 
 Table = dict[str, Any]
 MANIFEST = Path(".claude-plugin", "plugin.json")
@@ -22,6 +27,10 @@ PARTS = ("skills", "commands", "agents")
 CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
+ROOT, DATA = "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"
+_PLACEHOLDER = re.compile(
+    rf"\$\{{(?:(?P<name>CLAUDE_\w+)|user_config\.(?P<option>[\w-]+))\}}|\$(?P<bare>{ROOT})\b"
+)
 
 
 class PluginError(CrowError):
@@ -33,8 +42,9 @@ class Plugin:
     """One plugin.
 
     ``id`` is ``name@marketplace``, ``root`` its folder, ``data`` one that outlives its versions.
-    ``options`` are what its user configured. ``hooks`` are tables with the file that each stands
-    in; ``parts`` are folders of ``skills``, ``commands`` and ``agents``; ``servers`` are MCP's.
+    ``options`` are what its user configured, ``secrets`` the names of those that no text may hold.
+    ``hooks`` are tables with the file that each stands in; ``parts`` are folders and files of
+    ``skills``, ``commands`` and ``agents``; ``servers`` are MCP's.
     """
 
     id: str
@@ -44,11 +54,62 @@ class Plugin:
     hooks: tuple[tuple[Path, Table], ...] = ()
     parts: Mapping[str, tuple[Path, ...]] = field(default_factory=dict[str, tuple[Path, ...]])
     servers: Mapping[str, Any] = field(default_factory=Table)
+    secrets: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
         """Its name, without the marketplace."""
         return self.id.rpartition("@")[0]
+
+    def called(self, *parts: str) -> str:
+        """The whole name of something that it brings."""
+        return ":".join((self.name, *parts))
+
+    def option(self, name: str) -> str | None:
+        """What stands in texts for an option; None where its user said nothing."""
+        if name in self.secrets:
+            return f"[{name} is a secret of the plugin {self.name}: texts cannot have it]"
+        value = self.options.get(name)
+        return value if isinstance(value, str | None) else json.dumps(value)
+
+    def folder(self, name: str) -> str | None:
+        """The folder that a variable stands for; the one for data is made."""
+        if name == DATA:
+            with suppress(OSError):
+                self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return {ROOT: str(self.root), DATA: str(self.data)}.get(name)
+
+
+def filled(text: str, values: Mapping[str, str], plugin: Plugin | None = None) -> str:
+    """A text of a command, a skill or an agent with what its placeholders stand for.
+
+    ``values`` are those that do not come from a plugin. What is not known stays as it is.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found["option"]:
+            said = plugin.option(found["option"]) if plugin else None
+        else:
+            name = found["name"] or found["bare"]
+            said = values.get(name) or (plugin.folder(name) if plugin else None)
+        return found[0] if said is None else said
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def values_of(ctx: Context, project: Path) -> dict[str, str]:
+    """What placeholders stand for in a session, whatever file they are in."""
+    return {
+        "CLAUDE_PROJECT_DIR": str(project),
+        "CLAUDE_SESSION_ID": ctx.session_id,
+        "CLAUDE_EFFORT": str(ctx.session.options.get("params", {}).get("reasoning_effort") or ""),
+    }
+
+
+def meant(wanted: str, names: Iterable[str]) -> list[str]:
+    """The names that a name means: that very one, else all whose last parts it is."""
+    known = list(names)
+    return [wanted] if wanted in known else [name for name in known if name.endswith(f":{wanted}")]
 
 
 def is_plugin(folder: Path) -> bool:
@@ -97,16 +158,11 @@ def read(root: Path, *, id_: str = "", configured: Mapping[str, Any], data: Path
     given: object = configured.get(id_)
     chosen: object = cast("Table", given).get("options") if isinstance(given, dict) else None
     options = {**_defaults(manifest), **(cast("Table", chosen) if chosen else {})}
-    parts = {part: tuple(_folders(root, manifest, part)) for part in PARTS}
-    return Plugin(
-        id_,
-        root,
-        data / re.sub(r"[^A-Za-z0-9_-]", "-", id_),
-        options,
-        tuple(_hooks(root, manifest)),
-        parts,
-        _servers(root, manifest),
-    )
+    parts = {part: tuple(_parts(root, manifest, part)) for part in PARTS}
+    kept = data / re.sub(r"[^A-Za-z0-9_-]", "-", id_)
+    hooks = tuple(_hooks(root, manifest))
+    plugin = Plugin(id_, root, kept, options, hooks, parts, secrets=frozenset(_secrets(manifest)))
+    return replace(plugin, servers=_servers(plugin, manifest))
 
 
 def _json(path: Path) -> Table:
@@ -121,15 +177,19 @@ def _json(path: Path) -> Table:
 
 def _defaults(manifest: Mapping[str, Any]) -> Table:
     """What options are where their user said nothing."""
+    return {key: table["default"] for key, table in _described(manifest) if "default" in table}
+
+
+def _secrets(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The options that are secrets."""
+    return (key for key, table in _described(manifest) if table.get("sensitive") is True)
+
+
+def _described(manifest: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
+    """The options that a manifest describes."""
     described: object = manifest.get("userConfig")
-    if not isinstance(described, dict):
-        return {}
-    options = cast("dict[str, Any]", described).items()
-    return {
-        key: option["default"]
-        for key, option in options
-        if isinstance(option, dict) and "default" in option
-    }
+    options = cast("Table", described) if isinstance(described, dict) else {}
+    return ((key, cast("Table", each)) for key, each in options.items() if isinstance(each, dict))
 
 
 def _hooks(root: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[Path, Table]]:
@@ -151,15 +211,19 @@ def _hook_table(table: Table) -> Table:
     return cast("Table", inner) if isinstance(inner, dict) else {}
 
 
-def _folders(root: Path, manifest: Mapping[str, Any], part: str) -> Iterator[Path]:
+def _parts(root: Path, manifest: Mapping[str, Any], part: str) -> Iterator[Path]:
+    """The folders and files of a part; a manifest's stand in for the usual folder, skills' add."""
     written: object = manifest.get(part)
     named = cast("list[object]", written) if isinstance(written, list) else [written]
-    paths = [_inside(root, path) for path in (part, *named) if isinstance(path, str)]
-    yield from dict.fromkeys(path for path in paths if path.is_dir())
+    paths = [path for path in named if isinstance(path, str)]
+    usual = [part] if part == "skills" or not paths else []
+    found = (_inside(root, path) for path in (*usual, *paths))
+    yield from (path for path in dict.fromkeys(found) if path.is_dir() or path.suffix == ".md")
 
 
-def _servers(root: Path, manifest: Mapping[str, Any]) -> Table:
-    """The MCP servers, with the plugin's folder put in for ``${CLAUDE_PLUGIN_ROOT}``."""
+def _servers(plugin: Plugin, manifest: Mapping[str, Any]) -> Table:
+    """The MCP servers, with what their placeholders stand for."""
+    root = plugin.root
     written: object = manifest.get("mcpServers")
     if isinstance(written, str):
         written = _json(_inside(root, written))
@@ -168,8 +232,28 @@ def _servers(root: Path, manifest: Mapping[str, Any]) -> Table:
     servers: Table = {}
     for table in tables:
         servers |= cast("Table", table.get("mcpServers", table))
-    text = json.dumps(servers).replace("${CLAUDE_PLUGIN_ROOT}", json.dumps(str(root))[1:-1])
-    return cast("Table", json.loads(text))
+    told = replace(plugin, secrets=frozenset())  # what starts a server is no text
+    return {name: _exported(_served(server, told), plugin) for name, server in servers.items()}
+
+
+def _exported(server: Any, plugin: Plugin) -> Any:
+    """A server with the plugin's folders in its environment, where it is a program."""
+    if not isinstance(server, dict) or "command" not in server:
+        return cast("Any", server)
+    env: object = cast("Table", server).get("env")
+    own = cast("Table", env) if isinstance(env, dict) else {}
+    places = {ROOT: str(plugin.root), DATA: str(plugin.data)}
+    return {**cast("Table", server), "env": {**places, **own}}
+
+
+def _served(value: Any, plugin: Plugin) -> Any:
+    if isinstance(value, str):
+        return filled(value, {}, plugin)
+    if isinstance(value, dict):
+        return {key: _served(one, plugin) for key, one in cast("Table", value).items()}
+    if isinstance(value, list):
+        return [_served(one, plugin) for one in cast("list[Any]", value)]
+    return value
 
 
 def _inside(root: Path, path: str | Path) -> Path:

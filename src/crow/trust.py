@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -112,18 +112,41 @@ def _said(project: Path) -> Iterator[Path]:
 
 
 def _counts(path: Path) -> bool:
-    return path.is_file() and "__pycache__" not in path.parts
+    """Whether a file can run; the caches of other programs than Crow are theirs.
+
+    Crow lets no program that it starts for a project read them, and reads none itself; but an
+    extension may.
+    """
+    is_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
+    return path.is_file() and (not is_cache or "extensions" in path.parts)
 
 
 def fingerprint(project: Path) -> str:
     """A hash over the names and contents of what would run."""
-    digest = hashlib.sha256()
+    return _over(_contents(project), project)
+
+
+def sealed(project: Path) -> dict[str, str] | None:
+    """The hashes of what is trusted, by path; None where it is not trusted as it is now."""
+    contents = _contents(project)
+    is_current = _record().get(str(project.resolve())) == _over(contents, project)
+    return contents if is_current or not contents else None
+
+
+def _contents(project: Path) -> dict[str, str]:
+    contents: dict[str, str] = {}
     for path in what_would_run(project):
         try:
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            contents[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError:
-            content = "cannot be read"
-        digest.update(f"{path.relative_to(project)}\0{content}\n".encode())
+            contents[str(path)] = "cannot be read"
+    return contents
+
+
+def _over(contents: Mapping[str, str], project: Path) -> str:
+    digest = hashlib.sha256()
+    for path, content in contents.items():
+        digest.update(f"{Path(path).relative_to(project)}\0{content}\n".encode())
     return digest.hexdigest()
 
 

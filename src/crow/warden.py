@@ -1,7 +1,8 @@
 """A tiny process that outlives the agent for a moment and ends what the agent left behind.
 
 However the agent dies, its end of the pipe closes; then the groups that are still on the list get
-SIGTERM and, a second later, SIGKILL.
+SIGTERM and, a second later, SIGKILL. So does, on Linux, whoever has left a group but carries its
+mark in the environment.
 """
 
 from __future__ import annotations
@@ -13,18 +14,25 @@ import weakref
 _SCRIPT = """
 trap '' HUP INT TERM
 groups=
-while read -r change group; do
+while read -r change group mark; do
     rest=
     for each in $groups; do
-        [ "$each" = "$group" ] || rest="$rest $each"
+        [ "${each%%:*}" = "$group" ] || rest="$rest $each"
     done
     groups=$rest
-    [ "$change" = + ] && groups="$groups $group"
+    [ "$change" = + ] && groups="$groups $group:$mark"
 done
 [ -n "$groups" ] || exit 0
-for each in $groups; do kill -s TERM -- "-$each"; done
+for each in $groups; do kill -s TERM -- "-${each%%:*}"; done
 sleep 1
-for each in $groups; do kill -s KILL -- "-$each"; done
+for each in $groups; do
+    kill -s KILL -- "-${each%%:*}"
+    [ -n "${each#*:}" ] || continue
+    for path in $(grep -lsF -e "${each#*:}" /proc/[0-9]*/environ); do
+        path=${path%/environ}
+        kill -s KILL "${path#/proc/}"
+    done
+done
 """
 
 
@@ -49,13 +57,16 @@ class Warden:
             os.close(listening)
         self._close = weakref.finalize(self, os.close, self._pipe)
 
-    def add(self, group: int) -> None:
-        """From now on this group dies with the agent."""
-        self._tell("+", group)
+    def add(self, group: int, mark: str = "") -> None:
+        """From now on this group dies with the agent.
+
+        ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has.
+        """
+        self._tell(f"+ {group} {mark}")
 
     def remove(self, group: int) -> None:
         """This group has ended, or may go on."""
-        self._tell("-", group)
+        self._tell(f"- {group}")
 
     def close(self) -> None:
         """End the warden; waits for it, a millisecond where its list is empty."""
@@ -64,8 +75,8 @@ class Warden:
             with contextlib.suppress(ChildProcessError):  # somebody else reaped it
                 os.waitpid(self._pid, 0)
 
-    def _tell(self, change: str, group: int) -> None:
+    def _tell(self, change: str) -> None:
         if self._close.alive:
             # where somebody killed the warden, commands run all the same
             with contextlib.suppress(BrokenPipeError):
-                os.write(self._pipe, f"{change} {group}\n".encode())
+                os.write(self._pipe, f"{change}\n".encode())

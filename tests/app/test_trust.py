@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import RequestError
 from tests.app.conftest import Room, write
 
 from crow.app import build, complaints, live_of
@@ -279,30 +278,31 @@ async def work(editor: FakeEditor, project: Path, update: str = "") -> str:
         return editor.text(session)
 
 
-@pytest.mark.parametrize("forms", [True, False])
-async def test_an_editors_user_is_asked_when_a_session_opens(
-    project: Path, seen: Path, forms: bool
-) -> None:
+async def test_no_answer_to_a_request_for_permission_trusts(project: Path, seen: Path) -> None:
+    """Some clients label options by their kinds alone, so that nobody sees which one trusts."""
+    editor = FakeEditor(permissions=["allow_always"])
+    said = await work(editor, project)
+    assert "crow trust" in said
+    assert not [asked for asked in editor.asked if "Trust" in str(asked)]
+    assert not is_trusted(project)
+    assert not seen.exists()
+
+
+async def test_an_editors_user_is_asked_when_a_session_opens(project: Path, seen: Path) -> None:
     write(project / ".mcp.json", {"mcpServers": {"absent": {"command": "/no/such/server"}}})
-    editor = FakeEditor(permissions=["allow_always"], answers=[TRUST] if forms else None)
+    editor = FakeEditor(answers=[TRUST])
     said = await work(editor, project, "config_option_update")
     assert "left out" not in said
     assert is_trusted(project)
     assert (project / "made").exists()
     assert '"PreToolUse"' in seen.read_text()
     (asked,) = editor.asked
-    if forms:
-        assert f"hook at PreToolUse: cat >> {seen}" in asked["message"]
-        assert asked["schema"]["properties"]["answer"]["enum"] == [TRUST, NOT_NOW, NEVER]
-    else:
-        shown = asked["toolCall"]["content"][0]["content"]["text"]
-        assert "allows without a question: Bash(touch *)" in shown
-        assert [option["name"] for option in asked["options"]] == [TRUST, NOT_NOW, NEVER]
-        kinds = [option["kind"] for option in asked["options"]]
-        assert kinds == ["allow_always", "reject_once", "reject_always"]
+    assert f"hook at PreToolUse: cat >> {seen}" in asked["message"]
+    assert "allows without a question: Bash(touch *)" in asked["message"]
+    assert asked["schema"]["properties"]["answer"]["enum"] == [NOT_NOW, NEVER, TRUST]
+    assert "default" not in asked["schema"]["properties"]["answer"]
     methods = [message.get("method", "answer") for message in editor.wire.received]
-    question = "elicitation/create" if forms else "session/request_permission"
-    assert methods.index(question) > methods.index("answer")
+    assert methods.index("elicitation/create") > methods.index("answer")
 
 
 async def test_nothing_is_said_to_be_left_out_while_its_user_is_asked(
@@ -314,12 +314,11 @@ async def test_nothing_is_said_to_be_left_out_while_its_user_is_asked(
 
     async def when_prompted(params: Any) -> str:
         await prompted.wait()
-        return "allow_always"
+        return TRUST
 
-    editor = FakeEditor(permissions=[when_prompted])
+    editor = FakeEditor(answers=[when_prompted])
     async with editor.connected(agent):
         session = await editor.new_session(project)
-        await editor.saw("tool_call")
         await editor.prompt(session, "Hi")
         assert "left out" not in editor.text(session)
         prompted.set()
@@ -328,20 +327,17 @@ async def test_nothing_is_said_to_be_left_out_while_its_user_is_asked(
     assert is_trusted(project)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["reject_once", "reject_always", "allow_once", "cancelled", RequestError.method_not_found("x")],
-)
+@pytest.mark.parametrize("answer", [NOT_NOW, NEVER, None, "trust", {}])
 async def test_whatever_else_an_editor_answers_leaves_the_project_untrusted(
     project: Path, seen: Path, answer: Any
 ) -> None:
-    editor = FakeEditor(permissions=[answer, "reject_once"])
-    said = await work(editor, project, "tool_call_update")
+    editor = FakeEditor(permissions=["reject_once"], answers=[answer])
+    said = await work(editor, project)
     assert not is_trusted(project)
     assert not seen.exists()
     assert not (project / "made").exists()
     assert "these are left out" in said
-    assert is_refused(project) == (answer == "reject_always")
+    assert is_refused(project) == (answer == NEVER)
 
 
 async def test_an_editor_is_asked_nothing_where_nothing_would_run(project: Path) -> None:
@@ -361,7 +357,7 @@ async def test_an_editors_user_sees_what_is_wrong_with_the_settings(
     told = [update["title"] for update in editor.updates("notice")]
     assert any("line 1: no JSON" in title for title in told)
     assert any("every call is asked about" in title for title in told)
-    assert len(editor.asked) == 1
+    assert not [asked for asked in editor.asked if "Trust" in str(asked)]
 
 
 @pytest.mark.parametrize("way", ["load_session", "resume_session", "fork_session"])
@@ -370,12 +366,11 @@ async def test_an_editors_user_is_asked_when_a_stored_session_opens(
 ) -> None:
     agent = build(cwd=project, env={})
     agent.llm = ScriptedModel("hello")
-    first = FakeEditor(permissions=["reject_once"])
+    first = FakeEditor()
     async with first.connected(agent):
         session = await first.new_session(project)
-        await first.saw("tool_call_update")
         await first.prompt(session, "Hi")
-    second = FakeEditor(permissions=["allow_always"])
+    second = FakeEditor(answers=[TRUST])
     async with second.connected(build(cwd=project, env={})):
         await getattr(second.connection, way)(session_id=session, cwd=str(project), mcp_servers=[])
         await second.saw("config_option_update")

@@ -52,19 +52,21 @@ class Crow:
         """The program and its arguments."""
         return [sys.executable, "-m", "crow.cli", *argv]
 
-    async def start(self, *argv: str, **env: str) -> asyncio.subprocess.Process:
+    async def start(
+        self, *argv: str, stdin: int = asyncio.subprocess.DEVNULL, **env: str
+    ) -> asyncio.subprocess.Process:
         """Start a command and leave it running."""
         return await asyncio.create_subprocess_exec(
             *self.command(*argv),
             cwd=self.cwd,
             env={**os.environ, **self.env, **env},
-            stdin=asyncio.subprocess.PIPE,
+            stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
 
     async def __call__(self, *argv: str, stdin: str = "", **env: str) -> Ended:
-        process = await self.start(*argv, **env)
+        process = await self.start(*argv, stdin=asyncio.subprocess.PIPE, **env)
         out, err = await process.communicate(stdin.encode())
         return Ended(process.returncode, out.decode(), err.decode())
 

@@ -36,7 +36,7 @@ async def test_an_editor_gets_an_answer_from_the_model_of_the_environment(
     crow: Crow, endpoint: Endpoint
 ) -> None:
     endpoint.play(answer("Hello editor."))
-    process = await crow.start("acp")
+    process = await crow.start("acp", stdin=asyncio.subprocess.PIPE)
     editor = Editor(process)
     greeting = await editor.request(1, "initialize", protocolVersion=1, clientCapabilities={})
     assert greeting["result"]["agentInfo"]["name"] == "crow"
@@ -62,7 +62,7 @@ async def test_what_is_wrong_in_the_settings_goes_to_the_log_and_the_editor_is_s
 ) -> None:
     (crow.cwd / ".crow").mkdir()
     (crow.cwd / ".crow/settings.json").write_text("{", "utf-8")
-    process = await crow.start("acp")
+    process = await crow.start("acp", stdin=asyncio.subprocess.PIPE)
     editor = Editor(process)
     await editor.request(1, "initialize", protocolVersion=1, clientCapabilities={})
     opened = await editor.request(2, "session/new", cwd=str(crow.cwd), mcpServers=[])

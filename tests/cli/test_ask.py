@@ -8,6 +8,7 @@ import pty
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow, calls
@@ -203,3 +204,95 @@ async def test_ctrl_c_ends_an_answer_and_the_talk_goes_on(crow: Crow, endpoint: 
     await screen.until(PROMPT)
     screen.type("\x04")
     assert await screen.close(process) == 0
+
+
+@pytest.mark.parametrize(
+    "wanted, shown, hidden",
+    [
+        (
+            ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "did"}),
+            ["@@ line 1", "\x1b[31m-It does things.", "\x1b[32m+It did things."],
+            [],
+        ),
+        (
+            ("Write", {"file_path": "new.py", "content": "".join(f"row {n}\n" for n in range(99))}),
+            ["\x1b[32m+row 0", "+row 39", "… and 59 more lines"],
+            ["+row 40"],
+        ),
+        (
+            ("Write", {"file_path": "odd.txt", "content": "a\x1b[2Jb\u202ec\n" + "x" * 5000}),
+            ["+a<001B>[2Jb<202E>c", "characters more)"],
+            ["\x1b[2J"],
+        ),
+    ],
+)
+async def test_the_question_shows_what_will_be_written(
+    crow: Crow, endpoint: Endpoint, wanted: tuple[str, Any], shown: list[str], hidden: list[str]
+) -> None:
+    read = ("Read", {"file_path": "README.md"})
+    endpoint.play(calls(read), calls(wanted), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "Change it")
+    await screen.until("Enter rejects: ")
+    asked = screen.shown.decode()
+    screen.type("n\n")
+    await screen.close(process)
+    assert [one for one in shown if one not in asked] == []
+    assert [one for one in hidden if one in asked] == []
+
+
+async def test_a_call_that_cannot_succeed_is_no_question(crow: Crow, endpoint: Endpoint) -> None:
+    edit = ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "did"})
+    gone = ("Edit", {"file_path": "gone.md", "old_string": "does", "new_string": "did"})
+    endpoint.play(calls(edit), calls(gone), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "Change it")
+    await screen.until("Done.")
+    assert await screen.close(process) == 0
+    assert b"wants to run" not in screen.shown
+    assert b"has not been read in this session" in screen.shown
+    assert b"gone.md does not exist" in screen.shown
+
+
+async def test_the_question_shows_the_arguments_of_other_tools(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    extension = tmp_path / "poster.py"
+    extension.write_text(
+        "from crow import tool\n"
+        "def post(title: str, body: str) -> str:\n"
+        "    'Post it.'\n"
+        "    return title\n"
+        "def init_agent(agent):\n"
+        "    agent.add_tool(tool(post))\n"
+        "def before_tool(ctx):\n"
+        "    ctx.args['body'] = 'as the hook has it'\n",
+        "utf-8",
+    )
+    endpoint.play(calls(("post", {"title": "Hello", "body": "x"})), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "--extension", str(extension), "Post it")
+    await screen.until("? post wants to run")
+    await screen.until('"body": "as the hook has it"')
+    await screen.until("Enter rejects: ")
+    screen.type("n\n")
+    await screen.close(process)
+
+
+@pytest.mark.parametrize("word", ["/exit", "/quit", "exit", " quit "])
+async def test_words_that_leave_leave_and_are_listed(
+    crow: Crow, endpoint: Endpoint, word: str
+) -> None:
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until(PROMPT)
+    screen.type("/help\r")
+    await screen.until("/exit: Leave")
+    await screen.until(PROMPT)
+    screen.type("/exti\r")
+    await screen.until("There is no command /exti; did you mean /exit?")
+    await screen.until(PROMPT)
+    screen.type(f"{word}\r")
+    await screen.until("goes on")
+    assert await screen.close(process) == 0
+    assert endpoint.requests == []

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cli.conftest import Crow
+
+from crow.testing.endpoint import Endpoint, answer
 
 GUARD = "grep -q 'rm -rf' && { echo 'not that' >&2; exit 2; }; exit 0"
 
@@ -178,3 +181,27 @@ async def test_a_hooks_first_message_is_answered_before_the_prompt(crow: Crow, h
     ended = await crow("run", "--model", "rehearsal", "--json", "list files")
     calls = [event["name"] for event in ended.events if event["type"] == "tool_pending"]
     assert calls == ["Read", "LS"]
+
+
+@pytest.mark.parametrize(
+    ("script", "timeout", "done"),
+    [
+        ("sleep 0.5; echo done > ../kept", None, True),
+        ("echo '{\"async\": true}'; sleep 0.5; echo done > ../kept", None, True),
+        ("sleep 30; echo done > ../kept", 0.3, False),
+    ],
+)
+async def test_a_hook_of_the_last_call_in_the_background_may_end_within_its_time(
+    crow: Crow, endpoint: Endpoint, home: Path, script: str, timeout: float | None, done: bool
+) -> None:
+    handler: dict[str, Any] = {"type": "command", "command": script}
+    handler |= {} if "async" in script else {"async": True}
+    handler |= {"timeout": timeout} if timeout else {}
+    (home / ".claude").mkdir()
+    table = {"hooks": {"Stop": [{"hooks": [handler]}]}}
+    (home / ".claude/settings.json").write_text(json.dumps(table), "utf-8")
+    endpoint.play(answer("Ok."))
+    ended = await crow("run", "Go")
+    assert (ended.status, ended.out) == (0, "Ok.\n")
+    assert (crow.cwd.parent / "kept").exists() == done
+    assert ("was not done in time and is ended" in ended.err) != done

@@ -44,6 +44,33 @@ async def test_every_extension_is_listed_with_its_state_and_source(crow: Crow, h
     assert "broken    broken" in listed.out
 
 
+async def test_plugins_are_listed_with_what_they_bring_by_its_whole_name(
+    crow: Crow, home: Path
+) -> None:
+    root = home / ".crow/plugins/p"
+    write(root / "commands/git/fix.md", "Mend it.")
+    write(root / "skills/care/SKILL.md", "---\ndescription: D.\n---\nText.")
+    write(root / "agents/looker.md", "---\ndescription: D.\n---\nLook.")
+    write(home / ".crow/plugins/q/.claude-plugin/plugin.json", "{")
+    ended = await crow("ext", "list", "--json")
+    assert (ended.status, ended.events[-1]) == (
+        1,
+        {
+            "name": "p@inline",
+            "state": "in use",
+            "source": str(root),
+            "commands": ["p:git:fix"],
+            "skills": ["p:care"],
+            "agents": ["p:looker"],
+            "servers": [],
+            "hooks": [],
+        },
+    )
+    listed = await crow("ext")
+    assert "commands: p:git:fix" in listed.out
+    assert f"the plugin {home / '.crow/plugins/q'} is left out" in listed.err
+
+
 async def test_a_broken_extension_is_named_and_the_run_goes_on(
     crow: Crow, endpoint: Endpoint, home: Path
 ) -> None:
@@ -94,9 +121,11 @@ async def test_the_hooks_are_listed_in_running_order_with_their_place(
     hooks = ended.events
     assert [each["number"] for each in hooks] == list(range(1, len(hooks) + 1))
     assert {each["event"] for each in hooks} == {"before_run"}
-    *_, late, last = hooks
-    assert (late["owner"], late["file"], late["order"]) == ("late", f"{path}:3", 0)
-    assert last["order"] > 0
+    [late] = [each for each in hooks if each["owner"] == "late"]
+    assert (late["file"], late["order"]) == (f"{path}:3", 0)
+    behind = hooks[late["number"] :]
+    assert behind
+    assert all(each["order"] > 0 for each in behind)
     shown = await crow("hooks", "list", "before_run", "--extension", str(path))
     assert shown.out.startswith("before_run (gate)\n")
     assert "late: before_run" in shown.out

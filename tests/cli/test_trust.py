@@ -78,7 +78,8 @@ async def test_crow_asks_before_the_first_prompt_and_the_hooks_run_then(
     await screen.until("Trust ")
     await screen.until("hook at UserPromptSubmit")
     await screen.until("Not now")
-    screen.type("1\r")
+    await screen.until("or write trust:")
+    screen.type("trust\r")
     await screen.until(PROMPT)
     screen.type("hi\r")
     await screen.until("Hello.")
@@ -88,12 +89,28 @@ async def test_crow_asks_before_the_first_prompt_and_the_hooks_run_then(
     assert await screen.close(process) == 0
 
 
+async def test_what_was_typed_for_something_else_trusts_nothing(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    wanting(crow)
+    endpoint.play(answer("Hello."))
+    screen = Screen()
+    process = await screen.start(crow)
+    screen.type("fix the tests\r3\ry\ryes\r0\r\r")
+    await screen.until("or write trust:")
+    await screen.until(PROMPT)
+    assert not is_trusted(crow.cwd)
+    screen.type("\x04")
+    assert await screen.close(process) == 0
+    assert not (crow.cwd.parent / "seen").exists()
+
+
 async def test_an_editors_process_asks_about_the_project_of_its_session(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:
     wanting(crow)
     endpoint.play(answer("Hello."))
-    editor = FakeEditor(permissions=["allow_always"])
+    editor = FakeEditor(answers=["Trust this project"])
     command = crow.command("acp")
     async with editor.spawned(*command, env=crow.env, cwd=tmp_path):
         session = await editor.new_session(crow.cwd)
@@ -101,7 +118,7 @@ async def test_an_editors_process_asks_about_the_project_of_its_session(
         await editor.prompt(session, "hi")
     assert is_trusted(crow.cwd)
     assert (crow.cwd.parent / "seen").exists()
-    assert str(crow.cwd) in editor.asked[0]["toolCall"]["title"]
+    assert str(crow.cwd) in editor.asked[0]["message"]
 
 
 async def test_the_schema_is_printed(crow: Crow) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,8 @@ async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
 ) -> None:
     endpoint.play(answer("one"), answer("two"))
     assert (await crow("run", "hello \udcff")).status == 0
-    process = await crow.start("run", PYTHONIOENCODING="utf-8:strict")
+    pipe = asyncio.subprocess.PIPE
+    process = await crow.start("run", stdin=pipe, PYTHONIOENCODING="utf-8:strict")
     await process.communicate(b"hello \xff")
     said = [each.body["messages"][-1]["content"] for each in endpoint.requests]
     assert said == ["hello \ufffd", "hello \ufffd"]
@@ -176,6 +178,25 @@ async def test_a_stream_that_is_closed_from_the_start_is_no_error(
     out, err = await process.communicate()
     assert (process.returncode, err) == (0, b"")
     assert out == (b"" if closing.startswith(">") else b"Hello.\n")
+
+
+async def test_the_package_itself_is_the_command(crow: Crow) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "crow", "--version"), stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert (process.returncode, out.startswith(b"crow ")) == (0, True)
+
+
+async def test_a_command_that_does_not_exist_is_a_mistake_in_the_command_line(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    ended = await crow("run", "/hepl me")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.complaint.startswith("There is no command /hepl; did you mean /help?")
+    assert endpoint.requests == []
+    endpoint.play(answer("A folder."))
+    assert (await crow("run", "/usr is what?")).out == "A folder.\n"
 
 
 async def test_a_traceback_is_shown_to_whoever_asks_for_it(crow: Crow) -> None:

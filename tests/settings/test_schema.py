@@ -27,11 +27,12 @@ VALIDATOR = jsonschema_rs.validator_for(WHOLE)
 BY_CODE = {
     "permissions": {"allow", "ask", "deny", "mode", "additional_directories", "save"}
     | {"permissions", "excluded", "limits", "scripts"},
-    "subagents": {"agents", "hooks"},
+    "subagents": {"agents", "hooks", "plugins"},
+    "commands": {"plugins"},
     "web": {"resolve"},
     "mcp": {"project"},
     "hook_log": {"write"},
-    "skills": {"agent"},
+    "skills": {"agent", "plugins"},
     "shell_hooks": {"files", "project", "applies", "urls", "variables"},
 }
 """Options that are no setting: they come from other settings, or only code can give them."""

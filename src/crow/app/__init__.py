@@ -17,7 +17,7 @@ from crow.app.complaints import complaints
 from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
 from crow.app.effect import Effect, export
 from crow.app.live import LiveSettings, live_of
-from crow.app.models import models_of
+from crow.app.models import keys_of, models_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent
 from crow.core.catalog import Mode
@@ -64,13 +64,14 @@ def build(
     surroundings: Mapping[str, str] = os.environ if env is None else env
     models = models_of(settings, {**surroundings, **settings.env})
     agent = Agent(models, tools=_tools())
+    agent.withheld = keys_of(settings)
     agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)
     composer.use_builtin()
     composer.use_installed()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
-        composer.use_folder(Path(settings.project) / FOLDER, trusted=settings.trusted)
+        composer.use_project()
     composer.use_settings_hooks()
     for thing in hooks:
         agent.use(thing)

@@ -16,7 +16,9 @@ from crow.core.errors import ExtensionError
 from crow.core.hooks import Owner
 from crow.core.installed import Found
 from crow.discovery import find, in_a_line, load_file, things
+from crow.imports import Seal
 from crow.settings import Settings, Source
+from crow.trust import HOMES, sealed
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks import File
@@ -86,7 +88,7 @@ class Composer:
         if name == "subagents":
             return self.for_subagents()
         if name in ("skills", "commands"):
-            return self.with_parts(name)
+            return {"plugins": self.plugins}
         if name == "mcp":  # a project that is not trusted starts no servers
             named: dict[str, Any] = self.options(name).get("servers", {})
             servers = {**servers_of(self.plugins), **self.settings.mcp_servers, **named}
@@ -120,14 +122,8 @@ class Composer:
         projects = [Path(self.settings.project)] if self.settings.trusted else []
         roots = dict.fromkeys([*projects, Path.home()])
         folders = [root / name for root in roots for name in (".crow/agents", ".claude/agents")]
-        folders += [folder for plugin in self.plugins for folder in plugin.parts["agents"]]
-        return {"folders": folders, "hooks": self.prompted} | self.options("subagents")
-
-    def with_parts(self, name: str) -> dict[str, Any]:
-        """The folders of skills or commands that plugins have, beside those of the settings."""
-        own: list[Any] = self.options(name).get("paths", [])
-        folders = [folder for plugin in self.plugins for folder in plugin.parts[name]]
-        return {"paths": [*own, *folders]} if folders else {}
+        given = {"folders": folders, "plugins": self.plugins, "hooks": self.prompted}
+        return given | self.options("subagents")
 
     def for_hooks(self) -> dict[str, Any]:
         """What bounds hooks, wherever they come from."""
@@ -147,7 +143,7 @@ class Composer:
         """Use the installed packages' entry points."""
         self.agent.discover(self.settings.extensions, disabled=self.disabled, trusted=self.trusted)
 
-    def use_folder(self, folder: Path, *, trusted: bool = True) -> None:
+    def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""
         for path in sorted(folder.glob("*.py")):
             name = path.stem
@@ -156,13 +152,20 @@ class Composer:
             off = name in self.disabled
             error = None if trusted else UNTRUSTED
             if trusted and not off:
-                error = self.attempt_file(path)
+                error = self.attempt_file(path, seal)
             self.keep(name, str(path), error, off)
 
-    def attempt_file(self, path: Path) -> str | None:
+    def use_project(self) -> None:
+        """Use the Python files of the settings' project, as they are trusted."""
+        project = Path(self.settings.project)
+        contents = sealed(project) if self.settings.trusted else None
+        seal = Seal(project, contents, HOMES) if contents is not None else None
+        self.use_folder(project / FOLDER, seal, trusted=seal is not None)
+
+    def attempt_file(self, path: Path, seal: Seal | None) -> str | None:
         """Use one file; the error in one line where that fails."""
         try:
-            module = load_file(path)
+            module = load_file(path, seal)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             return in_a_line(error)
         trusted = path.stem in self.trusted

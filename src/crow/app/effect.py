@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
-from crow.app.models import MODEL, models_of
+from crow.app.composer import BUILTIN, UNTRUSTED, Composer
+from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
 from crow.core.context import SessionContext
 from crow.core.errors import CrowError
@@ -109,6 +109,7 @@ class Effect:
         """Let model, environment and extensions be as other settings say; lines about the rest."""
         if old.env != new.env:
             self._export(new.env)
+        self.agent.withheld = keys_of(new)
         if any(getattr(old, name) != getattr(new, name) for name in (*MODEL, "models", "env")):
             self._models(new)
         if old.project != new.project or (new.trusted and not old.trusted):
@@ -136,24 +137,21 @@ class Effect:
     def _project(self, new: Settings) -> None:
         """Use what a project brings, or what was left out of it until now."""
         composer = Composer(self.agent, new)
-        folder = Path(new.project) / FOLDER
         left = [found for found in self.agent.found if found.error == UNTRUSTED]
         for found in left:
             self.agent.found.remove(found)
-        if folder.parent.parent != Path.home():
-            composer.use_folder(folder, trusted=new.trusted)
+        if Path(new.project) != Path.home():
+            composer.use_project()
         for name in ("skills", "commands"):
-            self._folders(name, composer.with_parts(name).get("paths", ()))
+            thing: Any = self.agent.extensions.get(name)
+            add: Callable[[Any], None] = getattr(thing, "add_plugin", lambda _: None)
+            for plugin in composer.plugins:
+                add(plugin)
         helpers: Any = self.agent.extensions.get("subagents")
         if helpers is not None:
             helpers.folders = tuple(composer.for_subagents()["folders"])
+            helpers.plugins = tuple(composer.plugins)
             helpers.__dict__.pop("definitions", None)  # read again when they are asked for
-
-    def _folders(self, name: str, paths: Iterable[Path]) -> None:
-        thing: Any = self.agent.extensions.get(name)
-        if thing is not None:
-            for path in paths:
-                thing.add_folder(path)
 
     def _options(self, old: Settings, new: Settings) -> Iterator[str]:
         before, now = Composer(self.agent, old), Composer(self.agent, new)

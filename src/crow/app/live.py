@@ -20,7 +20,6 @@ from crow.core.agent import Agent
 from crow.core.context import ConfigContext, Context, RunContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
-from crow.core.ports import OptionKind
 from crow.core.run import agreed
 from crow.core.session import Session
 from crow.settings import Memory, Settings, SettingsError, Source
@@ -36,7 +35,7 @@ LAYERS: Mapping[str, str] = {
     "managed": "policy_settings",
 }
 TRUST, NOT_NOW, NEVER = "Trust this project", "Not now", "Never for this project"
-KINDS: tuple[OptionKind, ...] = ("allow_always", "reject_once", "reject_always")
+CHOICES = (NOT_NOW, NEVER, TRUST)
 LINES = 40
 LONGEST = 86_400.0  # of a look, in seconds: the hooks that are asked have limits of their own
 
@@ -273,9 +272,7 @@ class LiveSettings:
         text = f"Trust {ground.project}? It would use what is listed here."
         ground.asking = True
         try:
-            chosen = await ctx.ui.select(
-                text, (TRUST, NOT_NOW, NEVER), kinds=KINDS, detail=shortened(lines)
-            )
+            chosen = await ctx.ui.select(text, CHOICES, detail=shortened(lines), word="trust")
         finally:
             ground.asking = False
         if chosen == NEVER:

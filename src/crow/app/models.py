@@ -10,6 +10,14 @@ from crow.settings import Settings
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
 
 
+def keys_of(settings: Settings) -> frozenset[str]:
+    """The variables that hold keys for models, without those that programs are to have."""
+    from crow.llm.presets import KEY_NAMES
+
+    named = {table.get("api_key_env", "") for table in settings.providers.values()}
+    return (KEY_NAMES | named) - {entry.text for entry in settings.pass_env}
+
+
 def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     """The command line's or the administrator's model, else the environment's, else a file's.
 
@@ -17,6 +25,7 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     """
     from crow.credentials import load as stored
     from crow.llm import Routed, resolve
+    from crow.llm.naming import listed_name
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
     origin = settings.origins.get("model")
@@ -29,4 +38,9 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
         return await list_models(table, env, stored)
 
     names = [entry.text for entry in settings.models]
-    return Routed(lambda name: resolve(name or said, table, env, stored), names, look)
+    return Routed(
+        lambda name: resolve(name or said, table, env, stored),
+        names,
+        look,
+        lambda name: listed_name(name or said, table, env),
+    )

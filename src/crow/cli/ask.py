@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from crow.cli.output import Output, clean, one_line
+from crow.cli.proposal import proposal
 from crow.core.ports import Option, PermissionRequest, Question
 
 SHOWN_LINES = 12
@@ -63,6 +64,8 @@ class Asker:
             out.line(f"    {line}")
         if len(lines) > SHOWN_LINES:
             out.line(f"    … and {len(lines) - SHOWN_LINES} more lines", "dim")
+        for line, styles in proposal(request):
+            out.raw(f"    {out.styled(line, *styles)}")
 
     async def _choose(self, options: Sequence[Option]) -> str | None:
         for number, option in enumerate(options, 1):
@@ -116,15 +119,20 @@ class Asker:
                     continue
 
     async def _select(self, question: Question) -> object:
-        for number, choice in enumerate(question.choices, 1):
-            self.out.line(f"  {number}  {one_line(choice)}")
+        answers = {str(number): choice for number, choice in enumerate(question.choices, 1)}
+        if question.word:
+            answers[question.word] = answers.pop(str(len(answers)))
+        width = max(map(len, answers), default=0)
+        for answer, choice in answers.items():
+            self.out.line(f"  {answer:{width}}  {one_line(choice)}")
+        answers |= {choice: choice for choice in question.choices}
+        numbers = len(question.choices) - bool(question.word)
+        asked = f"1-{numbers}" + (f", or write {question.word}" if question.word else "")
         while True:
-            self.out.write(f"  1-{len(question.choices)}: ", "dim")
+            self.out.write(f"  {asked}: ", "dim")
             line = await read_line()
             self.out.at_start = True
             if not line:
                 return question.default
-            if line.isdecimal() and 0 < int(line) <= len(question.choices):
-                return question.choices[int(line) - 1]
-            if line in question.choices:
-                return line
+            if line in answers:
+                return answers[line]

@@ -1,4 +1,7 @@
-"""Talk with the agent: a prompt, its answer, the next prompt. Ctrl-C ends an answer, Ctrl-D all."""
+"""Talk with the agent: a prompt, its answer, the next prompt.
+
+Ctrl-C ends an answer, Ctrl-D or /exit all.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
     from crow.core.agent import Agent
+    from crow.core.context import CommandContext
+    from crow.core.session import Session
 
 MARK = "> "
+LEAVING = ("exit", "quit")
+"""Words that leave, with a slash or by themselves."""
 
 
 def declare(parser: Parser) -> None:
@@ -51,11 +58,14 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
         view = View(out, cwd=".", asker=Asker(out))
         session = await session_of(agent, options, settings, view)
         view.cwd = session.cwd
-        out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, Ctrl-D all.", "dim")
-        lines = reader(agent)
+        out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, /exit all.", "dim")
+        offer_leaving(agent, session)
+        lines = reader(agent, session)
         while (prompt := await read(lines, out)) is not None:
             if not prompt.strip():
                 continue
+            if prompt.strip().removeprefix("/") in LEAVING:
+                break
             out.line()
             with Interrupts(agent, out):
                 reply = await agent.prompt(session, prompt)
@@ -72,7 +82,20 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def reader(agent: Agent) -> PromptSession[str]:
+def offer_leaving(agent: Agent, session: Session) -> None:
+    """List the words that leave among the commands, where nobody else has taken them."""
+    from crow.core.catalog import Command
+
+    for name in LEAVING:
+        if name not in agent.commands_of(session):
+            agent.add_command(Command(name, "Leave", leave))
+
+
+async def leave(ctx: CommandContext) -> None:
+    """Do nothing: whoever reads the words leaves by themselves."""
+
+
+def reader(agent: Agent, session: Session) -> PromptSession[str]:
     """Reads lines, with a history that outlives the session and the slash commands completed."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import WordCompleter
@@ -80,7 +103,9 @@ def reader(agent: Agent) -> PromptSession[str]:
 
     path = state_file().with_name("history")
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    commands = WordCompleter([f"/{name}" for name in agent.commands], sentence=True)
+    commands = WordCompleter(
+        lambda: [f"/{name}" for name in agent.commands_of(session)], sentence=True
+    )
     options: dict[str, Any] = {"history": FileHistory(str(path)), "completer": commands}
     return PromptSession(MARK, complete_while_typing=False, **options)
 

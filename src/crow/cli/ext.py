@@ -1,5 +1,7 @@
 """Every extension that was looked for: in use, left out, disabled or broken, and its source.
 
+Plugins are listed behind them with what they bring, each thing by its whole name.
+
 crow ext list
 """
 
@@ -7,14 +9,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Iterator, Mapping
 
 from crow.app import UNTRUSTED
+from crow.app.plugins import plugins_of
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.installed import Found
+from crow.plugins import Plugin
 
 
 def declare(parser: Parser) -> None:
@@ -39,10 +44,46 @@ def main(options: argparse.Namespace, out: Output) -> int:
             out.verbatim(json.dumps(described(found, agent)))
         else:
             show(found, agent, width, out)
+    plugins, problems = plugins_of(settings)
+    for plugin in plugins:
+        brought = {what: list(names) for what, names in contents(plugin)}
+        if options.json:
+            table = {"name": plugin.id, "state": "in use", "source": str(plugin.root), **brought}
+            out.verbatim(json.dumps(table))
+        else:
+            show_plugin(plugin, brought, out)
     if not options.json:
-        for text in settings.problems:
+        for text in (*settings.problems, *problems):
             out.error(text)
-    return 1 if any(found.error for found in agent.found) else 0
+    return 1 if problems or any(found.error for found in agent.found) else 0
+
+
+def contents(plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
+    """What a plugin brings: the sort of thing, and its names."""
+    from crow.extensions.commands.recipe import Recipes
+    from crow.extensions.skills.places import of_plugins
+    from crow.extensions.skills.shelf import Shelf
+    from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definitions
+
+    recipes, shelf = Recipes(), Shelf()
+    for path in plugin.parts["commands"]:
+        recipes.read(path, "plugin", plugin)
+    shelf.refresh(of_plugins([plugin]))
+    agents = Definitions.of((), [plugin]).agents
+    yield "commands", recipes.named
+    yield "skills", shelf.skills
+    yield "agents", (name for name in agents if name != GENERAL_PURPOSE)
+    yield "servers", plugin.servers
+    yield "hooks", dict.fromkeys(event for _, table in plugin.hooks for event in table)
+
+
+def show_plugin(plugin: Plugin, brought: Mapping[str, list[str]], out: Output) -> None:
+    """A plugin in a line, and a line for each sort of thing that it brings."""
+    source = out.styled(one_line(str(plugin.root)), "dim")
+    out.raw(f"{out.styled('in use  ', 'green')}  {one_line(plugin.id)}  {source}")
+    for what, names in brought.items():
+        if names:
+            out.line(f"          {what}: {one_line(', '.join(names))}", "dim")
 
 
 def state(found: Found) -> str:

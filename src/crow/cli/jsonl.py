@@ -25,6 +25,7 @@ class Lines:
     answers = False
     files: Files | None = None
     terminals: Terminals | None = None
+    waits_for_servers = False
 
     def __init__(self, out: Output, asker: Asker | None = None) -> None:
         self.out = out
@@ -156,5 +157,6 @@ def place(location: Location) -> Record:
 
 
 def change(diff: Diff) -> Record:
-    """A diff as a JSON object."""
-    return {"path": diff.path, "old": diff.old, "new": diff.new}
+    """A diff as a JSON object; of a part of a file with the line where that begins."""
+    told = {"path": diff.path, "old": diff.old, "new": diff.new}
+    return told if diff.line is None else {**told, "line": diff.line}

@@ -126,6 +126,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
     if verdict is None:
         return Judged("allow", "nobody judges it: the extension permissions is not in use")
     if record is None or record.owner == "permissions":
+        call.owner = "permissions"
         made = rules.of_session(call).judge(tool, call.args, cwd=cwd)
         return Judged(made.decision, made.reason, made.rule, None, changed)
     return Judged(decision_of(verdict), verdict.reason, None, told(agent, record, tool), changed)

@@ -1,7 +1,8 @@
 """Answer one prompt: the text as it comes, tool calls and denials as short lines.
 
 Exit status: 0 done, 1 error, 2 usage, 130 interrupted. Without PROMPT, or where it is -, the prompt
-is read from standard input. Ctrl-C ends the run with a whole history, a second one at once.
+is read from standard input; beside a PROMPT the text of a pipe or a file goes to the model with it.
+Ctrl-C ends the run with a whole history, a second one at once.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from contextlib import redirect_stdout, suppress
-from typing import TYPE_CHECKING
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
 
+from crow.cli import piped
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.interrupt import Interrupts
 from crow.cli.jsonl import Lines
@@ -43,6 +45,8 @@ SETTING_UP = {
     "init-only": "run these and the SessionStart hooks, and no prompt",
     "maintenance": "run the Setup hooks that maintain something first",
 }
+PATIENCE = 2.0
+"""Seconds until somebody is told what a run waits for that has its answer."""
 CUT_OFF = "the answer is longer than the model may write at once"
 
 
@@ -60,7 +64,7 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow run``."""
-    prompt = "" if options.init_only else prompt_of(options)
+    prompt = "" if options.init_only else prompt_of(options, out)
     check_session(options)
     settings = settings_of(options)
     try:
@@ -75,23 +79,18 @@ def main(options: argparse.Namespace, out: Output) -> int:
         raise
 
 
-def prompt_of(options: argparse.Namespace) -> str:
-    """The prompt, from the command line or standard input."""
+def prompt_of(options: argparse.Namespace, out: Output) -> str:
+    """The prompt, from the command line or standard input, with what is attached to it."""
     given = options.prompt
+    if given is None and somebody_is_there():
+        raise UsageError('what is to be done? crow run "PROMPT", or pipe the prompt in')
     if given in (None, "-"):
-        if given is None and somebody_is_there():
-            raise UsageError('what is to be done? crow run "PROMPT", or pipe the prompt in')
-        given = piped()
-    if not given.strip():
+        text = piped.prompt(out, asked_for=given == "-")
+    else:
+        text = given.encode(errors="surrogateescape").decode(errors="replace")
+    if not text.strip():
         raise UsageError('the prompt is empty: crow run "PROMPT"')
-    return given.encode(errors="surrogateescape").decode(errors="replace")
-
-
-def piped() -> str:
-    """What stands on standard input; bytes that are no text become U+FFFD."""
-    with suppress(AttributeError):
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
-    return sys.stdin.read() if sys.stdin else ""
+    return text if given in (None, "-") else text + piped.attached(out)
 
 
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:
@@ -101,6 +100,7 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
     tell_problems(settings, agent, out)
     set_up(agent, options)
     view = client_of(options, out, asker)
+    view.waits_for_servers = True
     if options.init_only:
         async with agent:
             await session_of(agent, options, settings, view)
@@ -110,6 +110,7 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
         async with agent:
             session = await session_of(agent, options, settings, view)
             interrupts.opened()
+            refuse_unknown(agent, session, prompt)
             reply = await talk(agent, session, prompt, view)
     if out.err.isatty() and isinstance(view, View) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
@@ -130,8 +131,31 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
     if reply is None or reply.stop_reason != "cancelled":
         reply = await agent.prompt(session, prompt)
         await idle(session)
+    await settle(agent, session, view.out)
     view.conclude(reply)
     return reply
+
+
+def refuse_unknown(agent: Agent, session: Session, prompt: str) -> None:
+    """Raise for a command that does not exist; those of servers may still come."""
+    from crow.extensions.commands.naming import missing
+
+    told = missing(prompt, agent.commands_of(session)) if "commands" in agent.extensions else ""
+    if told and not prompt.startswith("/mcp__"):
+        raise UsageError(told)
+
+
+async def settle(agent: Agent, session: Session, out: Output) -> None:
+    """Let hooks in the background end, which are ended with the session, and what they wake."""
+    hooks: Any = agent.extensions.get("shell_hooks")
+    if hooks is None:
+        return
+    settling = asyncio.ensure_future(hooks.settle(session))
+    if not (await asyncio.wait({settling}, timeout=PATIENCE))[0]:
+        out.note("waiting for hooks in the background to end")
+    for name in await settling:
+        out.error(f"the {name} in the background was not done in time and is ended ('timeout')")
+    await idle(session)
 
 
 def set_up(agent: Agent, options: argparse.Namespace) -> None:

@@ -41,6 +41,8 @@ class View:
 
     files: Files | None = None
     terminals: Terminals | None = None
+    waits_for_servers = False
+    """Whether the first request waits for all MCP servers: there may be no second one."""
 
     def __init__(self, out: Output, *, cwd: str, asker: Asker | None, quiet: bool = False) -> None:
         self.out = out

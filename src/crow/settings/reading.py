@@ -116,7 +116,8 @@ class Reading:
 
     def _take_lists(self, source: Source, table: Table) -> None:
         """Take the lists out that all files add to."""
-        self._extend("models", table.pop("models", ()), source)
+        for name in ("models", "pass_env"):
+            self._extend(name, table.pop(name, ()), source)
         self._extend("plugins", self._plugins(source, table), source)
         for name in HTTP_LISTS:
             if name in table:  # an empty list says more than none
@@ -308,6 +309,7 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         **given,
         permissions=permissions,
         models=reading.listed("models"),
+        pass_env=reading.listed("pass_env"),
         disabled=reading.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),
         hooks=tuple(hooks),

@@ -96,7 +96,8 @@ class Unused:
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``models`` are names to choose from. ``extensions`` maps names to options; ``hooks`` are the
+    ``models`` are names to choose from, ``pass_env`` those of variables with keys that programs
+    get all the same. ``extensions`` maps names to options; ``hooks`` are the
     tables of every file as they stand there, ``unused_hooks`` those that a switch turns off.
     ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does;
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
@@ -113,6 +114,7 @@ class Settings:
 
     model: str | None = None
     models: tuple[Entry, ...] = ()
+    pass_env: tuple[Entry, ...] = ()
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=Table, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from acp.exceptions import RequestError
 
@@ -53,6 +53,8 @@ class Desk:
         schema = mode.model_dump(by_alias=True, exclude_none=True)["requestedSchema"]
         self._editor.asked.append({"message": message, "schema": schema})
         answer = self._editor.next_answer()
+        is_function = callable(answer)
+        answer = await cast(Any, answer)(schema) if is_function else answer
         if answer is None:
             return {"action": "decline"}
         return {"action": "accept", "content": dict.fromkeys(schema["properties"], answer)}

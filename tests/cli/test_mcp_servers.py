@@ -1,0 +1,89 @@
+"""`crow run` and its MCP servers: it waits for them, says so, and goes on without those that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Crow, calls
+
+from crow.testing.endpoint import Endpoint, answer
+
+RAW = Path(__file__).parents[1] / "extensions/mcp/servers/raw.py"
+
+
+def configure(crow: Crow, timeout: float = 50.0, **servers: dict[str, Any]) -> None:
+    """Put servers by hand into the user's settings."""
+    table = {
+        name: {"command": sys.executable, "args": ["-SE", str(RAW), json.dumps(spec)]}
+        for name, spec in servers.items()
+    }
+    path = crow.cwd / "settings.json"
+    extensions = {"mcp": {"connect_timeout": timeout}}
+    path.write_text(json.dumps({"mcpServers": table, "extensions": extensions}))
+
+
+def settings(crow: Crow) -> tuple[str, str]:
+    return "--settings", str(crow.cwd / "settings.json")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_the_first_request_waits_for_a_slow_server_and_says_so(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path, as_json: bool
+) -> None:
+    gate = tmp_path / "gate"
+    configure(crow, slow={"gate": str(gate)}, good={})
+    endpoint.play(calls(("mcp__slow__echo", {"x": 1})), answer("Done."))
+    more = ["--json"] if as_json else []
+    argv = ["run", *settings(crow), "--allow", "mcp__slow", *more, "Use it."]
+    process = await crow.start(*argv)
+    assert process.stderr is not None
+    assert process.stdout is not None
+    said = process.stdout if as_json else process.stderr
+    line = ""
+    while "waiting" not in line:
+        line = (await said.readline()).decode()
+        assert line
+    assert "waiting for the MCP server" in line
+    assert "'slow'" in line
+    assert ", for up to 50 s" in line
+    assert endpoint.requests == []
+    gate.touch()
+    await process.communicate()
+    assert process.returncode == 0
+    names = [tool["function"]["name"] for tool in endpoint.requests[0].body["tools"]]
+    assert {"mcp__slow__echo", "mcp__good__echo"} <= set(names)
+    assert '{"x": 1}' in endpoint.requests[1].body["messages"][-1]["content"]
+
+
+async def test_a_server_that_does_not_come_is_named_and_the_run_goes_on(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    configure(crow, 5.0, mute={"init": "silent"}, bad={"exit": 3}, good={})
+    endpoint.play(answer("Hello."))
+    ended = await crow("run", *settings(crow), "Hi.")
+    assert (ended.status, ended.out) == (0, "Hello.\n")
+    lines = ended.err.splitlines()
+    assert any(line.startswith("waiting for the MCP server") and "'mute'" in line for line in lines)
+    [mute] = [line for line in lines if "'mute' could" in line]
+    assert mute.endswith("could not be connected: it did not answer within 5 s")
+    [bad] = [line for line in lines if "'bad' could" in line]
+    assert "it exited with status 3" in bad
+
+
+async def test_ctrl_c_works_while_it_waits(crow: Crow, endpoint: Endpoint) -> None:
+    configure(crow, 3600.0, mute={"init": "silent"})
+    process = await crow.start("run", *settings(crow), "Hi.")
+    assert process.stderr is not None
+    assert "waiting for the MCP server" in (await process.stderr.readline()).decode()
+    process.send_signal(signal.SIGINT)
+    async with asyncio.timeout(20):
+        _, err = await process.communicate()
+    assert process.returncode == 130
+    assert "interrupted" in err.decode()
+    assert endpoint.requests == []

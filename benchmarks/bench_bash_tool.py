@@ -6,6 +6,7 @@ Both run the same command in turn, in the same event loop. The ratio is the one 
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import tempfile
 import time
@@ -32,6 +33,7 @@ class Bench:
         self.client: Client = Nobody()
         self.state: dict[str, Any] = {}
         self.cache: dict[str, Any] = {}
+        self.environment = dict(os.environ)
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Nobody watches."""

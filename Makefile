@@ -2,6 +2,7 @@
 # where the machine has none); `make clean` removes both.
 
 PYTHON ?= python3
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes; each would compile all
 BIN := .venv/bin
 STAMP := .venv/.installed
 

@@ -126,7 +126,6 @@ class RunContext(Context):
         "stored",
         "supervisor",
         "task",
-        "workers",
     )
 
     shapes = {"prompt": Content, "reply": Reply}  # noqa: RUF012 - a table
@@ -154,7 +153,6 @@ class RunContext(Context):
         self.open: list[ToolContext] = []
         self.hung: set[object] = set()
         self.errands: set[asyncio.Task[Any]] = set()
-        self.workers: set[asyncio.Task[Any] | None] = set()
         self.partial: list[str] = []
         self.shown = True
         self.spoken: tuple[Message, Message | None] | None = None

@@ -10,11 +10,13 @@ import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
-from contextvars import copy_context  # noqa: TID251 - an own one, for both halves of a coroutine
+from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
 from typing import Any, cast
 
 NOTHING: Any = object()
+DOING: ContextVar[Any] = ContextVar("doing", default=None)
+"""What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
 
 
 class Errand(Coroutine[Any, Any, Any]):
@@ -98,6 +100,7 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
     """
     loop = asyncio.get_running_loop()
     context = copy_context()
+    context.run(DOING.set, errand.about)
     errand.task = task = asyncio.Task(errand, loop=loop, context=context)
     caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
     _leave_task(loop, caller)
@@ -115,10 +118,11 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
         _enter_task(loop, caller)
 
 
-def about(task: asyncio.Task[Any] | None) -> Any:
-    """What the errand of a task is done for; None for a task of another sort."""
-    carried = None if task is None else task.get_coro()
-    return carried.about if isinstance(carried, Errand) else None
+def spawned(coroutine: Coroutine[Any, Any, Any], doing: object) -> asyncio.Task[Any]:
+    """The task of work that nobody waits for; ``doing`` says whose it is."""
+    context = copy_context()
+    context.run(DOING.set, doing)
+    return asyncio.get_running_loop().create_task(coroutine, context=context)
 
 
 def was_abandoned(task: asyncio.Task[Any] | None) -> bool:

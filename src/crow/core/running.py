@@ -10,16 +10,17 @@ import threading
 import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crow.core.context import Context, ToolContext
-from crow.core.errand import NOTHING, Clock, Errand, begin
+from crow.core.errand import DOING, NOTHING, Clock, Errand, begin
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
-from crow.core.view import copied, lend, seen, set_clock
+from crow.core.view import copied, lend, seen, set_awaited, set_clock
 
 if TYPE_CHECKING:
     from crow.core.hooks import Hooks, Owner
@@ -117,19 +118,32 @@ async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> 
 
 async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
     began = perf_counter()
-    answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+    answer = _called(hook, view, call_next)
     spent = perf_counter() - began
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
-    if hook.instant:
-        answer = Errand(answer, view).step()
-    elif hasattr(answer, "__await__"):
-        answer = await _in_time(hook, view, answer, ran)
+    if not hook.instant and hasattr(answer, "__await__"):
+        set_awaited(view, True)
+        try:
+            answer = await _in_time(hook, view, answer, ran)
+        finally:
+            set_awaited(view, False)
         if ran.errand is None or not ran.errand.ended:
             return answer
     if call_next is None and perf_counter() - began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
+
+
+def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
+    """What a hook answers where it needs no waiting, else what is to be awaited."""
+    before = DOING.get()
+    DOING.set(view)
+    try:
+        answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+        return Errand(answer, view).step() if hook.instant else answer
+    finally:
+        DOING.set(before)
 
 
 def waits(function: Any) -> bool:
@@ -204,6 +218,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
     """What a synchronous hook answers, in a thread that nobody has to wait for."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = copy_context()
 
     def tell(ended: tuple[Any, BaseException | None]) -> None:
         if not future.done():
@@ -211,7 +226,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
 
     def work() -> None:
         try:
-            ended = hook.call(view, None), None
+            ended = context.run(hook.call, view, None), None
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
             ended = None, error
         with suppress(RuntimeError):  # the loop is gone

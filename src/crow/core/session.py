@@ -6,9 +6,11 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Coroutine, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
+from crow.core.errand import DOING, spawned
 from crow.core.history import History
 from crow.core.messages import Message, Usage, add_usage, is_prompt, text_of, tool_answer
 from crow.core.ports import Client, Nobody, Tool
@@ -208,7 +210,8 @@ class Session:
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
         """Run something beside the conversation; it ends with the session. A failure is logged."""
-        task = asyncio.create_task(work)
+        doing = DOING.get()
+        task = spawned(work, doing and copy(doing))
         self.tasks.add(task)
         task.add_done_callback(self._spawned)
         return task

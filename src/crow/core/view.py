@@ -7,12 +7,14 @@ in copies of its own, which reach the run by `settle` alone, checked and all at 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crow.core.calls import Call
+from crow.core.errand import DOING
 from crow.core.errors import HookError
 from crow.core.history import flaw, open_end
 from crow.core.messages import Message
@@ -39,13 +41,16 @@ class View:
 
     ``_given`` holds, by name, what the hook was given or has assigned, and what that was before.
     ``_late`` says why the hook is too late to do anything more, ``_may`` what it may change.
+    ``awaited`` is true while a run waits for it, ``outer`` is whose work that run is in turn.
     """
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         agent: Agent
+        awaited: bool
         _base: Any
+        outer: View | None
         _may: tuple[str, ...]
         _given: dict[str, tuple[Any, Any]]
         _late: str
@@ -162,8 +167,10 @@ class View:
 def _view_class(cls: type[Context]) -> type[Any]:
     if issubclass(cls, View):
         return cls
-    slots = ("_after_end", "_base", "_given", "_late", "_may", "_moment", "_settled")
-    return type(cls.__name__, (View, cls), {"__slots__": slots, "__module__": cls.__module__})
+    slots = "_after_end awaited _base _given _late _may _moment outer _settled".split()
+    return type(
+        cls.__name__, (View, cls), {"__slots__": tuple(slots), "__module__": cls.__module__}
+    )
 
 
 def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
@@ -181,6 +188,8 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
     _put(view, "_given", {})
     _put(view, "_late", "")
     _put(view, "_settled", False)
+    _put(view, "awaited", False)
+    _put(view, "outer", None)
     _put(view, "_after_end", run is not None and run.abandoned)
     return view
 
@@ -188,6 +197,35 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
 def seen(ctx: Context) -> View:
     """A context that `lend` has made, as a view."""
     return cast(View, ctx)
+
+
+def set_awaited(ctx: Context, awaited: bool) -> None:
+    """Know of somebody's work whether a run waits for it."""
+    if awaited:
+        _put(ctx, "outer", next(awaiting(), None))
+    _put(ctx, "awaited", awaited)
+
+
+@contextmanager
+def working(ctx: C) -> Generator[C]:
+    """Let what is done here be the work that a view stands for, which a run waits for."""
+    before = DOING.get()
+    set_awaited(ctx, True)
+    DOING.set(ctx)
+    try:
+        yield ctx
+    finally:
+        DOING.set(before)
+        set_awaited(ctx, False)
+
+
+def awaiting() -> Iterator[View]:
+    """Whose work is done here, and whose that is part of in turn, while somebody waits for it."""
+    doing: View | None = DOING.get()
+    while doing is not None:
+        if doing.awaited:
+            yield doing
+        doing = doing.outer
 
 
 def set_clock(ctx: Context, clock: Clock | None) -> None:

@@ -17,7 +17,7 @@ import apsw
 
 from crow.core.agent import Agent
 from crow.core.calls import Call
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.events import TextDelta
 from crow.core.messages import user
 from crow.core.ports import Completion, Delta, Request

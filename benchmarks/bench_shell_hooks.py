@@ -14,7 +14,7 @@ import time
 
 from crow.core.agent import Agent
 from crow.core.calls import Call
-from crow.core.context import RunContext, ToolContext
+from crow.core.contexts import RunContext, ToolContext
 from crow.core.session import Session
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks import File

@@ -12,7 +12,7 @@ from typing import Any, assert_type
 from openai import AsyncOpenAI
 
 from crow import Agent, AgentHook, Reply, hook
-from crow.core.context import RunContext, ToolContext, TurnContext
+from crow.core.contexts import RunContext, ToolContext, TurnContext
 from crow.core.messages import Message, Usage
 from crow.core.session import Session
 from crow.core.verdicts import Deny

@@ -12,7 +12,7 @@ from typing import Any
 
 from crow import Agent, Allow, Answer, Context, Continue, Deny, Stop, ToolContext, Verdict
 from crow.core.calls import ToolResult
-from crow.core.context import RunContext, TurnContext, UpdateContext
+from crow.core.contexts import RunContext, TurnContext, UpdateContext
 from crow.core.events import Event
 from crow.core.messages import Message
 from crow.core.ports import Completion

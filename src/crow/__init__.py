@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from crow.acp import run_agent
     from crow.core.agent import Agent
     from crow.core.agent_hook import AgentHook
-    from crow.core.context import Context, Reply, ToolContext
+    from crow.core.contexts import Context, ToolContext
     from crow.core.hooks import FIRST, LAST, hook
+    from crow.core.session import Reply
     from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop, Verdict
     from crow.tools import tool
 
@@ -42,8 +43,8 @@ _HOMES = {
     "run_agent": "crow.acp",
     "Agent": "crow.core.agent",
     "Context": "crow.core.context",
-    "Reply": "crow.core.context",
-    "ToolContext": "crow.core.context",
+    "Reply": "crow.core.session",
+    "ToolContext": "crow.core.contexts",
     "FIRST": "crow.core.hooks",
     "LAST": "crow.core.hooks",
     "AgentHook": "crow.core.agent_hook",

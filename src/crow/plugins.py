@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.core.errors import CrowError
 
 if TYPE_CHECKING:
-    from crow.core.context import Context
+    from crow.core.contexts import Context
 
 Table = dict[str, Any]
 MANIFEST = Path(".claude-plugin", "plugin.json")

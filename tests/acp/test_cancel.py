@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.context import TurnContext
+from crow.core.contexts import TurnContext
 from crow.core.events import CallDelta, Retrying
 from crow.core.ports import Bench, Completion, Request
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text

@@ -11,7 +11,7 @@ from acp import RequestError
 
 from crow import Agent, Deny, Stop, tool
 from crow.core.calls import ToolResult
-from crow.core.context import RunContext, ToolContext
+from crow.core.contexts import RunContext, ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage

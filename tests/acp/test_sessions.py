@@ -11,7 +11,7 @@ from acp import RequestError
 
 from crow import Agent, Answer, Ask, tool
 from crow.core.catalog import Command, Mode
-from crow.core.context import ConfigContext, SessionContext
+from crow.core.contexts import ConfigContext, SessionContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.messages import Usage
 from crow.core.ports import Bench

@@ -11,7 +11,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command, Mode, PromptSection
-from crow.core.context import ConfigContext
+from crow.core.contexts import ConfigContext
 from crow.core.errors import ExtensionError, HookError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TextDelta
 from crow.core.session import Session

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.events import TextDelta, ToolEnded
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay

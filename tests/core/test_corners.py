@@ -169,7 +169,7 @@ async def test_interrupts_pass_through_hooks(error):
     agent = bare()
     agent.hooks.register("after_run", interrupt)
     session = await agent.new_session()
-    from crow.core.context import RunContext
+    from crow.core.contexts import RunContext
 
     with pytest.raises(error):
         await run_hook(agent.hooks.after_run.entries[0], RunContext(agent, session, "go"))
@@ -472,7 +472,7 @@ async def test_reasoning_stays_with_the_message():
 
 
 async def test_a_run_that_has_not_begun_can_be_cancelled_too():
-    from crow.core.context import RunContext
+    from crow.core.contexts import RunContext
 
     agent = bare()
     run = RunContext(agent, await agent.new_session(), "go")

@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolKind
-from crow.core.context import Context, ErrorContext, RunContext
+from crow.core.contexts import Context, ErrorContext, RunContext
 from crow.core.errors import HookError
 from crow.core.points import POINTS
 from crow.core.verdicts import Answer

@@ -10,11 +10,12 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
 from crow.core.catalog import Command
-from crow.core.context import Context, Reply
+from crow.core.contexts import Context
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
 from crow.core.points import POINTS
 from crow.core.ports import Completion, Nobody, PermissionRequest
+from crow.core.session import Reply
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.extensions.system_prompt import SystemPromptHook
 from crow.testing import ScriptedModel, call

@@ -12,7 +12,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.errand import Errand
 from crow.core.errors import HookError
 from crow.core.points import POINTS

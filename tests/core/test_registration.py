@@ -9,7 +9,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.agent_hook import AgentHook
 from crow.core.catalog import Command
-from crow.core.context import Context, RunContext, ToolContext
+from crow.core.contexts import Context, RunContext, ToolContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.hooks import FIRST, LAST, hook, name_of
 from crow.core.points import ELSEWHERE, POINTS, Alias, Point

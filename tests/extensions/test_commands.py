@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 
 from crow import Agent, Allow, Answer, Deny, Stop, tool
 from crow.core.catalog import Mode
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
 from crow.core.installed import Found

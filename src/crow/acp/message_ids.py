@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crow.core.context import RunContext
-from crow.core.session import Session
+from crow.core.session import Run, Session
 
 ASIDES = "acp.asides"
 
@@ -26,7 +25,7 @@ def end_run(session: Session) -> None:
     session.cache[ASIDES] = session.cache.get(ASIDES, 0) + 1
 
 
-def at_work(session: Session) -> RunContext | None:
+def at_work(session: Session) -> Run | None:
     """The run of a session that is on; the others wait for it."""
     return next((run for run in session.runs if run.holds_lock), None)
 

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from crow.acp.abilities import Abilities
     from crow.acp.jsonrpc import Message
     from crow.core.agent import Agent
-    from crow.core.context import Reply
     from crow.core.events import Event
     from crow.core.ports import Option, PermissionRequest, Question
-    from crow.core.session import Session
+    from crow.core.session import Reply, Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crow.acp.jsonrpc import Message
-from crow.core.context import Reply
 from crow.core.errors import ModelError
 from crow.core.events import Notice
 from crow.core.messages import Content, Usage, text_of
+from crow.core.session import Reply
 
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
 UNASKED = ("hook_stopped", "max_turn_requests", "max_tokens")

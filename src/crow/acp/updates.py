@@ -16,7 +16,6 @@ from crow.acp.parents import owned
 from crow.acp.projection import Poll
 from crow.acp.questions import permission_params, poll_params
 from crow.core.agent import Agent
-from crow.core.context import Reply
 from crow.core.events import (
     CallDelta,
     CommandsChanged,
@@ -38,7 +37,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.session import Session
+from crow.core.session import Reply, Session
 
 
 class V1:

@@ -10,7 +10,7 @@ from typing import Any, cast
 from crow.app.composer import BUILTIN, UNTRUSTED, Composer
 from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
-from crow.core.context import SessionContext
+from crow.core.contexts import SessionContext
 from crow.core.errors import CrowError
 from crow.core.events import ConfigChanged
 from crow.core.installed import make

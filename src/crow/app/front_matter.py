@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow.app.plugins import may_bring, plugins_of
 from crow.core.agent import Agent
-from crow.core.context import Context, SessionContext
+from crow.core.contexts import Context, SessionContext
 from crow.plugins import Plugin
 from crow.settings import Settings
 from crow.trust import is_trusted

@@ -17,10 +17,10 @@ from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Effect
 from crow.app.wanted import wanted
 from crow.core.agent import Agent
-from crow.core.context import ConfigContext, Context, RunContext, SessionContext, ToolContext
+from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
-from crow.core.run import agreed
+from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp

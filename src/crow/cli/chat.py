@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
     from crow.core.agent import Agent
-    from crow.core.context import CommandContext
+    from crow.core.contexts import CommandContext
     from crow.core.session import Session
 
 MARK = "> "

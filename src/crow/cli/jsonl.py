@@ -10,10 +10,9 @@ from crow.cli.ask import Asker
 from crow.cli.output import Output
 from crow.core import events
 from crow.core.calls import Diff, Location
-from crow.core.context import Reply
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import Session
+from crow.core.session import Reply, Session
 
 VERSION = 1
 Record = dict[str, Any]

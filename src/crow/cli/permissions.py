@@ -106,8 +106,9 @@ class Judged:
 async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Judged:
     """Ask all that is asked before a tool runs; nothing runs but the hooks themselves."""
     from crow.core.calls import Call
-    from crow.core.context import RunContext, ToolContext
+    from crow.core.contexts import RunContext, ToolContext
     from crow.core.session import Session
+    from crow.core.tool_call import prepare
 
     session = Session(cwd=cwd)
     rules: Any = agent.extensions.get("permissions")
@@ -118,7 +119,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
         agent.tools_of(session).get(tool),
     )
     if call.tool is not None:
-        call.prepare()
+        prepare(call)
     before = dict(call.args)
     verdict = (await agent.hooks.before_tool.fire(call)).verdict
     changed = None if call.args == before else call.args

@@ -34,8 +34,7 @@ from crow.core.ports import FIRST_PROMPT
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
-    from crow.core.context import Reply
-    from crow.core.session import Session
+    from crow.core.session import Reply, Session
     from crow.settings import Settings
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130

@@ -10,23 +10,19 @@ from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
 from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
-from crow.core.context import (
-    ConfigContext,
-    NotificationContext,
-    Reply,
-    RunContext,
-    SessionContext,
-)
+from crow.core.context import RunContext
+from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
 from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
 from crow.core.kept import kept
 from crow.core.messages import Content, ToolSpec, prompt_of
-from crow.core.ports import LLM, Client, Nobody, Tool
+from crow.core.ports import LLM, Client, Nobody, SlashCommand, Tool
+from crow.core.prompt import agreed, answer, follow_up, refuse_own
 from crow.core.roster import Roster
-from crow.core.run import agreed, answer, follow_up, refuse_own
-from crow.core.session import Session, Store
+from crow.core.running import Owner
+from crow.core.session import Reply, Session, Store
 
 SETTLING = 0.3
 
@@ -88,7 +84,7 @@ class Agent:
         self.store: Store | None = None
         self.stop_cap = 8
         self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
-        self._roster = Roster(self)
+        self._roster = Roster(self, self.hooks, self._forget)
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
@@ -151,7 +147,7 @@ class Agent:
         """The tools that the model of a session can call."""
         return {**self.tools, **session.tools} if session.tools else self.tools
 
-    def commands_of(self, session: Session) -> Mapping[str, Command]:
+    def commands_of(self, session: Session) -> Mapping[str, SlashCommand]:
         """The slash commands of a session."""
         return {**self.commands, **session.commands} if session.commands else self.commands
 
@@ -224,6 +220,13 @@ class Agent:
         own = self.tools.values() if tools is None else tools
         asked = None if llm else self._model
         return Agent(llm or self._llm, model=asked, hooks=hooks, tools=own, parent=self)
+
+    def _forget(self, owner: Owner) -> None:
+        """Take away what an extension added, beside its hooks."""
+        for catalog in self.catalogs:
+            catalog.remove(owner)
+        if self.store is owner.thing:
+            self.store = None
 
     # sessions
 
@@ -464,7 +467,7 @@ class Agent:
     ) -> None:
         """Fire ``on_notification``: somebody should look."""
         if self.hooks.on_notification.entries:
-            ctx = NotificationContext(self, session, run, kind, message)
+            ctx = NotificationContext(self, session, kind, message, run=run)
             await self.hooks.on_notification.fire(ctx)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from crow.core.errors import ExtensionError
 
 if TYPE_CHECKING:
-    from crow.core.context import CommandContext
+    from crow.core.contexts import CommandContext
     from crow.core.session import Session
     from crow.core.verdicts import Answer
 

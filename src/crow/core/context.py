@@ -1,104 +1,258 @@
-"""One request: the prompt, and the turns that answer it. All contexts can be imported here."""
+"""What every hook can reach: agent, session, its own state, the conversation, the user.
+
+A context is data and never goes stale: it resolves through the session whenever it is used. The
+arrow from here to the agent's type is the only one that runs back.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from crow.core.call_context import CANCELLED, NOT_RUN, ToolContext
-from crow.core.calls import Call
-from crow.core.events import StopReason, TextDelta, UsageReported, UserMessage
-from crow.core.history import flaw, repaired
+from crow.core.errand import was_abandoned
+from crow.core.errors import HookError, ModelError
+from crow.core.events import Event, StopReason
 from crow.core.kept import kept
-from crow.core.messages import (
-    Content,
-    Message,
-    ToolSpec,
-    Usage,
-    add_usage,
-    context_block,
-    is_prompt,
-    prompt_of,
-    sendable,
-    tool_answer,
-    user,
-)
-from crow.core.moments import CommandContext, ConfigContext, NotificationContext, SessionContext
-from crow.core.ports import Completion, Delta, Request
-from crow.core.reach import (
-    UI,
-    CompactContext,
-    Context,
-    ErrorContext,
-    MessageContext,
-    Stopping,
-    UpdateContext,
-    waiting,
-)
-from crow.core.session import Session
-from crow.core.shapes import check, json_object
-from crow.core.verdicts import Continue
+from crow.core.messages import Content, Message, Usage, add_usage, context_block, prompt_of, text_of
+from crow.core.ports import Client, Completion, Request
+from crow.core.session import Reply, Session, TokenCount
+from crow.core.shapes import check, is_event
+from crow.core.trace import Trace
+from crow.core.ui import UI, Clock
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
 
-__all__ = [
-    "CANCELLED",
-    "NOT_RUN",
-    "UI",
-    "CommandContext",
-    "CompactContext",
-    "ConfigContext",
-    "Context",
-    "ErrorContext",
-    "MessageContext",
-    "NotificationContext",
-    "Reply",
-    "RunContext",
-    "SessionContext",
-    "Stopping",
-    "ToolContext",
-    "TurnContext",
-    "UpdateContext",
-    "waiting",
-]
-
 logger = logging.getLogger("crow.hooks")
 
-FINISHED: dict[str, StopReason] = {"length": "max_tokens", "content_filter": "refusal"}
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Why a run is to end, and who wanted it."""
+
+    reason: str
+    by: str
+    stop_reason: StopReason
 
 
-@dataclass(slots=True)
-class Reply:
-    """The answer to one prompt.
+@dataclass(slots=True, eq=False, repr=False, init=False)
+class Context:
+    """What every hook can reach: agent, session, its own state, the user.
 
-    ``text`` is the model's last message, ``usage`` the sum over the run's requests. ``detail``
-    says more about a ``stop_reason`` other than ``end_turn``: the hook's reason, the error.
-    ``error`` is set where ``stop_reason`` is ``error``.
+    ``shapes`` says what the fields hold that a hook may assign; ``kept`` names the fields of which
+    a hook gets a copy, because they can be changed in place.
     """
 
-    text: str
-    stop_reason: StopReason
-    usage: Usage
+    shapes: ClassVar[Mapping[str, Any]] = {}
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    agent: Agent
     session: Session
-    detail: str = ""
-    error: BaseException | None = None
+    run: RunContext | None = field(default=None, kw_only=True)
+    owner: str = field(default="", init=False)
+    clock: Clock | None = field(default=None, init=False)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
-        check(f"reply.{name}", value, REPLY.get(name, Any))
-        object.__setattr__(self, name, value)
+    def __init__(self, agent: Agent, session: Session, run: RunContext | None = None) -> None:
+        self.agent = agent
+        self.session = session
+        self.run = run
+        self.owner = ""
+        self.clock = None
 
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self.session.id
 
-REPLY: dict[str, Any] = {
-    "text": str,
-    "stop_reason": StopReason,
-    "usage": Usage,
-    "detail": str,
-    "error": BaseException | None,
-}
+    @property
+    def cwd(self) -> str:
+        """The session's directory, absolute."""
+        return self.session.cwd
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The session's directory and its additional ones, absolute."""
+        return self.session.roots
+
+    @property
+    def client(self) -> Client:
+        """Whoever is at the other end."""
+        return self.session.client
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The running extension's own JSON in this session, stored with it.
+
+        Raises `HookError` in a context that belongs to nobody.
+        """
+        if not self.owner:
+            raise HookError("this context is no extension's, so it has no state: use the hook's")
+        return self.session.state.setdefault(self.owner, {})
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """The session's memory that is not stored."""
+        return self.session.cache
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program finds that is started here: no keys of models."""
+        return self.agent.environment()
+
+    @property
+    def trace(self) -> Trace:
+        """What the hooks of this session did."""
+        return self.session.trace
+
+    @property
+    def ui(self) -> UI:
+        """Questions and notices to the user."""
+        return UI(self)
+
+    async def emit(self, event: Event) -> None:
+        """Tell the client, unless an ``on_update`` hook objects."""
+        self.hold_back()
+        point = self.agent.hooks.on_update
+        if point.entries:
+            update = UpdateContext(self.agent, self.session, event, run=self.run)
+            if await point.fire(update):
+                return
+            event = update.update
+        await self.session.client.update(self.session.id, event)
+
+    async def append(self, message: Message) -> None:
+        """Put a message at the end of the history."""
+        self.hold_back()
+        await self.heal()
+        self.session.history.add(message)
+        await self.tell_of(message)
+
+    async def tell_of(self, message: Message) -> None:
+        """Fire ``on_message``."""
+        point = self.agent.hooks.on_message
+        if point.entries:
+            await point.fire(MessageContext(self.agent, self.session, message, run=self.run))
+
+    async def heal(self, by: str = "somebody") -> HookError | None:
+        """Take back what others did to the history, if it is not whole since; say who it was."""
+        history = self.session.history
+        if history.before is None:
+            return None
+        wrong = history.judged(too_late=was_abandoned(history.task))
+        if wrong is None:
+            return None
+        told = f"{by} changed session.messages and that was undone: {wrong} ({history.place})"
+        error = HookError(f"{told}; use ctx.inject_context(text)")
+        if by == "somebody":
+            logger.warning("%s", error)
+            await self.fail(error, "hook")
+        return error
+
+    def hold_back(self) -> None:
+        """Let code that ignored its cancellation do nothing more to the conversation."""
+        run = self.run
+        if run is not None and run.abandoned and asyncio.current_task() is not run.supervisor:
+            raise asyncio.CancelledError
+
+    async def get_latest_user_message(self) -> str:
+        """Text of the last prompt; in ``before_run`` the one that is not stored yet."""
+        if self.run is not None and not self.run.stored:
+            return text_of(self.run.prompt)
+        return self.session.latest_prompt()
+
+    async def get_messages(self) -> list[Message]:
+        """A copy of the history."""
+        return copy.deepcopy(self.session.messages)
+
+    async def inject_context(self, text: str) -> None:
+        """Put a marked block at the tail of the conversation, at its next whole seam.
+
+        In ``before_run`` that is right behind the prompt, and nowhere if the prompt is refused.
+        """
+        self.hold_back()
+        self.session.pending.append(context_block(text, self.owner or "crow"))
+
+    async def get_token_count(self) -> TokenCount:
+        """How full the window is, anchored on what the provider reported."""
+        return self.session.tokens(self.agent.context_window(self.session))
+
+    async def complete(self, request: Request) -> Completion:
+        """Ask the model beside the conversation: nothing is shown, stored or hooked.
+
+        The tokens count for the session and the run. Raises `ModelError`.
+        """
+        async with aclosing(self.agent.llm.stream(request)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Completion):
+                    self.session.usage = add_usage(self.session.usage, delta.usage)
+                    if self.run is not None:
+                        self.run.reply.usage = add_usage(self.run.reply.usage, delta.usage)
+                    return delta
+        raise ModelError("the model ended without an answer", kind="protocol")
+
+    def stop(self, reason: str = "", *, stop_reason: StopReason = "hook_stopped") -> None:
+        """End the run gracefully: calls that did not run are answered "not run"."""
+        self.hold_back()
+        if self.run is not None:
+            self.run.stopping = Stopping(reason, self.owner, stop_reason)
+
+    async def stop_current_turn(self) -> None:
+        """Let nothing more happen in this run after the current event."""
+        self.stop()
+
+    async def continue_with_current_session(self) -> None:
+        """Take a stop back."""
+        self.hold_back()
+        if self.run is not None:
+            self.run.stopping = None
+
+    async def restart_with_new_session(self, messages: Sequence[Message] | None = None) -> str:
+        """Begin a new segment of history under the same session id, which is returned.
+
+        Without ``messages`` it begins with the prompt that is being answered. The old segment
+        stays in the store.
+        """
+        self.hold_back()
+        self.session.restart(messages)
+        await self._replaced("", "restart")
+        return self.session.id
+
+    async def compact(
+        self, messages: Sequence[Message], summary: str, trigger: str = "manual"
+    ) -> bool:
+        """Replace the history by a summary and the messages that are kept.
+
+        Fires ``before_compact`` and ``after_compact``; False where a hook objected.
+        """
+        self.hold_back()
+        ctx = CompactContext(
+            self.agent, self.session, list(messages), summary, trigger, run=self.run
+        )
+        if await self.agent.hooks.before_compact.fire(ctx):
+            return False
+        head = [context_block(ctx.summary, "summary")] if ctx.summary else []
+        self.session.restart([*head, *ctx.messages])
+        await self._replaced(ctx.summary, trigger)
+        return True
+
+    async def _replaced(self, summary: str, trigger: str) -> None:
+        ctx = CompactContext(
+            self.agent, self.session, self.session.messages, summary, trigger, run=self.run
+        )
+        await self.agent.hooks.after_compact.fire(ctx)
+
+    async def fail(self, error: BaseException, where: str, place: str = "") -> None:
+        """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
+        point = self.agent.hooks.on_error
+        if point.entries:
+            await point.fire(
+                ErrorContext(self.agent, self.session, error, where, place, run=self.run)
+            )
 
 
 class RunContext(Context):
@@ -138,8 +292,7 @@ class RunContext(Context):
         prompt: Content,
         written: list[dict[str, Any]] | None = None,
     ) -> None:
-        super().__init__(agent, session)
-        self.run = self
+        Context.__init__(self, agent, session, run=self)
         self.prompt = prompt
         self.sent = prompt_of(prompt, written)
         self.reply = Reply("", "end_turn", {}, session)
@@ -150,7 +303,7 @@ class RunContext(Context):
         self.abandoned = False
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[Any] | None = None
-        self.open: list[ToolContext] = []
+        self.open: list[Any] = []
         self.hung: set[object] = set()
         self.errands: set[asyncio.Task[Any]] = set()
         self.partial: list[str] = []
@@ -199,168 +352,47 @@ class RunContext(Context):
                 if task is not None:
                     task.cancel()
 
-    def new_turn(self) -> TurnContext:
-        """The next request, as it is before any hook has seen it."""
-        session = self.session
-        hooked = self.agent.hooks.before_llm_request or self.agent.hooks.around_llm_request
-        messages, tools = sendable(session.messages), self.agent.tool_specs(session)
-        if hooked:
-            messages, tools = list(messages), list(tools)
-        params = {**session.options.get("params", {})}
-        message_id = session.next_message_id
-        return TurnContext(
-            self, Request(messages, tools, session.model, params, session.id, message_id)
-        )
 
-    async def keep_going(self, more: Continue) -> None:
-        """Count that a hook wants more, and tell the model what."""
-        self.count += 1
-        self.count_in_row += 1
-        await self.append(context_block(more.message, "on_stop"))
+@dataclass(slots=True, eq=False, repr=False)
+class UpdateContext(Context):
+    """An event on its way to the client."""
 
-    @property
-    def steered(self) -> bool:
-        """True where the user said something while the run was on."""
-        return any(is_prompt(message) for message in self.session.pending)
+    shapes = {"update": is_event}  # noqa: RUF012 - a table
 
-    def open_call(self, call: Call) -> ToolContext:
-        """A call of the model's that waits for its answer."""
-        opened = ToolContext(self, call, self.agent.tool(call.name, self.session))
-        self.open.append(opened)
-        return opened
-
-    async def close_calls(self) -> None:
-        """Put the results of the open calls into the history, in source order."""
-        await self.heal()
-        unanswered = set(self.session.unanswered())
-        opened, self.open = self.open, []
-        self.count_in_row = 0 if opened else self.count_in_row
-        for call in opened:
-            if call.call.id in unanswered and call.result is not None:
-                await self.append(tool_answer(call.call.id, call.result.content))
-
-    async def keep_partial(self) -> None:
-        """Put what the model had said when it was interrupted into the history."""
-        text = "".join(self.partial)
-        self.partial.clear()
-        if text:
-            self.reply.text = text
-            await self.append({"role": "assistant", "content": text})
-
-    async def store_prompt(self) -> None:
-        """Put the prompt and the context that belongs to it into the history."""
-        self.stored = True
-        unchanged = self.sent["content"] == self.prompt
-        message = self.sent if unchanged else user(self.prompt)
-        if not self.shown:
-            message_id = self.session.next_message_id
-            await self.emit(UserMessage(self.prompt, message_id, message.get("written", ())))
-        await self.append(message)
-        await self.deliver()
+    update: Event
 
 
-class TurnContext(Context):
-    """One request to the model, and what came of it.
+@dataclass(slots=True, eq=False, repr=False)
+class MessageContext(Context):
+    """A message was appended to the history."""
 
-    ``messages``, ``tools``, ``model`` and ``params`` are the request's; ``reply`` is the model's
-    `Completion`; ``results`` are the tool calls with their results, in source order.
+    kept = ("message",)
+
+    message: Message
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CompactContext(Context):
+    """The history is replaced by ``summary`` and ``messages``, the ones that are kept whole.
+
+    ``trigger`` is ``auto``, ``manual``, ``overflow`` or ``restart``.
     """
 
-    __slots__ = ("reply", "request", "results")
+    shapes = {"messages": list[Message], "summary": str}  # noqa: RUF012 - a table
+    kept = ("messages",)
 
-    shapes = {  # noqa: RUF012 - a table
-        "messages": list[Message],
-        "tools": list[ToolSpec],
-        "model": str | None,
-        "params": json_object,
-        "reply": Completion,
-    }
-    kept = ("request",)
+    messages: list[Message]
+    summary: str
+    trigger: str
 
-    run: RunContext
 
-    def __init__(self, run: RunContext, request: Request) -> None:
-        super().__init__(run.agent, run.session, run)
-        self.request = request
-        self.reply = Completion()
-        self.results: list[ToolContext] = []
+@dataclass(slots=True, eq=False, repr=False)
+class ErrorContext(Context):
+    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``.
 
-    @property
-    def messages(self) -> list[Message]:
-        """The messages of the request; replace them, do not change them in place."""
-        return self.request.messages
+    ``place`` is the file and line of a hook that failed, empty for anything else.
+    """
 
-    @messages.setter
-    def messages(self, value: list[Message]) -> None:
-        self.request.messages = value
-
-    @property
-    def tools(self) -> list[ToolSpec]:
-        """What the model is told of the tools."""
-        return self.request.tools
-
-    @tools.setter
-    def tools(self, value: list[ToolSpec]) -> None:
-        self.request.tools = value
-
-    @property
-    def model(self) -> str | None:
-        """The model asked; None for the endpoint's own."""
-        return self.request.model
-
-    @model.setter
-    def model(self, value: str | None) -> None:
-        self.request.model = value
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """Further parameters of the request."""
-        return self.request.params
-
-    @params.setter
-    def params(self, value: dict[str, Any]) -> None:
-        self.request.params = value
-
-    @property
-    def usage(self) -> Usage | None:
-        """Tokens of this request, where the provider said."""
-        return self.reply.usage
-
-    async def _replaced(self, summary: str, trigger: str) -> None:
-        self.request.messages = list(self.session.messages)
-        self.request.message_id = self.session.next_message_id
-        await super()._replaced(summary, trigger)
-
-    def whole_request(self) -> Request:
-        """The request, whatever hooks have done to single messages in place."""
-        wrong = flaw(self.request.messages)
-        if wrong is not None:
-            logger.warning("a message was changed in place, and the request repaired: %s", wrong)
-            self.request.messages = repaired(self.request.messages)
-        return self.request
-
-    async def show(self, delta: Delta) -> None:
-        """Tell the client what the model is saying."""
-        self.run.check()
-        if type(delta) is TextDelta:
-            self.run.partial.append(delta.text)
-        await self.emit(delta)
-
-    def count(self) -> None:
-        """Count the reply's tokens, as if it stood in the history already."""
-        self.session.report(self.reply.usage, ahead=self.reply.message() is not None)
-        self.run.reply.usage = add_usage(self.run.reply.usage, self.reply.usage)
-
-    async def store_reply(self) -> None:
-        """Put the model's answer into the history and tell of its tokens."""
-        run, reply, session = self.run, self.reply, self.session
-        run.partial.clear()
-        message = reply.message()
-        if message is not None:
-            await self.append(message)
-        run.reply.text = reply.text
-        run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")
-        if reply.usage is not None:
-            window = self.agent.context_window(self.session)
-            tokens = session.tokens(window)["total_tokens"]
-            await self.emit(UsageReported(reply.usage, session.usage, tokens, window))
+    error: BaseException
+    where: str
+    place: str = ""

@@ -17,19 +17,20 @@ from crow.core.agent_hook import AgentHook
 from crow.core.binding import bind
 from crow.core.calls import ToolResult
 from crow.core.context import (
-    CommandContext,
     CompactContext,
-    ConfigContext,
     Context,
     ErrorContext,
     MessageContext,
-    NotificationContext,
-    Reply,
     RunContext,
+    UpdateContext,
+)
+from crow.core.contexts import (
+    CommandContext,
+    ConfigContext,
+    NotificationContext,
     SessionContext,
     ToolContext,
     TurnContext,
-    UpdateContext,
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
@@ -37,7 +38,8 @@ from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
-from crow.core.running import Hook, waits
+from crow.core.running import Hook, Owner, waits
+from crow.core.session import Reply
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
 from crow.core.wraps import Wrap
@@ -57,20 +59,6 @@ SLOTS: Mapping[str, type[Slot[Any, Any]]] = {
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(slots=True, eq=False)
-class Owner:
-    """Whoever hung something on an agent: an extension, or a function by itself.
-
-    ``trusted`` is False for what was discovered and not listed as trusted; its `Allow` counts as
-    no opinion. ``source`` says where it came from.
-    """
-
-    name: str
-    thing: Any = None
-    trusted: bool = True
-    source: str = "code"
 
 
 @dataclass(frozen=True, slots=True)

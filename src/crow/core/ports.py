@@ -6,7 +6,7 @@ Whoever has the methods fits; nothing is inherited.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
@@ -363,4 +363,28 @@ class Tool(Protocol):
     def kind(self) -> ToolKind: ...
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
         """Do it. Errors meant for the model are results; a raised exception becomes one."""
+        ...
+
+
+class SlashCommand(Protocol):
+    """A slash command, as a session's own ones are kept; a `crow.core.catalog.Command` is one."""
+
+    @property
+    def name(self) -> str:
+        """What is typed behind the slash."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it does, in a line."""
+        ...
+
+    @property
+    def hint(self) -> str:
+        """What can be typed behind the name."""
+        ...
+
+    @property
+    def run(self) -> Callable[[Any], Awaitable[Any]]:
+        """What is called with the `CommandContext`."""
         ...

@@ -6,21 +6,21 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crow.core.errors import CrowError, ExtensionError, HookError
-from crow.core.hooks import MARK, Owner, unknown_event
+from crow.core.hooks import MARK, Hooks, unknown_event
 from crow.core.lifespan import Lifespan
-
-if TYPE_CHECKING:
-    from crow.core.agent import Agent
+from crow.core.running import Owner
 
 
 class Roster:
     """The extensions of one agent; `Agent` says what its methods do and raise."""
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+    def __init__(self, agent: Any, hooks: Hooks, forget: Callable[[Owner], None]) -> None:
+        self._agent = agent
+        self._hooks = hooks
+        self._forget = forget
         self.extensions: dict[str, Any] = {}
         self._owners: list[Owner] = []
         self._lifespans: dict[str, Lifespan] = {}
@@ -30,7 +30,7 @@ class Roster:
     def use(self, thing: Any, name: str, trusted: bool, source: str) -> Any:
         """Hang an extension on the agent; what fails half-way leaves nothing behind."""
         owner = Owner(self._free_name(name), thing, trusted, source)
-        hooks = self.agent.hooks
+        hooks = self._hooks
         outer, hooks.owner = hooks.owner, owner
         try:
             self._hang(thing, owner)
@@ -65,16 +65,16 @@ class Roster:
             self.extensions[owner.name] = thing
         lifespan = getattr(thing, "lifespan", None)
         if lifespan is not None:
-            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self.agent)
+            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self._agent)
 
     def _hang_object(self, thing: Any, owner: Owner) -> None:
         initialise = thing if inspect.isfunction(thing) else getattr(thing, "init_agent", None)
         if getattr(thing, "__dict__", {}).get("agent", self) is None:
-            setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
+            setattr(thing, "agent", self._agent)  # noqa: B010 - made without the agent it wants
         if initialise is not None:
-            initialise(self.agent)
-        self.agent.hooks.add(thing, owner)
-        hangs = self.agent.hooks.has(owner) or hasattr(thing, "lifespan")
+            initialise(self._agent)
+        self._hooks.add(thing, owner)
+        hangs = self._hooks.has(owner) or hasattr(thing, "lifespan")
         if initialise is None and not hangs:
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the agent: it has no init_agent, no lifespan, and no "
@@ -82,7 +82,7 @@ class Roster:
             )
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
-        hooks = self.agent.hooks
+        hooks = self._hooks
         for mark in getattr(function, MARK, ()):
             hooks.register(mark.event, function, owner=owner, **mark.options)
         if not hasattr(function, MARK):
@@ -102,16 +102,12 @@ class Roster:
             self._discard(owner)
 
     def _discard(self, owner: Owner) -> None:
-        agent = self.agent
-        agent.hooks.remove(owner)
-        for catalog in agent.catalogs:
-            catalog.remove(owner)
+        self._hooks.remove(owner)
+        self._forget(owner)
         if owner in self._owners:
             self._owners.remove(owner)
         for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
             del self.extensions[key]
-        if agent.store is owner.thing:
-            agent.store = None
         lifespan = self._lifespans.pop(owner.name, None)
         if lifespan is not None and lifespan.entered:
             self._removed.append(lifespan)

@@ -14,16 +14,14 @@ from contextvars import copy_context  # noqa: TID251 - a thread does not inherit
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import CodeType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from crow.core.context import Context, ToolContext
+from crow.core.context import Context
+from crow.core.contexts import ToolContext
 from crow.core.errand import DOING, NOTHING, Clock, Errand, begin
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
 from crow.core.view import copied, lend, seen, set_awaited, set_clock
-
-if TYPE_CHECKING:
-    from crow.core.hooks import Hooks, Owner
 
 logger = logging.getLogger("crow.hooks")
 
@@ -35,6 +33,20 @@ BLOCKING = 0.05
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 
 Next = Callable[[], Awaitable[Any]]
+
+
+@dataclass(slots=True, eq=False)
+class Owner:
+    """Whoever hung something on an agent: an extension, or a function by itself.
+
+    ``trusted`` is False for what was discovered and not listed as trusted; its `Allow` counts as
+    no opinion. ``source`` says where it came from.
+    """
+
+    name: str
+    thing: Any = None
+    trusted: bool = True
+    source: str = "code"
 
 
 @dataclass(slots=True, eq=False)
@@ -291,7 +303,7 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
         values,
     )
     ctx.session.trace.add(record)
-    registry: Hooks | None = ctx.agent.hooks
+    registry = ctx.agent.hooks
     while registry is not None:
         for watcher in registry.watchers:
             try:

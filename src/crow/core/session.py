@@ -8,19 +8,16 @@ import uuid
 from collections.abc import Coroutine, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
+from typing import Any, Protocol, TypedDict, cast
 
 from crow.core.errand import DOING, spawned
 from crow.core.errors import HookError
+from crow.core.events import StopReason
 from crow.core.history import UNBEGUN, History, begins, open_end
-from crow.core.messages import Message, Usage, add_usage, is_prompt, text_of, tool_answer
-from crow.core.ports import Client, Nobody, Tool
+from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
+from crow.core.ports import Client, Nobody, SlashCommand, Tool
 from crow.core.shapes import check
 from crow.core.trace import Trace
-
-if TYPE_CHECKING:
-    from crow.core.catalog import Command
-    from crow.core.context import RunContext
 
 logger = logging.getLogger("crow.hooks")
 INTERRUPTED = "interrupted, outcome unknown"
@@ -71,13 +68,13 @@ class Session:
     mode: str = "default"
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
-    commands: dict[str, Command] = field(default_factory=dict[str, "Command"])
+    commands: dict[str, SlashCommand] = field(default_factory=dict[str, "SlashCommand"])
     segment: int = 0
     usage: Usage = field(default_factory=Usage)
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    runs: list[RunContext] = field(default_factory=list["RunContext"])
+    runs: list[Run] = field(default_factory=list["Run"])
     pending: list[Message] = field(default_factory=list[Message])
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     closed: bool = False
@@ -250,6 +247,56 @@ def weight(message: Message) -> int:
     calls: Iterable[Any] = message.get("tool_calls", ())
     written = sum(len(c["function"]["name"]) + len(c["function"]["arguments"]) for c in calls)
     return len(text_of(message.get("content"))) + written
+
+
+@dataclass(slots=True)
+class Reply:
+    """The answer to one prompt.
+
+    ``text`` is the model's last message, ``usage`` the sum over the run's requests. ``detail``
+    says more about a ``stop_reason`` other than ``end_turn``: the hook's reason, the error.
+    ``error`` is set where ``stop_reason`` is ``error``.
+    """
+
+    text: str
+    stop_reason: StopReason
+    usage: Usage
+    session: Session
+    detail: str = ""
+    error: BaseException | None = None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
+        check(f"reply.{name}", value, REPLY.get(name, Any))
+        object.__setattr__(self, name, value)
+
+
+REPLY: dict[str, Any] = {
+    "text": str,
+    "stop_reason": StopReason,
+    "usage": Usage,
+    "detail": str,
+    "error": BaseException | None,
+}
+
+
+class Run(Protocol):
+    """One prompt's run, as far as its session knows it; hooks see a `RunContext`.
+
+    ``open`` are its tool calls that wait for their answer, in source order.
+    """
+
+    prompt: Content
+    stored: bool
+    task: asyncio.Task[None] | None
+    supervisor: asyncio.Task[Any] | None
+    holds_lock: bool
+    abandoned: bool
+    open: list[Any]
+
+    def cancel(self) -> None:
+        """End it as soon as anything can be ended."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

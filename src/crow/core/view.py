@@ -14,18 +14,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crow.core.calls import Call
+from crow.core.context import Context
 from crow.core.errand import DOING
 from crow.core.errors import HookError
 from crow.core.history import flaw, open_end
 from crow.core.kept import kept
 from crow.core.messages import Message
 from crow.core.ports import Request
-from crow.core.reach import Clock, Context
+from crow.core.session import Session
 from crow.core.shapes import check
-
-if TYPE_CHECKING:
-    from crow.core.agent import Agent
-    from crow.core.session import Session
+from crow.core.ui import Clock
 
 C = TypeVar("C", bound=Context)
 
@@ -50,7 +48,7 @@ class View:
     __slots__ = ()
 
     if TYPE_CHECKING:
-        agent: Agent
+        agent: Any
         awaited: bool
         _base: Any
         outer: View | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.core.context import Context, ToolContext
+from crow.core.contexts import Context, ToolContext
 from crow.core.messages import Message, context_block
 from crow.core.ports import JOBS, Job
 

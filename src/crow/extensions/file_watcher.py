@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Literal, cast
 
 from crow.core.agent import Agent
-from crow.core.context import CompactContext, Context, RunContext, SessionContext
+from crow.core.contexts import CompactContext, Context, RunContext, SessionContext
 from crow.core.hooks import LAST, hook
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point

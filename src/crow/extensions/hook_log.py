@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.errors import HookError
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta, ToolProgress
 from crow.core.hooks import FIRST, LAST, Owner, unknown_event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from crow.core.agent import Agent
-from crow.core.context import RunContext
+from crow.core.contexts import RunContext
 from crow.core.session import Session
 
 NAME = "idle"

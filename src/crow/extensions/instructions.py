@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 from crow.core.agent import Agent
 from crow.core.catalog import PromptSection
-from crow.core.context import Context, ToolContext
+from crow.core.contexts import Context, ToolContext
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
 from crow.core.session import Session

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from crow.core.context import Context, RunContext, ToolContext, TurnContext
+from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
 from crow.core.errors import ExtensionError
 from crow.core.events import StopReason
 from crow.core.hooks import FIRST, hook

@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.context import CompactContext, Context, ToolContext, TurnContext
+from crow.core.contexts import CompactContext, Context, ToolContext, TurnContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.kinds import Gate
 from crow.core.points import Alias, Point
 from crow.core.ports import Bench
-from crow.core.run import agreed
+from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Stop
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from crow.core.agent import Agent
-from crow.core.context import Context, SessionContext
+from crow.core.contexts import Context, SessionContext
 from crow.core.hooks import FIRST, hook
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from crow.core.context import Context, RunContext, ToolContext, TurnContext
+from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
 
 LONGEST_PERIOD = 5
 NUDGE = (

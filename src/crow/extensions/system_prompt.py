@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.core.catalog import PromptSection
-from crow.core.context import CompactContext, Context, SessionContext, TurnContext
+from crow.core.contexts import CompactContext, Context, SessionContext, TurnContext
 from crow.core.errors import ExtensionError
 from crow.core.messages import Message
 from crow.core.session import Session

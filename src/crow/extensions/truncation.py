@@ -8,7 +8,7 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.hooks import FIRST, hook
 from crow.core.messages import Content, Part
 from crow.core.text import boundary

@@ -22,7 +22,7 @@ from typing import Any
 import apsw
 
 from crow.core.agent import Agent
-from crow.core.context import TurnContext
+from crow.core.contexts import TurnContext
 from crow.core.events import Event, TextDelta, ToolEnded, ToolPending
 from crow.core.ports import Nobody
 from crow.extensions import PersistenceHook

@@ -26,7 +26,7 @@ from crow.core.events import (
 if TYPE_CHECKING:
     from crow.acp.editor import Editor
     from crow.acp.jsonrpc import Message
-    from crow.core.context import RunContext
+    from crow.core.contexts import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
 

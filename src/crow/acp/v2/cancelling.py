@@ -8,7 +8,7 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.hooks import LAST, hook
 
 NAME = "tool_cancel"

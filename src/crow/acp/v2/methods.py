@@ -15,9 +15,8 @@ from crow.acp.turn import explain
 from crow.acp.v2.dialect import V2
 from crow.acp.v2.prompts import Prompt
 from crow.acp.v2.updates import Translation
-from crow.core.context import Reply
 from crow.core.messages import Content
-from crow.core.session import Session
+from crow.core.session import Reply, Session
 
 
 class Methods:

@@ -7,8 +7,7 @@ from typing import Any
 
 from crow.acp.jsonrpc import REQUEST_CANCELLED, Message, Refusal
 from crow.acp.message_ids import at_work
-from crow.core.context import Reply
-from crow.core.session import Session
+from crow.core.session import Reply, Session
 
 
 class Prompt:

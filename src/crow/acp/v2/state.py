@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crow.acp.jsonrpc import AUTH_REQUIRED, INTERNAL_ERROR, Message
 from crow.acp.turn import STOP_REASONS, details, is_unconfigured, tokens
-from crow.core.context import Reply
+from crow.core.session import Reply
 
 
 class State:

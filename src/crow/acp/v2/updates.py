@@ -18,7 +18,6 @@ from crow.acp.v2.options import commands, config_options
 from crow.acp.v2.prompts import Prompts
 from crow.acp.v2.state import State
 from crow.core.agent import Agent
-from crow.core.context import Reply
 from crow.core.events import (
     CallDelta,
     CommandsChanged,
@@ -41,7 +40,7 @@ from crow.core.events import (
 )
 from crow.core.messages import is_prompt
 from crow.core.ports import Option, PermissionRequest, Question
-from crow.core.session import Session
+from crow.core.session import Reply, Session
 
 PLAN = "plan"
 """The id of a session's plan; it has one."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext
+from crow.core.contexts import CommandContext
 from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of
 from crow.core.running import Hook
 from crow.core.session import Session, weight

@@ -6,7 +6,7 @@ import os
 from typing import Literal, cast
 
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, Context
+from crow.core.contexts import CommandContext, Context
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
 from crow.core.verdicts import Answer

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.calls import Call
-from crow.core.context import CommandContext, RunContext, ToolContext
+from crow.core.contexts import CommandContext, RunContext, ToolContext
 from crow.core.errors import CrowError
-from crow.core.loop import permitted, together
+from crow.core.tool_call import open_call, permit, settle, together
 from crow.extensions.commands.recipe import Piece
 
 SHELL = "Bash"
@@ -52,17 +52,17 @@ async def run_calls(run: RunContext, calls: Iterable[Call]) -> list[ToolContext]
 
     Raises `NotPermittedError` where one is not permitted, before any has run.
     """
-    opened = [run.open_call(call) for call in calls]
+    opened = [open_call(run, call) for call in calls]
     try:
         for call in opened:
-            await permitted(call)
+            await permit(call)
         for call in opened:
             if call.result is not None and call.outcome != "answered":
                 raise NotPermittedError(f"{call.title}: {call.output}")
         await together([call for call in opened if call.result is None])
     finally:
         for call in opened:
-            await call.settle()
+            await settle(call)
         run.open[:] = [call for call in run.open if call not in opened]
     return opened
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import (
+from crow.core.contexts import (
     CommandContext,
     ConfigContext,
     Context,

@@ -11,13 +11,14 @@ from typing import ClassVar, Literal
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, CompactContext, Context, ToolContext, TurnContext
+from crow.core.contexts import CommandContext, CompactContext, Context, ToolContext, TurnContext
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.events import Compacted
 from crow.core.hooks import FIRST, hook
 from crow.core.messages import Message
 from crow.core.ports import Completion
 from crow.core.session import TokenCount
+from crow.core.turn import request_of
 from crow.core.verdicts import Allow, Answer
 from crow.extensions.compaction.history import Split, size, split
 from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept
@@ -256,7 +257,7 @@ async def _kept(parts: Split, outputs: Outputs, room: int) -> list[Message]:
 
 async def _begin_again(ctx: TurnContext) -> None:
     """Make the request what the hooks before it make of the new history."""
-    ctx.request = ctx.run.new_turn().request
+    ctx.request = request_of(ctx)
     await ctx.agent.hooks.before_llm_request.fire(ctx)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.errors import ModelError
 from crow.core.messages import CONTEXT_OPEN, Message, text_of, user
 from crow.core.ports import Request

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext, CompactContext, Context, SessionContext, TurnContext
+from crow.core.contexts import CommandContext, CompactContext, Context, SessionContext, TurnContext
 from crow.core.errors import ModelError
 from crow.core.hooks import LAST, hook
 from crow.core.messages import Usage, add_usage

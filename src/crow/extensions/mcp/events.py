@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.points import Alias, Point
 
 Action = Literal["accept", "decline", "cancel"]

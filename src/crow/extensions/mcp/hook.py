@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import (
+from crow.core.contexts import (
     CommandContext,
     Context,
     RunContext,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
-from crow.core.context import CommandContext
+from crow.core.contexts import CommandContext
 from crow.core.hooks import Owner
 from crow.core.session import Session
 from crow.core.verdicts import Answer

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.ports import Bench
 from crow.core.session import TRACE_CONTEXT
 from crow.extensions.mcp.calling import Pulse, answered

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.events import CommandsChanged
 from crow.core.ports import Tool
 from crow.extensions.mcp.definitions import Definitions

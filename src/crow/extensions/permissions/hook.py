@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow.core.context import SessionContext, ToolContext
+from crow.core.contexts import SessionContext, ToolContext
 from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, UNASKED, Option
 from crow.core.session import Session

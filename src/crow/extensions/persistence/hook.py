@@ -16,13 +16,7 @@ from typing import Literal
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
-from crow.core.context import (
-    Context,
-    RunContext,
-    SessionContext,
-    ToolContext,
-    UpdateContext,
-)
+from crow.core.contexts import Context, RunContext, SessionContext, ToolContext, UpdateContext
 from crow.core.errors import SessionError
 from crow.core.events import (
     ConfigChanged,

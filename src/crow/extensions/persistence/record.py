@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Literal, cast
 
 from crow.core.calls import Call, Diff, Location, ToolResult
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.text import shortened
 from crow.core.trace import Record

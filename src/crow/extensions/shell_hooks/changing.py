@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crow.core.context import ConfigContext, SessionContext
+from crow.core.contexts import ConfigContext, SessionContext
 from crow.core.session import Session
 from crow.core.verdicts import Deny
 from crow.extensions.shell_hooks import sessions, surroundings

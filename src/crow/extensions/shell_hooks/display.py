@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from crow.core.context import RunContext, TurnContext, UpdateContext
+from crow.core.contexts import Context, RunContext, TurnContext, UpdateContext
 from crow.core.events import TextDelta
-from crow.core.reach import Context
 from crow.core.verdicts import Deny
 
 if TYPE_CHECKING:

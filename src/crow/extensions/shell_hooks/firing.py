@@ -9,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from crow.core.context import Context, ToolContext
+from crow.core.contexts import Context, ToolContext
 from crow.core.errors import ModelError
 from crow.core.messages import context_block
 from crow.core.trace import Record

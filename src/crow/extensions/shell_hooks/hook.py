@@ -11,7 +11,7 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolName
-from crow.core.context import Context, SessionContext
+from crow.core.contexts import Context, SessionContext
 from crow.core.hooks import Owner
 from crow.core.session import Session
 from crow.extensions.shell_hooks import (

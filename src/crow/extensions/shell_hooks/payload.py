@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.ports import JOBS
 from crow.core.session import Session
 from crow.extensions.shell_hooks.event import Event

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, cast
 
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 
 Json = dict[str, Any]
 BEHAVIOURS = ("allow", "ask", "deny")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from crow.core.calls import Call, ToolResult
-from crow.core.context import Context, RunContext, ToolContext
+from crow.core.contexts import Context, RunContext, ToolContext
 from crow.core.messages import Message
 from crow.core.ports import Request, Tool
 from crow.core.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from crow.core.context import TurnContext
+from crow.core.contexts import TurnContext
 from crow.core.messages import context_block, text_of
 from crow.core.verdicts import Stop
 from crow.extensions.shell_hooks.joined import Joined

@@ -7,9 +7,10 @@ import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from crow.core.context import (
+from crow.core.contexts import (
     CompactContext,
     ConfigContext,
+    Context,
     NotificationContext,
     SessionContext,
     UpdateContext,
@@ -17,7 +18,6 @@ from crow.core.context import (
 from crow.core.events import ConfigChanged
 from crow.core.messages import text_of
 from crow.core.ports import ENV_FILE, FIRST_PROMPT
-from crow.core.reach import Context
 from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.extensions.shell_hooks import surroundings
 from crow.extensions.shell_hooks.memory import root_of

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.core.contexts import Context
 from crow.core.ports import ENV_FILE, WATCHED
-from crow.core.reach import Context
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.joined import Joined

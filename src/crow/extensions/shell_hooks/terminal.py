@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from crow.core.reach import Context
+from crow.core.contexts import Context
 from crow.extensions.shell_hooks.memory import root_of
 
 HARMLESS = re.compile(

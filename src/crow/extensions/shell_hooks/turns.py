@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crow.core.context import CommandContext, ErrorContext, RunContext, TurnContext
+from crow.core.contexts import CommandContext, Context, ErrorContext, RunContext, TurnContext
 from crow.core.errors import ModelError
 from crow.core.events import TitleChanged
 from crow.core.messages import text_of
-from crow.core.reach import Context
 from crow.core.verdicts import Continue, Deny, Stop
 from crow.extensions.shell_hooks import display, requests
 from crow.extensions.shell_hooks.environment import DEEPEST, depth

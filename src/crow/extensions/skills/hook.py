@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command, PromptSection
-from crow.core.context import (
+from crow.core.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
@@ -23,7 +23,7 @@ from crow.core.errors import CrowError
 from crow.core.events import CommandsChanged
 from crow.core.hooks import hook
 from crow.core.messages import text_of
-from crow.core.run import agreed
+from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places

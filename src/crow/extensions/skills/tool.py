@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.context import Context, ToolContext
+from crow.core.contexts import Context, ToolContext
 from crow.core.errors import CrowError
 from crow.core.ports import Bench
 from crow.extensions.skills.shelf import Shelf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from crow.core.agent import Agent
-from crow.core.context import Context
+from crow.core.contexts import Context
 from crow.core.errors import CrowError
 from crow.core.kinds import Watch
 from crow.core.points import Point

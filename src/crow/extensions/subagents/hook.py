@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.context import SessionContext
+from crow.core.contexts import SessionContext
 from crow.core.errors import ExtensionError
 from crow.core.ports import LLM
 from crow.extensions.subagents.definition import Definition, Definitions

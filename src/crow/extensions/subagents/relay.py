@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from crow.core.calls import Diff
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.events import (
     Event,
     Notice,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.core.context import ToolContext, TurnContext
+from crow.core.contexts import ToolContext, TurnContext
 from crow.core.messages import Message
 
 

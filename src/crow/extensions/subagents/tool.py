@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.context import ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.ports import Bench
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition
 from crow.extensions.subagents.relay import Relay

@@ -9,10 +9,10 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
-from crow.core.context import Reply, ToolContext
+from crow.core.contexts import ToolContext
 from crow.core.messages import add_usage
 from crow.core.ports import LLM, Tool
-from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, Session
+from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, Reply, Session
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Leash

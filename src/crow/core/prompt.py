@@ -1,4 +1,4 @@
-"""One prompt's way: from its arrival through the loop to the answer, whatever happens."""
+"""A prompt's whole life: it arrives, is refused or accepted, runs, is answered, followed up."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from crow.core.context import CANCELLED, CommandContext, Context, RunContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import CommandContext
 from crow.core.errors import ModelError, SessionError, told
-from crow.core.events import Notice, RunEnded, TextDelta
+from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.loop import react
-from crow.core.messages import text_of
+from crow.core.messages import text_of, user
 from crow.core.session import SUBAGENTS, Session
+from crow.core.tool_call import CANCELLED, answer_calls, settle
+from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
 from crow.core.view import awaiting, lend, working
 
@@ -102,7 +105,7 @@ async def accepted(ctx: RunContext) -> bool:
         del pending[about_it]
         await _say(ctx, str(ruling.answer.value))
         return False
-    await ctx.store_prompt()
+    await store(ctx)
     return True
 
 
@@ -115,13 +118,25 @@ async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
     return REFUSED_BY_USER
 
 
+async def store(ctx: RunContext) -> None:
+    """Put the prompt and the context that belongs to it into the history."""
+    ctx.stored = True
+    unchanged = ctx.sent["content"] == ctx.prompt
+    message = ctx.sent if unchanged else user(ctx.prompt)
+    if not ctx.shown:
+        message_id = ctx.session.next_message_id
+        await ctx.emit(UserMessage(ctx.prompt, message_id, message.get("written", ())))
+    await ctx.append(message)
+    await deliver(ctx)
+
+
 async def _command(ctx: RunContext) -> Ruling:
     """Expand a slash command; an `Answer` where no model is to be asked."""
     name, *rest = text_of(ctx.prompt).split(maxsplit=1) or [""]
     command = ctx.agent.commands_of(ctx.session).get(name[1:])
     if command is None or not name.startswith("/"):
         return Ruling()
-    now = CommandContext(ctx, name[1:], rest[0].strip() if rest else "")
+    now = CommandContext(ctx.agent, ctx.session, name[1:], "".join(rest).strip(), run=ctx)
     ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
     if ruling.refused or ruling.answer is not None:
         return ruling
@@ -173,12 +188,21 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
 
 async def _close(ctx: RunContext, why: str) -> None:
     for call in ctx.open:
-        await call.settle()
-    await ctx.close_calls()
-    await ctx.keep_partial()
+        await settle(call)
+    await answer_calls(ctx)
+    await keep_partial(ctx)
     if ctx.holds_lock and ctx.session.unanswered():
         for message in ctx.session.mend(why, ongoing=False):
             await ctx.tell_of(message)
+
+
+async def keep_partial(ctx: RunContext) -> None:
+    """Put what the model had said when it was interrupted into the history."""
+    text = "".join(ctx.partial)
+    ctx.partial.clear()
+    if text:
+        ctx.reply.text = text
+        await ctx.append({"role": "assistant", "content": text})
 
 
 def _error(ctx: RunContext, task: asyncio.Task[None]) -> BaseException | None:

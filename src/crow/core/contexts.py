@@ -1,0 +1,264 @@
+"""What hooks see of each moment: a session, a prompt, a request, a tool call. All of it is data.
+
+What the loop does with a request is in `crow.core.turn`, with a call in `crow.core.tool_call`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
+from crow.core.context import (
+    CompactContext,
+    Context,
+    ErrorContext,
+    MessageContext,
+    RunContext,
+    UpdateContext,
+)
+from crow.core.events import ToolProgress
+from crow.core.messages import Message, ToolSpec, Usage
+from crow.core.ports import Completion, Option, Request, Tool
+from crow.core.shapes import json_object
+from crow.core.verdicts import Ask
+
+__all__ = [
+    "CommandContext",
+    "CompactContext",
+    "ConfigContext",
+    "Context",
+    "ErrorContext",
+    "MessageContext",
+    "NotificationContext",
+    "RunContext",
+    "SessionContext",
+    "ToolContext",
+    "TurnContext",
+    "UpdateContext",
+]
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class SessionContext(Context):
+    """A session begins or ends.
+
+    ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
+    ends: ``closed``, ``replaced``, ``prompt_input_exit`` (a person went) or ``exit``.
+    """
+
+    source: str = ""
+    reason: str = ""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CommandContext(Context):
+    """A slash command: ``command`` is its name without the slash, ``args`` the rest of the line."""
+
+    shapes = {"args": str}  # noqa: RUF012 - a table
+
+    command: str
+    args: str
+
+
+class Changes(TypedDict, total=False):
+    """What can be changed by a configuration; other names are options, whose values are free."""
+
+    model: str | None
+    mode: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ConfigContext(Context):
+    """Model, mode or options are about to change; ``changes`` maps names to new values.
+
+    Where a settings file was edited, ``source`` says whose it is (``user_settings``,
+    ``project_settings``, ``local_settings`` or ``policy_settings``), ``path`` which one, and
+    ``changes["settings"]`` is what it says now. ``skills`` is for a skill's file. The two are empty
+    for what a person chose.
+    """
+
+    shapes = {"changes": Changes}  # noqa: RUF012 - a table
+    kept = ("changes",)
+
+    changes: dict[str, Any]
+    source: str = ""
+    path: str = ""
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NotificationContext(Context):
+    """The user's attention is wanted; ``kind`` says for what, ``message`` in words."""
+
+    kind: str
+    message: str
+
+
+class TurnContext(Context):
+    """One request to the model, and what came of it.
+
+    ``messages``, ``tools``, ``model`` and ``params`` are the request's; ``reply`` is the model's
+    `Completion`; ``results`` are the tool calls with their results, in source order.
+    """
+
+    __slots__ = ("reply", "request", "results")
+
+    shapes = {  # noqa: RUF012 - a table
+        "messages": list[Message],
+        "tools": list[ToolSpec],
+        "model": str | None,
+        "params": json_object,
+        "reply": Completion,
+    }
+    kept = ("request",)
+
+    run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, run: RunContext, request: Request) -> None:
+        Context.__init__(self, run.agent, run.session, run=run)
+        self.request = request
+        self.reply = Completion()
+        self.results: list[ToolContext] = []
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the request; replace them, do not change them in place."""
+        return self.request.messages
+
+    @messages.setter
+    def messages(self, value: list[Message]) -> None:
+        self.request.messages = value
+
+    @property
+    def tools(self) -> list[ToolSpec]:
+        """What the model is told of the tools."""
+        return self.request.tools
+
+    @tools.setter
+    def tools(self, value: list[ToolSpec]) -> None:
+        self.request.tools = value
+
+    @property
+    def model(self) -> str | None:
+        """The model asked; None for the endpoint's own."""
+        return self.request.model
+
+    @model.setter
+    def model(self, value: str | None) -> None:
+        self.request.model = value
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Further parameters of the request."""
+        return self.request.params
+
+    @params.setter
+    def params(self, value: dict[str, Any]) -> None:
+        self.request.params = value
+
+    @property
+    def usage(self) -> Usage | None:
+        """Tokens of this request, where the provider said."""
+        return self.reply.usage
+
+    async def _replaced(self, summary: str, trigger: str) -> None:
+        self.request.messages = list(self.session.messages)
+        self.request.message_id = self.session.next_message_id
+        await Context._replaced(self, summary, trigger)  # noqa: SLF001 - a dataclass with slots knows no super()
+
+
+class ToolContext(Context):
+    """One tool call: ``args`` are what runs, ``result`` is what the model is told.
+
+    ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
+    ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
+    no such tool, or arguments that are no JSON or do not fit the schema. ``question`` is
+    what the user is about to be asked, at ``on_permission``. While the tool runs this is its
+    `Bench`.
+    """
+
+    __slots__ = (
+        "approved",
+        "args",
+        "call",
+        "diffs",
+        "duration",
+        "ended",
+        "faulty",
+        "options",
+        "outcome",
+        "question",
+        "reason",
+        "result",
+        "settled",
+        "tool",
+    )
+
+    shapes = {"args": json_object, "result": ToolResult}  # noqa: RUF012 - a table
+    kept = ("args",)
+
+    run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, run: RunContext, call: Call, tool: Tool | None) -> None:
+        Context.__init__(self, run.agent, run.session, run=run)
+        self.call = call
+        self.tool = tool
+        self.args: dict[str, Any] = copy.deepcopy(call.args)
+        self.approved = self.args
+        self.result: ToolResult | None = None
+        self.outcome: Outcome = "ok"
+        self.duration = 0.0
+        self.options: Sequence[Option] = ()
+        self.reason = ""
+        self.question: Ask | None = None
+        self.diffs: tuple[Diff, ...] = ()
+        self.settled = self.ended = False
+        self.faulty = False
+
+    @property
+    def block(self) -> Call:
+        """The call, by the name that the third essay gives it."""
+        return self.call
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.call.name
+
+    @property
+    def output(self) -> str:
+        """The text of the result."""
+        return self.result.text if self.result else ""
+
+    @property
+    def error(self) -> str | None:
+        """The text of the result where it is an error."""
+        return self.output if self.outcome == "error" else None
+
+    @property
+    def title(self) -> str:
+        """The call in a line that a person reads."""
+        return str(self.ask_tool("title", self.args) or self.call.name)
+
+    @property
+    def kind(self) -> ToolKind:
+        """What sort of tool it is."""
+        return getattr(self.tool, "kind", "other")
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        """The files that the call is about."""
+        return tuple(self.ask_tool("locations", self.args, self.cwd) or ())
+
+    def ask_tool(self, member: str, *arguments: Any) -> Any:
+        """What an optional member of the tool answers; None without it, or for odd arguments."""
+        try:
+            return getattr(self.tool, member)(*arguments)
+        except Exception:  # noqa: BLE001 - the model may have sent anything
+            return None
+
+    async def progress(self, text: str, *, terminal: str | None = None) -> None:
+        """Show output of the call while it runs."""
+        await self.emit(ToolProgress(self.call.id, text, terminal))

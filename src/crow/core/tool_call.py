@@ -1,0 +1,295 @@
+"""A tool call's whole life: opened, judged, asked about, executed, settled, answered for."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+from collections.abc import Sequence
+from inspect import isawaitable
+from time import perf_counter
+from typing import TypeAlias
+
+from crow.core.calls import Call, Outcome, ToolResult, mismatch
+from crow.core.context import RunContext
+from crow.core.contexts import ToolContext
+from crow.core.errors import CrowError, HookError, told
+from crow.core.events import ToolEnded, ToolPending, ToolStarted
+from crow.core.messages import tool_answer
+from crow.core.ports import PermissionRequest
+from crow.core.trace import USER, Record
+from crow.core.ui import waiting
+from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
+from crow.core.view import lend, working
+
+NOT_RUN = "not run: the run was stopped before"
+CANCELLED = "cancelled by the user"
+NOBODY = "this needs the user's permission, and nobody can be asked"
+REJECTED = "the user rejected this call"
+Said: TypeAlias = Allow | Deny | Stop
+
+
+async def run_tools(ctx: RunContext, wanted: Sequence[Call]) -> list[ToolContext]:
+    """Run the calls of a reply: gates one by one, then all together, results in order."""
+    calls = [open_call(ctx, call) for call in wanted]
+    try:
+        for call in calls:
+            await permit(call)
+        await together([call for call in calls if call.result is None])
+    finally:
+        for call in calls:
+            await settle(call)
+        await answer_calls(ctx)
+    return calls
+
+
+def open_call(ctx: RunContext, call: Call) -> ToolContext:
+    """A call of the model's that waits for its answer."""
+    opened = ToolContext(ctx, call, ctx.agent.tool(call.name, ctx.session))
+    ctx.open.append(opened)
+    return opened
+
+
+# whether it may run
+
+
+async def permit(call: ToolContext) -> None:
+    """Settle a call that must not run; leave the others open."""
+    await call.emit(ToolPending(call.call, call.title, call.kind, call.locations))
+    if not call.run.stopping and prepare(call):
+        ruling = await call.agent.hooks.before_tool.fire(call, check)
+        if isinstance(ruling.verdict, Ask) and call.result is None:
+            ruling = await ask_user(call, ruling, ruling.verdict)
+        call.run.check()
+        rule(call, ruling)
+    if call.run.stopping or call.result is not None:
+        await settle(call)
+
+
+def prepare(call: ToolContext) -> bool:
+    """Make the arguments what hooks are to see; False where the call cannot run at all."""
+    if call.call.fault is not None:
+        refuse(call, call.call.fault)
+    elif call.tool is None:
+        names = ", ".join(sorted(call.agent.tools_of(call.session)))
+        refuse(call, f"there is no tool {call.call.name!r}; there are: {names}")
+    else:
+        prepared = call.ask_tool("prepare", call.args, call.cwd)
+        call.args = call.args if prepared is None else prepared
+    return call.result is None
+
+
+def check(call: ToolContext) -> bool:
+    """Hold the final arguments against the tool's schema; False where they do not fit."""
+    tool = call.tool
+    assert tool is not None
+    own = getattr(tool, "check", None)
+    wrong = own(call.args) if own is not None else mismatch(tool.parameters, call.args)
+    if wrong:
+        refuse(call, f"{call.call.name}: {wrong}")
+    return not wrong
+
+
+def refuse(call: ToolContext, fault: str) -> None:
+    """Conclude a call that cannot run at all."""
+    call.faulty = True
+    conclude(call, "error", ToolResult.failure(fault))
+
+
+def rule(call: ToolContext, ruling: Ruling) -> None:
+    """Conclude a call that must not run, or that a hook answered; keep what was approved."""
+    call.approved = copy.deepcopy(call.args)
+    if isinstance(ruling.verdict, Stop):
+        call.stop(ruling.reason)
+    if ruling.refused:
+        conclude(call, "denied", ToolResult.failure(ruling.reason or "denied by a hook"))
+    elif ruling.answer is not None:
+        conclude(call, "answered", ToolResult.of(ruling.answer.value))
+
+
+# what the user says to it
+
+
+async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
+    """The ruling once ``on_permission`` hooks or the user have decided; never an `Ask`.
+
+    Arguments that these hooks have changed are judged again, before anybody's answer counts.
+    """
+    before = copy.deepcopy(call.args)
+    call.question, call.options, call.reason = ask, ask.options, ask.reason
+    decided = await call.agent.hooks.on_permission.fire(call)
+    if decided.refused:
+        return decided
+    if call.args != before:
+        again = await call.agent.hooks.before_tool.judge(call, check)
+        if strictness(again.verdict) >= strictness(ask):
+            ruling = Ruling(again.verdict, ruling.answer)
+        if call.result is not None or not isinstance(ruling.verdict, Ask):
+            return ruling
+        ask = ruling.verdict
+    if isinstance(decided.verdict, Allow) and ask.rule is None:
+        return Ruling(decided.verdict, ruling.answer)
+    if not ask.options:
+        return Ruling(Deny(ask.reason), ruling.answer)
+    if getattr(call.client, "answers", True) and not await _shall_answer(call):
+        return NO_RULING
+    return Ruling(await _answer(call, ask), ruling.answer)
+
+
+async def _shall_answer(call: ToolContext) -> bool:
+    """Call the user, unless the call cannot but fail: then it has."""
+    if not await foresee(call):
+        return False
+    await call.agent.notify(call.session, "permission_prompt", _needed(call), call.run)
+    return True
+
+
+async def foresee(call: ToolContext) -> bool:
+    """Ask the tool what the call would do; False where it cannot but fail, and has.
+
+    What an earlier call of the same reply is still to do to the same file, nobody can tell.
+    """
+    try:
+        told = await getattr(call.tool, "preview")(copy.deepcopy(call.args), call)  # noqa: B009
+    except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
+        told = None
+    if not isinstance(told, ToolResult) or (told.error and _comes_second(call)):
+        return True
+    call.diffs = told.diffs
+    if told.error:
+        conclude(call, "error", told)
+    return not told.error
+
+
+def _comes_second(call: ToolContext) -> bool:
+    """True where a call that is about the same file waits to run before this one."""
+    mine = {place.path for place in call.locations}
+    before = itertools.takewhile(lambda other: other is not call, call.run.open)
+    waiting = (other for other in before if other.result is None)
+    return any(place.path in mine for other in waiting for place in other.locations)
+
+
+def _needed(call: ToolContext) -> str:
+    """What somebody who is not looking is told of a question."""
+    name = call.call.name
+    about = " ".join(call.title.removeprefix(name).split())
+    return f"Crow needs your permission to use {name}" + (f": {about}" if about else "")
+
+
+async def _answer(call: ToolContext, ask: Ask) -> Said:
+    request = PermissionRequest(
+        call.call,
+        call.args,
+        call.title,
+        call.kind,
+        ask.reason,
+        ask.options,
+        call.locations,
+        call.diffs,
+    )
+    with waiting(call):
+        chosen = await call.client.permission(call.session.id, request)
+    option = next((option for option in ask.options if option.id == chosen), None)
+    if option is None:
+        denied = Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY)
+        return _said(call, "nobody", ask.unanswered or denied)
+    if ask.answered is not None:
+        heard = ask.answered(option.id)
+        if isawaitable(heard):
+            await heard
+    return _said(call, option.id, Allow() if option.kind.startswith("allow") else Deny(REJECTED))
+
+
+def _said(call: ToolContext, chosen: str, verdict: Said) -> Said:
+    """Put the user's answer into the trace, behind the hooks that could have given it."""
+    call.session.trace.add(Record("on_permission", USER, chosen, verdict, call_id=call.call.id))
+    return verdict
+
+
+# its run
+
+
+async def together(calls: list[ToolContext]) -> None:
+    """Execute calls side by side and wait for all of them."""
+    if len(calls) == 1:
+        await execute(calls[0])
+    elif calls:
+        ended = await asyncio.gather(*map(execute, calls), return_exceptions=True)
+        for error in filter(None, ended):
+            raise error
+
+
+async def execute(call: ToolContext) -> None:
+    """Run one tool inside its hooks; whatever it raises becomes its result."""
+    started = perf_counter()
+    try:
+        await call.emit(ToolStarted(call.call, call.args, call.title))
+        value = await call.agent.hooks.around_tool.fire(call, lambda: run_tool(call))
+        call.run.check()
+        result = ToolResult.of(value)
+        conclude(call, "error" if result.error else "ok", result)
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything
+        text = told(error)
+        named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
+        conclude(call, "error", ToolResult.failure(named))
+        await call.fail(error, "tool")
+    finally:
+        call.duration = perf_counter() - started
+        await settle(call)
+
+
+async def run_tool(call: ToolContext) -> ToolResult:
+    """Run the tool; the innermost of ``around_tool``. What runs is what was approved."""
+    assert call.tool is not None
+    if call.settled or call.result is not None:
+        raise HookError(f"{call.call.name} does not run: the call is over")
+    if call.args != call.approved:
+        raise RuntimeError("a hook changed the arguments after they had been judged")
+    bench = lend(call, call.call.name, "a tool's work")
+    try:
+        with working(bench):
+            return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), bench))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if call.run.cancelled or (task is not None and task.cancelling()):
+            raise
+        raise RuntimeError("the tool was cancelled by its own code") from None
+    except SystemExit as error:
+        raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
+
+
+# its end
+
+
+def conclude(call: ToolContext, outcome: Outcome, result: ToolResult | str) -> ToolResult:
+    """Give the call its outcome; the first one stands."""
+    if call.result is None:
+        call.outcome = outcome
+        call.result = ToolResult.of(result)
+    return call.result
+
+
+async def settle(call: ToolContext) -> None:
+    """Say what came of the call; one without a result was cancelled.
+
+    Hooks hear of it once; the client does even where the run is cancelled meanwhile.
+    """
+    if not call.settled:
+        call.settled = True
+        conclude(call, "cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
+        await call.agent.hooks.after_tool.fire(call)
+    if not call.ended:
+        result = conclude(call, "cancelled", NOT_RUN)
+        await call.emit(ToolEnded(call.call, call.outcome, result, call.duration))
+        call.ended = True
+
+
+async def answer_calls(ctx: RunContext) -> None:
+    """Put the results of the open calls into the history, in source order."""
+    await ctx.heal()
+    unanswered = set(ctx.session.unanswered())
+    opened, ctx.open = ctx.open, []
+    ctx.count_in_row = 0 if opened else ctx.count_in_row
+    for call in opened:
+        if call.call.id in unanswered and call.result is not None:
+            await ctx.append(tool_answer(call.call.id, call.result.content))

@@ -1,0 +1,88 @@
+"""The user, as a hook can ask; a hook's time stands still meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from crow.core.events import Event, Notice, Severity
+from crow.core.ports import Client, OptionKind, Question
+from crow.core.session import Session
+
+Choice = TypeVar("Choice", bound=str)
+
+
+class Clock(Protocol):
+    """A running hook's time, which stands still while it waits for the user."""
+
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
+class Asking(Protocol):
+    """A context, as far as the user is concerned."""
+
+    owner: str
+    clock: Clock | None
+    session: Session
+
+    @property
+    def client(self) -> Client: ...
+    async def emit(self, event: Event) -> None: ...
+
+
+class UI:
+    """The user, as a hook can ask. The hook's clock stands still meanwhile."""
+
+    __slots__ = ("_ctx",)
+
+    def __init__(self, ctx: Asking) -> None:
+        self._ctx = ctx
+
+    async def confirm(self, text: str, *, default: bool = False) -> bool:
+        """A yes or no."""
+        return bool(await self._ask(Question(text, "confirm", default=default)))
+
+    async def select(
+        self,
+        text: str,
+        choices: Sequence[Choice],
+        *,
+        default: Choice | None = None,
+        kinds: Sequence[OptionKind] = (),
+        detail: str = "",
+        word: str = "",
+    ) -> Choice | None:
+        """One of several; the default where nobody can answer.
+
+        ``kinds`` says what each choice permits, ``detail`` what to know before answering, ``word``
+        what must be typed for the last choice, so that it is not made by chance.
+        """
+        question = Question(text, "select", tuple(choices), default, tuple(kinds), detail, word)
+        return await self._ask(question)
+
+    async def ask(self, text: str, *, default: str = "") -> str:
+        """A line of text."""
+        return str(await self._ask(Question(text, "text", default=default)))
+
+    async def notify(self, text: str, *, severity: Severity = "info") -> None:
+        """Tell the user something; never part of the conversation."""
+        await self._ctx.emit(Notice(text, severity, self._ctx.owner))
+
+    async def _ask(self, question: Question) -> Any:
+        with waiting(self._ctx):
+            return await self._ctx.client.ask(self._ctx.session.id, question)
+
+
+@contextmanager
+def waiting(ctx: Asking) -> Generator[None]:
+    """Stop the running hook's clock."""
+    clock = ctx.clock
+    if clock is not None:
+        clock.pause()
+    try:
+        yield
+    finally:
+        if clock is not None:
+            clock.resume()

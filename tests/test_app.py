@@ -10,7 +10,7 @@ import pytest
 
 from crow.app import BUILTIN, build, complaints
 from crow.core.errors import ExtensionError, ModelError
-from crow.core.installed import Found
+from crow.core.extensions import Found
 from crow.core.verdicts import Allow
 from crow.settings import load
 from crow.testing.model import ScriptedModel, call

@@ -12,8 +12,8 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
+from crow.core.extensions import entry_points
 from crow.core.hooks import MARK
-from crow.core.installed import entry_points
 from crow.imports import Seal
 
 

@@ -245,7 +245,7 @@ async def test_a_lifespan_that_cannot_start_fails_the_prompt_and_says_who():
 async def test_a_lifespan_may_be_an_async_context_manager_and_is_bounded_in_time():
     from contextlib import asynccontextmanager
 
-    from crow.core import lifespan
+    from crow.core import extensions
 
     class Slow:
         name = "slow"
@@ -262,10 +262,10 @@ async def test_a_lifespan_may_be_an_async_context_manager_and_is_bounded_in_time
             yield
             await asyncio.Event().wait()
 
-    made = lifespan.Lifespan("slow", Slow().lifespan, None, enter_timeout=0.02)
+    made = extensions.Lifespan("slow", Slow().lifespan, None, enter_timeout=0.02)
     with pytest.raises(ExtensionError, match=r"the extension slow did not start within 0.02 s"):
         await made.enter()
-    made = lifespan.Lifespan("stays", Stays().lifespan, None, leave_timeout=0.02)
+    made = extensions.Lifespan("stays", Stays().lifespan, None, leave_timeout=0.02)
     await made.leave()
     await made.enter()
     await made.leave()

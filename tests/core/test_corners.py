@@ -161,7 +161,7 @@ async def test_a_time_out_of_the_hooks_own_making_is_its_error(echo):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit])
 async def test_interrupts_pass_through_hooks(error):
-    from crow.core.running import run_hook
+    from crow.core.hook import run_hook
 
     def interrupt(ctx: Any) -> None:
         raise error

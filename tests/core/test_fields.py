@@ -16,6 +16,8 @@ from crow.core.events import TextDelta
 from crow.core.points import POINTS
 from crow.core.ports import Completion, Nobody, PermissionRequest
 from crow.core.session import Reply
+from crow.core.tool_call import run_tool
+from crow.core.turn import request_of
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.extensions.system_prompt import SystemPromptHook
 from crow.testing import ScriptedModel, call
@@ -329,7 +331,7 @@ async def test_what_goes_into_a_request_may_be_changed_before_and_around_it():
 
     async def around(ctx: Any, call_next: Any) -> Any:
         assert not hasattr(ctx, "__nothing__")
-        ctx.request = ctx.run.new_turn().request
+        ctx.request = request_of(ctx)
         await agent.hooks.before_llm_request.fire(ctx)
         assert ctx.model is None
         ctx.model = "other"
@@ -357,5 +359,5 @@ async def test_a_call_runs_once_and_as_it_was_judged_however_it_is_reached(echo)
     reply = await agent.run("go")
     assert "after they had been judged" in str(reply.session.messages[2]["content"])
     with pytest.raises(HookError, match="the call is over"):
-        await kept[0].execute()
+        await run_tool(kept[0])
     assert not echo.ran

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.installed import Found, entry_points
+from crow.core.extensions import Found, entry_points
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call
 

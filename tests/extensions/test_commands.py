@@ -14,7 +14,7 @@ from crow.core.catalog import Mode
 from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
-from crow.core.installed import Found
+from crow.core.extensions import Found
 from crow.core.messages import text_of
 from crow.core.ports import Nobody
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook

@@ -13,8 +13,8 @@ from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
+from crow.core.extensions import Found
 from crow.core.hooks import Owner
-from crow.core.installed import Found
 from crow.discovery import find, in_a_line, load_file, things
 from crow.imports import Seal
 from crow.settings import Settings, Source

@@ -13,7 +13,7 @@ from crow.core.agent import Agent
 from crow.core.contexts import SessionContext
 from crow.core.errors import CrowError
 from crow.core.events import ConfigChanged
-from crow.core.installed import make
+from crow.core.extensions import make
 from crow.core.ports import LLM
 from crow.core.session import Session
 from crow.settings import Settings

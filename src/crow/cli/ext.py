@@ -18,7 +18,7 @@ from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
 from crow.core.agent import Agent
-from crow.core.installed import Found
+from crow.core.extensions import Found
 from crow.plugins import Plugin
 
 

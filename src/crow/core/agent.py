@@ -14,14 +14,13 @@ from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
 from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
+from crow.core.extensions import Extensions, Found, attempt, entry_points, make, source_of
+from crow.core.hook import Owner
 from crow.core.hooks import Hooks, name_of
-from crow.core.installed import Found, attempt, entry_points, make, source_of
 from crow.core.kept import kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, Nobody, SlashCommand, Tool
 from crow.core.prompt import agreed, answer, follow_up, refuse_own
-from crow.core.roster import Roster
-from crow.core.running import Owner
 from crow.core.session import Reply, Session, Store
 
 SETTLING = 0.3
@@ -84,7 +83,7 @@ class Agent:
         self.store: Store | None = None
         self.stop_cap = 8
         self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
-        self._roster = Roster(self, self.hooks, self._forget)
+        self._roster = Extensions(self, self.hooks, self._forget)
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:

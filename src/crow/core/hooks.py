@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from crow.core.agent_hook import AgentHook
-from crow.core.binding import bind
 from crow.core.calls import ToolResult
 from crow.core.context import (
     CompactContext,
@@ -34,11 +33,11 @@ from crow.core.contexts import (
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
+from crow.core.hook import Hook, Owner, bind, waits
 from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
-from crow.core.running import Hook, Owner, waits
 from crow.core.session import Reply
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny

@@ -14,10 +14,10 @@ from crow.core.calls import ToolResult
 from crow.core.context import CompactContext, Context, RunContext, UpdateContext
 from crow.core.contexts import ToolContext
 from crow.core.events import Notice
+from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
+from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
 from crow.core.points import Point, sub
 from crow.core.ports import Completion
-from crow.core.running import Hook, Ran, described, note, report, run_hook, view_for
-from crow.core.running import Next as Next  # noqa: PLC0414 - for who wraps
 from crow.core.session import Reply
 from crow.core.shapes import check
 from crow.core.verdicts import (

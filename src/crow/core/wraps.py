@@ -12,9 +12,9 @@ from crow.core.calls import ToolResult
 from crow.core.context import Context
 from crow.core.errand import Clock
 from crow.core.errors import CrowError, HookError
+from crow.core.hook import Hook, Next, Ran, described, note, place_of, run_hook, view_for
 from crow.core.kinds import Slot
 from crow.core.ports import Completion
-from crow.core.running import Hook, Next, Ran, described, note, place_of, run_hook, view_for
 from crow.core.shapes import check
 from crow.core.verdicts import Answer
 from crow.core.view import seen

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.contexts import CommandContext
+from crow.core.hook import Hook
 from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of
-from crow.core.running import Hook
+from crow.core.ports import SlashCommand
 from crow.core.session import Session, weight
 from crow.core.verdicts import Answer
 
@@ -35,7 +36,7 @@ async def help_(ctx: CommandContext) -> Answer:
     return Answer("\n".join(f"- /{_usage(each)}: {each.description}" for each in offered))
 
 
-def _usage(command: Command) -> str:
+def _usage(command: SlashCommand) -> str:
     return f"{command.name} {command.hint}" if command.hint else command.name
 
 

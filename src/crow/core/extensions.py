@@ -1,0 +1,315 @@
+"""The extensions of an agent: found, used, removed; what they hold is entered and left in order."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from crow.core.errors import CrowError, ExtensionError, HookError
+from crow.core.hook import Owner
+from crow.core.hooks import MARK, Hooks, unknown_event
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+logger = logging.getLogger("crow.extensions")
+
+GROUP = "crow.extensions"
+ENTER_TIMEOUT = 30.0
+LEAVE_TIMEOUT = 5.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An extension that was looked for: where it came from, and the error if it is broken."""
+
+    name: str
+    source: str
+    error: str | None = None
+    disabled: bool = False
+
+
+def entry_points() -> list[EntryPoint]:
+    """Every entry point of the group ``crow.extensions``, by name."""
+    if not any(map(_may_hold_one, sys.path)):
+        return []
+    from importlib.metadata import distributions  # 17 ms, only where it is wanted
+
+    found: dict[tuple[str, str], EntryPoint] = {}
+    for package in distributions():
+        try:
+            mine = [point for point in package.entry_points if point.group == GROUP]
+        except (OSError, ValueError) as error:
+            logger.warning("the entry points of %s cannot be read: %s", package, error)
+            continue
+        for point in mine:
+            found.setdefault((point.name, package.name), point)
+    return sorted(found.values(), key=lambda point: point.name)
+
+
+def _may_hold_one(place: str) -> bool:
+    """False for a folder where no installed package names the group; True where nobody can tell."""
+    try:
+        with os.scandir(place or ".") as entries:
+            folders = [e.path for e in entries if e.name.endswith((".dist-info", ".egg-info"))]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return any(map(_names_the_group, folders))
+
+
+def _names_the_group(folder: str) -> bool:
+    try:
+        return GROUP in Path(folder, "entry_points.txt").read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, UnicodeDecodeError):
+        return True
+
+
+def source_of(point: EntryPoint) -> str:
+    """The distribution that an entry point comes from."""
+    return point.dist.name if point.dist else point.value
+
+
+def attempt(
+    use: Callable[..., Any],
+    point: EntryPoint,
+    trusted: bool,
+    options: Mapping[str, Any],
+) -> str | None:
+    """Use what an entry point names; the error in one line where that fails."""
+    try:
+        use(point.load(), name=point.name, trusted=trusted, source=point.value, **options)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken one stops no others
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return None
+
+
+def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
+    """An extension from its class and its options, which must fit the constructor.
+
+    Raises `ExtensionError` for an option that does not exist or is missing.
+    """
+    parameters = inspect.signature(cls).parameters.values()
+    open_ended = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    named = [p for p in parameters if p.name != "agent" and p.kind not in open_ended]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        refuse_unknown(name, options, [p.name for p in named])
+    for parameter in named:
+        if parameter.default is parameter.empty and parameter.name not in options:
+            raise ExtensionError(f"the extension {name} needs the option {parameter.name!r}")
+    return cls(**options)
+
+
+def refuse_unknown(name: str, options: Mapping[str, Any], known: list[str]) -> None:
+    """Raise for the first option that is none, with the nearest one."""
+    for option in options:
+        if option not in known:
+            near = get_close_matches(option, known, n=1)
+            there = f"it has {', '.join(known)}" if known else "it has none"
+            hint = f"did you mean {near[0]!r}?" if near else there
+            raise ExtensionError(f"the extension {name} has no option {option!r}; {hint}")
+
+
+class Lifespan:
+    """One extension's ``async def lifespan(self, agent): ... yield ...``."""
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[..., Any],
+        agent: object,
+        *,
+        enter_timeout: float = ENTER_TIMEOUT,
+        leave_timeout: float = LEAVE_TIMEOUT,
+    ) -> None:
+        self.name = name
+        self.enter_timeout = enter_timeout
+        self.leave_timeout = leave_timeout
+        self._make = make
+        self._agent = agent
+        self._leave = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def entered(self) -> bool:
+        """True once it was begun."""
+        return self._task is not None
+
+    async def enter(self) -> None:
+        """Run the part before ``yield``. Raises `ExtensionError` where that fails or hangs."""
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(ready), name=f"lifespan of {self.name}")
+        try:
+            async with asyncio.timeout(self.enter_timeout):
+                await ready
+        except TimeoutError:
+            self._task.cancel()
+            raise ExtensionError(
+                f"the extension {self.name} did not start within {self.enter_timeout:g} s"
+            ) from None
+
+    async def leave(self) -> None:
+        """Run the part behind ``yield``; what fails or hangs there is logged."""
+        if self._task is None:
+            return
+        self._leave.set()
+        _, late = await asyncio.wait({self._task}, timeout=self.leave_timeout)
+        if late:
+            logger.warning(
+                "the extension %s did not stop within %g s", self.name, self.leave_timeout
+            )
+            self._task.cancel()
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        try:
+            async with self._context():
+                ready.set_result(None)
+                await self._leave.wait()
+        except Exception as error:  # noqa: BLE001 - somebody else's code
+            if ready.done():
+                logger.warning("the extension %s failed to stop: %r", self.name, error)
+            else:
+                text = f"the extension {self.name} failed to start: {error!r}"
+                ready.set_exception(ExtensionError(text))
+
+    def _context(self) -> AbstractAsyncContextManager[Any]:
+        if inspect.isasyncgenfunction(self._make):
+            return asynccontextmanager(self._make)(self._agent)
+        return self._make(self._agent)
+
+
+class Extensions:
+    """The extensions of one agent; `Agent` says what its methods do and raise."""
+
+    def __init__(self, agent: Any, hooks: Hooks, forget: Callable[[Owner], None]) -> None:
+        self._agent = agent
+        self._hooks = hooks
+        self._forget = forget
+        self.extensions: dict[str, Any] = {}
+        self._owners: list[Owner] = []
+        self._lifespans: dict[str, Lifespan] = {}
+        self._removed: list[Lifespan] = []
+        self._starting = asyncio.Lock()
+
+    def use(self, thing: Any, name: str, trusted: bool, source: str) -> Any:
+        """Hang an extension on the agent; what fails half-way leaves nothing behind."""
+        owner = Owner(self._free_name(name), thing, trusted, source)
+        hooks = self._hooks
+        outer, hooks.owner = hooks.owner, owner
+        try:
+            self._hang(thing, owner)
+        except CrowError:
+            self._discard(owner)
+            raise
+        except (Exception, SystemExit) as error:
+            self._discard(owner)
+            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
+        finally:
+            hooks.owner = outer
+        return thing
+
+    def _free_name(self, name: str) -> str:
+        taken = {owner.name for owner in self._owners}
+        number = 2
+        free = name
+        while free in taken:
+            free, number = f"{name}_{number}", number + 1
+        return free
+
+    def _hang(self, thing: Any, owner: Owner) -> None:
+        self._owners.append(owner)
+        if inspect.isfunction(thing) and thing.__name__ != "init_agent":
+            self._hang_function(thing, owner)
+        else:
+            self._hang_object(thing, owner)
+        known_as = [key for key, other in self.extensions.items() if other is thing]
+        if known_as:
+            owner.name = known_as[0]
+        else:
+            self.extensions[owner.name] = thing
+        lifespan = getattr(thing, "lifespan", None)
+        if lifespan is not None:
+            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, self._agent)
+
+    def _hang_object(self, thing: Any, owner: Owner) -> None:
+        initialise = thing if inspect.isfunction(thing) else getattr(thing, "init_agent", None)
+        if getattr(thing, "__dict__", {}).get("agent", self) is None:
+            setattr(thing, "agent", self._agent)  # noqa: B010 - made without the agent it wants
+        if initialise is not None:
+            initialise(self._agent)
+        self._hooks.add(thing, owner)
+        hangs = self._hooks.has(owner) or hasattr(thing, "lifespan")
+        if initialise is None and not hangs:
+            raise ExtensionError(
+                f"{thing!r} hangs nothing on the agent: it has no init_agent, no lifespan, and no "
+                "method that is named like an event"
+            )
+
+    def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
+        hooks = self._hooks
+        for mark in getattr(function, MARK, ()):
+            hooks.register(mark.event, function, owner=owner, **mark.options)
+        if not hasattr(function, MARK):
+            if function.__name__ not in hooks.names:
+                hint = unknown_event(function.__name__, hooks.names)
+                raise HookError(f"{hint} (name the function like an event, or mark it @hook(...))")
+            hooks.register(function.__name__, function, owner=owner)
+
+    def remove(self, name: str) -> None:
+        """Take an extension away with all that it added; what it holds is left to `leave`."""
+        if name not in self.extensions:
+            near = get_close_matches(name, self.extensions, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ExtensionError(f"there is no extension {name!r}{hint}")
+        thing = self.extensions.pop(name)
+        for owner in [o for o in self._owners if o.thing is thing] or [Owner(name, thing)]:
+            self._discard(owner)
+
+    def _discard(self, owner: Owner) -> None:
+        self._hooks.remove(owner)
+        self._forget(owner)
+        if owner in self._owners:
+            self._owners.remove(owner)
+        for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
+            del self.extensions[key]
+        lifespan = self._lifespans.pop(owner.name, None)
+        if lifespan is not None and lifespan.entered:
+            self._removed.append(lifespan)
+
+    async def enter(self) -> None:
+        """Enter the lifespans that are not entered yet."""
+        if not self._lifespans:
+            return
+        async with self._starting:
+            for lifespan in list(self._lifespans.values()):
+                if not lifespan.entered:
+                    await lifespan.enter()
+
+    async def leave(self, name: str) -> None:
+        """Leave the lifespan of one extension, also of one that was removed."""
+        held = self._lifespans.pop(name, None)
+        left = [one for one in (held, *self._removed) if one is not None and one.name == name]
+        self._removed[:] = [one for one in self._removed if one.name != name]
+        for lifespan in left:
+            await lifespan.leave()
+
+    async def leave_all(self) -> None:
+        """Leave every lifespan, the last entered first."""
+        for lifespan in reversed([*self._removed, *self._lifespans.values()]):
+            await lifespan.leave()
+        self._removed.clear()
+        self._lifespans.clear()

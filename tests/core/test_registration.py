@@ -259,7 +259,7 @@ def test_a_function_named_like_no_event_says_what_to_do():
 def test_a_mark_on_something_else_is_an_error():
     class Wrong:
         class Thing:
-            __crow_hooks__ = (type("Mark", (), {"event": "Stop", "options": {}}),)
+            __crow_hooks__ = (("Stop", {}),)
 
         thing = Thing()
 

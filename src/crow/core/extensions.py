@@ -261,8 +261,8 @@ class Extensions:
 
     def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
         hooks = self._hooks
-        for mark in getattr(function, MARK, ()):
-            hooks.register(mark.event, function, owner=owner, **mark.options)
+        for event, options in getattr(function, MARK, ()):
+            hooks.register(event, function, owner=owner, **options)
         if not hasattr(function, MARK):
             if function.__name__ not in hooks.names:
                 hint = unknown_event(function.__name__, hooks.names)

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from operator import attrgetter
 from time import perf_counter
 from types import CodeType
@@ -53,24 +54,53 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class Hook:
-    """One registered callable, ready to be called."""
+    """A callable that hangs at an event: who hung it, what, when and how; see `Hooks.register`.
 
-    call: Callable[[Any, Next | None], Any]
-    name: str
+    ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
+    no extension in use makes that event happen. ``when`` says for which contexts it runs.
+    """
+
+    asked: str
+    function: Any
     owner: Owner
-    event: str
+    tools: frozenset[str] | None = None
     order: int = 0
     timeout: float = 60.0
     background: bool = False
     judge: bool = False
-    tools: frozenset[str] | None = None
-    when: Filter | None = None
-    function: Any = None
     thread: bool = False
+    event: str = ""
+    when: Filter | None = None
+    call: Callable[[Any, Next | None], Any] = field(init=False, repr=False)
     instant: bool = False
     failures: int = 0
     off: bool = False
     blocked: bool = False
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def hang(self, point: Point, when: Filter | None) -> None:
+        """Be ready to be called at a point. Raises `HookError` for what does not go together."""
+        self._fit(point)
+        self.call = bind(self.function, point)
+        self.event, self.when = point.name, when
+        self.instant = not (self.thread or waits(self.function))
+
+    def _fit(self, point: Point) -> None:
+        name, function = point.name, self.function
+        if self.background and point.kind not in ("watch", "fold"):
+            raise HookError(f"{name} decides something: its hooks cannot run in the background")
+        if self.judge and point.kind != "gate":
+            raise HookError(f"{name} is no gate: judge=True has no meaning there")
+        if self.tools is not None and "call" not in point.fields:
+            raise HookError(f"{name} is about no tool call: tools=... has no meaning there")
+        if self.thread and point.kind == "wrap":
+            raise HookError(f"{name} wraps what is async: its hooks cannot run in a thread")
+        if self.thread and any(map(iscoroutinefunction, (function, type(function).__call__))):
+            raise HookError(f"{function!r} is async: thread=True is for hooks that are not")
 
     def concerns(self, ctx: Context) -> bool:
         """True where neither the tool filter nor the alias's filter excludes this moment."""

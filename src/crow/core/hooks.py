@@ -6,12 +6,10 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
-from inspect import iscoroutinefunction
 from math import inf
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from crow.core.agent_hook import AgentHook
 from crow.core.calls import ToolResult
@@ -33,7 +31,7 @@ from crow.core.contexts import (
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hook import Hook, Owner, bind, waits
+from crow.core.hook import Hook, Owner
 from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
@@ -58,44 +56,15 @@ SLOTS: Mapping[str, type[Slot[Any, Any]]] = {
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How a hook is to run; see `Hooks.register`."""
-
-    tools: Iterable[str] | None
-    order: int
-    timeout: float
-    background: bool
-    judge: bool
-    thread: bool = False
-
-
-@dataclass(slots=True, eq=False)
-class Wish:
-    """A registration as it was asked for; ``hook`` is None while its event does not exist yet."""
-
-    event: str
-    function: Callable[..., Any]
-    owner: Owner
-    options: Options
-    hook: Hook | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """What ``@hook(...)`` wrote on a function."""
-
-    event: str
-    options: Mapping[str, Any]
+Marks: TypeAlias = "tuple[tuple[str, Mapping[str, Any]], ...]"
+"""What ``@hook(...)`` writes on a function: events, each with the options of `Hooks.register`."""
 
 
 def hook(event: str, **options: Any) -> Callable[[F], F]:
     """Mark a function or method as a hook for ``event``, with the options of `Hooks.register`."""
 
     def mark(fn: F) -> F:
-        setattr(fn, MARK, (*getattr(fn, MARK, ()), Mark(event, options)))
+        setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))
         return fn
 
     return mark
@@ -139,7 +108,7 @@ class Hooks:
         self._names: dict[str, tuple[Slot[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
         self._defined: dict[str, Owner] = {}
-        self._wishes: list[Wish] = []
+        self._waiting: list[Hook] = []
         for point in POINTS:
             self.define(point)
 
@@ -158,17 +127,17 @@ class Hooks:
         setattr(self, point.name, slot)
         if self.owner is not None:
             self._defined[point.name] = self.owner
-        for wish in self._wishes:
-            if wish.hook is None and wish.event in names:
-                self._grant(wish)
+        for waiting in [each for each in self._waiting if each.asked in names]:
+            self._waiting.remove(waiting)
+            self._hang(waiting)
         return lambda: self._undefine(point.name)
 
     def _undefine(self, name: str) -> None:
         """Take a point away; hooks for it wait again."""
         slot = self._names[name][0] if name in self._names else None
-        gone = self._hooks.pop(name, ())
-        for wish in self._wishes:
-            wish.hook = None if wish.hook in gone else wish.hook
+        for gone in self._hooks.pop(name, ()):
+            gone.event = ""
+            self._waiting.append(gone)
         for other in [key for key, (owned, _) in self._names.items() if owned is slot]:
             del self._names[other]
         self._defined.pop(name, None)
@@ -195,8 +164,9 @@ class Hooks:
     @property
     def waiting(self) -> tuple[tuple[str, str, str], ...]:
         """Hooks for events whose extension is not in use: event, owner, extension."""
-        waiting = [wish for wish in self._wishes if wish.hook is None]
-        return tuple((w.event, w.owner.name, ELSEWHERE.get(w.event, "")) for w in waiting)
+        return tuple(
+            (each.asked, each.owner.name, ELSEWHERE.get(each.asked, "")) for each in self._waiting
+        )
 
     def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
         try:
@@ -225,45 +195,40 @@ class Hooks:
         that are final. ``thread`` runs a synchronous hook in a thread of its own, so that it can
         take its time and be left behind. Raises `HookError` for an unknown event or parameter.
         """
-        options = Options(
-            tools, order, inf if timeout is None else timeout, background, judge, thread
+        if isinstance(tools, str):
+            raise HookError(f"tools takes several names: tools={{{tools!r}}}")
+        hook = Hook(
+            event,
+            fn,
+            owner or self.owner or owner_of(fn),
+            None if tools is None else frozenset(name.casefold() for name in tools),
+            order,
+            inf if timeout is None else timeout,
+            background,
+            judge,
+            thread,
         )
-        wish = Wish(event, fn, owner or self.owner or owner_of(fn), options)
         if event in self._names or event not in ELSEWHERE:
-            self._grant(wish)
+            hook = self._hang(hook)
         else:
             logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
-        self._wishes.append(wish)
-        return lambda: self._withdraw(wish)
+            self._waiting.append(hook)
+        return lambda: self._unhang(hook)
 
-    def _grant(self, wish: Wish) -> None:
-        slot, when = self._lookup(wish.event)
-        options, hooks = wish.options, self._hooks[slot.point.name]
-        _check_options(slot.point, options)
-        _check_thread(slot.point, options, wish.function)
-        wish.hook = next((hook for hook in hooks if _same(hook, wish.function, when)), None)
-        if wish.hook is None:
-            wish.hook = Hook(
-                bind(wish.function, slot.point),
-                getattr(wish.function, "__name__", type(wish.function).__name__),
-                wish.owner,
-                slot.point.name,
-                options.order,
-                options.timeout,
-                options.background,
-                options.judge,
-                _folded(options.tools),
-                when,
-                wish.function,
-                options.thread,
-                not (options.thread or waits(wish.function)),
-            )
-            hooks.append(wish.hook)
+    def _hang(self, hook: Hook) -> Hook:
+        """Put a hook to its point; the one that hangs there already for a method known twice."""
+        slot, when = self._lookup(hook.asked)
+        hook.hang(slot.point, when)
+        hooks = self._hooks[slot.point.name]
+        same = next((other for other in hooks if _same(other, hook)), None)
+        if same is None:
+            hooks.append(hook)
             slot.put(hooks)
+        return same or hook
 
-    def _withdraw(self, wish: Wish) -> None:
-        self._wishes[:] = [other for other in self._wishes if other is not wish]
-        hook, wish.hook = wish.hook, None
+    def _unhang(self, hook: Hook) -> None:
+        if hook in self._waiting:
+            self._waiting.remove(hook)
         for name, hooks in self._hooks.items():
             if hook in hooks:
                 hooks.remove(hook)
@@ -281,9 +246,9 @@ class Hooks:
             method = getattr(thing, name, None)
             if inspect.isclass(method):
                 continue
-            marks: tuple[Mark, ...] = getattr(method, MARK, ())
-            for mark in marks:
-                self.register(mark.event, _callable(method), owner=owner, **mark.options)
+            marks: Marks = getattr(method, MARK, ())
+            for event, options in marks:
+                self.register(event, _callable(method), owner=owner, **options)
             if not callable(method) or marks or _untouched(thing, name):
                 continue
             if known:
@@ -293,12 +258,12 @@ class Hooks:
 
     def has(self, owner: Owner) -> bool:
         """True where an owner has a hook here, waiting ones included."""
-        return any(_belongs(wish.owner, owner) for wish in self._wishes)
+        return any(_belongs(hook.owner, owner) for hook in (*self._waiting, *self))
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
-        for wish in [wish for wish in self._wishes if _belongs(wish.owner, owner)]:
-            self._withdraw(wish)
+        for hook in [hook for hook in (*self._waiting, *self) if _belongs(hook.owner, owner)]:
+            self._unhang(hook)
         for name in [key for key, definer in self._defined.items() if _belongs(definer, owner)]:
             self._undefine(name)
         thing = owner.thing
@@ -309,31 +274,9 @@ def _belongs(one: Owner, owner: Owner) -> bool:
     return one is owner or (one.thing is not None and one.thing is owner.thing)
 
 
-def _check_options(point: Point, options: Options) -> None:
-    if options.background and point.kind not in ("watch", "fold"):
-        raise HookError(f"{point.name} decides something: its hooks cannot run in the background")
-    if options.judge and point.kind != "gate":
-        raise HookError(f"{point.name} is no gate: judge=True has no meaning there")
-    if options.tools is not None and "call" not in point.fields:
-        raise HookError(f"{point.name} is about no tool call: tools=... has no meaning there")
-    if isinstance(options.tools, str):
-        raise HookError(f"tools takes several names: tools={{{options.tools!r}}}")
-
-
-def _check_thread(point: Point, options: Options, fn: Any) -> None:
-    if options.thread and point.kind == "wrap":
-        raise HookError(f"{point.name} wraps what is async: its hooks cannot run in a thread")
-    if options.thread and (iscoroutinefunction(fn) or iscoroutinefunction(type(fn).__call__)):
-        raise HookError(f"{fn!r} is async: thread=True is for hooks that are not")
-
-
-def _folded(tools: Iterable[str] | None) -> frozenset[str] | None:
-    return None if tools is None else frozenset(name.casefold() for name in tools)
-
-
-def _same(other: Hook, fn: Any, when: Filter | None) -> bool:
+def _same(other: Hook, hook: Hook) -> bool:
     """True for a method that is registered already, by name or by hand."""
-    return other.function == fn and (other.when is when or other.when is None)
+    return other.function == hook.function and (other.when is hook.when or other.when is None)
 
 
 def _callable(method: Any) -> Callable[..., Any]:

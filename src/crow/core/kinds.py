@@ -7,18 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable  # noqa: F401 - in texts that are types
 from copy import copy
-from dataclasses import replace
-from typing import Any, Generic, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
-from crow.core.calls import ToolResult
-from crow.core.context import CompactContext, Context, RunContext, UpdateContext
-from crow.core.contexts import ToolContext
+from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
-from crow.core.points import Point, sub
-from crow.core.ports import Completion
-from crow.core.session import Reply
+from crow.core.points import Point, inject, sub
 from crow.core.shapes import check
 from crow.core.verdicts import (
     NO_RULING,
@@ -161,10 +156,10 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
         view = view_for(hook, ctx, self.point)
         ran = await run_hook(hook, view)
-        verdict: Verdict | None = None
+        verdict: Verdict | str | None = None
         if ran.error is None:
             try:
-                verdict = self._verdict(hook, ran.answer)
+                verdict = self._meant(hook, view, ran.answer)
                 settle(view, ran)
             except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
                 ran.error = error
@@ -172,13 +167,14 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
             seen(view).close()
             verdict = Deny(f"the hook {hook} could not decide: {described(hook, ran.error)}")
             await report(hook, ctx, ran.error)
-        elif verdict is None and isinstance(ran.answer, str):
-            await view.inject_context(ran.answer)
+        elif isinstance(verdict, str):
+            await view.inject_context(verdict)
+            verdict = None
         note(hook, ctx, ran, verdict or ran.answer)
         return ruling if verdict is None else ruling.joined(verdict)
 
-    def _verdict(self, hook: Hook, answer: Any) -> Verdict | None:
-        """What an answer means as a verdict; None for text that is context, and for nothing."""
+    def _meant(self, hook: Hook, ctx: C, answer: Any) -> Verdict | str | None:
+        """What an answer means: a verdict, text that is context, or nothing."""
         match answer:
             case None:
                 return None
@@ -188,10 +184,11 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 check("the answer", answer, type(answer))
                 distrusted = isinstance(answer, Allow) and not hook.owner.trusted
                 return None if distrusted else answer
-            case str():
-                return Deny(answer) if self.point.plain == "deny" else None
             case _:
-                raise TypeError(f"answered {answer!r}, which is no verdict")
+                meant = (self.point.plain or inject)(ctx, answer)
+                if meant is NotImplemented:
+                    raise TypeError(f"answered {answer!r}, which is no verdict")
+                return meant
 
 
 class Fold(
@@ -215,44 +212,38 @@ class Fold(
     async def _step(self, hook: Hook, ctx: C) -> Deny | None:
         view = view_for(hook, ctx, self.point)
         ran = await run_hook(hook, view)
+        meant: Deny | str | None = None
         if ran.error is None:
             try:
-                self._apply(view, ran.answer)
+                meant = self._meant(view, ran.answer)
                 settle(view, ran)
                 hook.failures = 0
             except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
                 ran.error = error
-        denied: Deny | None = None
         if ran.error is not None:
             seen(view).close()
             await self._failed(hook, ctx, ran.error)
+            meant = None
         elif isinstance(ran.answer, Stop):
             view.stop(ran.answer.reason)
-        elif isinstance(ran.answer, Deny):
-            denied = ran.answer
-        elif isinstance(ran.answer, str) and self.point.plain == "context":
-            await view.inject_context(ran.answer)
+        elif isinstance(meant, str):
+            await view.inject_context(meant)
         note(hook, ctx, ran, ran.answer)
-        return denied
+        return meant if isinstance(meant, Deny) else None
 
-    def _apply(self, view: C, answer: Any) -> None:
-        """Put a plain answer where it belongs. Raises ``TypeError`` where it has no place."""
+    def _meant(self, view: C, answer: Any) -> Deny | str | None:
+        """What an answer means here, put where it belongs. Raises ``TypeError`` for no use."""
+        if answer is None or answer == {}:
+            return None
+        if isinstance(answer, Stop | Deny):
+            check("the answer", answer, type(answer))
+        if isinstance(answer, Stop):
+            return None
         plain = self.point.plain
-        match answer:
-            case None:
-                return
-            case _ if answer == {}:
-                return
-            case Stop():
-                check("the answer", answer, Stop)
-            case Deny() if plain in ("summary", "update"):
-                check("the answer", answer, Deny)
-            case str() if plain == "context":
-                pass
-            case _ if plain is not None and _replaces(plain, view, answer):
-                pass
-            case _:
-                raise TypeError(f"answered {answer!r}, which {self.point.name} cannot use")
+        meant = NotImplemented if plain is None else plain(view, answer)
+        if meant is NotImplemented:
+            raise TypeError(f"answered {answer!r}, which {self.point.name} cannot use")
+        return meant
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
         hook.failures += 1
@@ -341,23 +332,3 @@ def settle(view: Context, ran: Ran) -> None:
     """Let the run have what a hook has changed. Raises what is wrong with that."""
     ran.changed += seen(view).settle()
     seen(view).close()
-
-
-def _replaces(plain: str, ctx: Any, answer: Any) -> bool:
-    """Put a plain answer where it belongs; False where it has the wrong type."""
-    match plain, answer:
-        case "messages", list():
-            ctx.messages = answer
-        case "summary", str():
-            cast(CompactContext, ctx).summary = answer
-        case "update", _ if hasattr(answer, "__dataclass_fields__"):
-            cast(UpdateContext, ctx).update = answer
-        case "reply", Completion() | Reply() if type(answer) is type(ctx.reply):
-            ctx.reply = answer
-        case "reply", str():
-            ctx.reply = replace(ctx.reply, text=answer)
-        case "context", Answer(value) | (ToolResult() as value) if isinstance(ctx, ToolContext):
-            ctx.result = ToolResult.of(value)
-        case _:
-            return False
-    return True

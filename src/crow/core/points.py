@@ -7,14 +7,77 @@ and no code. Nothing in this file runs a hook.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from crow.core.calls import ToolResult
 from crow.core.events import ConfigChanged, TextDelta
+from crow.core.ports import Completion
+from crow.core.session import Reply
+from crow.core.verdicts import Answer, Deny
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
-Plain = Literal["context", "deny", "messages", "reply", "result", "summary", "update", "go_on"]
 Filter: TypeAlias = Callable[[Any], bool]
+Plain: TypeAlias = Callable[[Any, Any], "Deny | str | None"]
+"""What a plain answer means: called with the hook's context and the answer, it changes a field, or
+returns a `Deny`, or text that becomes context. ``NotImplemented`` says that it means nothing."""
+
+
+def inject(ctx: Any, answer: object) -> Any:
+    """Text becomes context."""
+    return answer if isinstance(answer, str) else NotImplemented
+
+
+def deny(ctx: Any, answer: object) -> Any:
+    """Text denies, and is the reason."""
+    return Deny(answer) if isinstance(answer, str) else NotImplemented
+
+
+def messages(ctx: Any, answer: object) -> Any:
+    """A list becomes the messages of the request."""
+    if not isinstance(answer, list):
+        return NotImplemented
+    ctx.messages = answer
+    return None
+
+
+def summary(ctx: Any, answer: object) -> Any:
+    """Text becomes the summary, a `Deny` leaves the history as it is."""
+    if isinstance(answer, str):
+        ctx.summary = answer
+        return None
+    return answer if isinstance(answer, Deny) else NotImplemented
+
+
+def update(ctx: Any, answer: object) -> Any:
+    """An event goes to the client instead, a `Deny` lets none go."""
+    if isinstance(answer, Deny):
+        return answer
+    if not hasattr(answer, "__dataclass_fields__"):
+        return NotImplemented
+    ctx.update = answer
+    return None
+
+
+def reply(ctx: Any, answer: object) -> Any:
+    """Text becomes the reply's, a whole reply takes its place."""
+    if isinstance(answer, str):
+        ctx.reply = replace(ctx.reply, text=answer)
+    elif isinstance(answer, Completion | Reply) and type(answer) is type(ctx.reply):
+        ctx.reply = answer
+    else:
+        return NotImplemented
+    return None
+
+
+def result(ctx: Any, answer: object) -> Any:
+    """Text becomes context, an `Answer` or a result takes the result's place."""
+    if isinstance(answer, str):
+        return answer
+    if not isinstance(answer, Answer | ToolResult):
+        return NotImplemented
+    ctx.result = ToolResult.of(answer.value if isinstance(answer, Answer) else answer)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +147,7 @@ POINTS = (
         "on_session_start",
         "fold",
         ("source",),
-        plain="context",
+        plain=inject,
         aliases=(Alias("SessionStart", main), Alias("SubagentStart", sub)),
     ),
     Point(
@@ -99,7 +162,7 @@ POINTS = (
         "gate",
         ("prompt", "messages"),
         changes=("prompt",),
-        plain="context",
+        plain=inject,
         aliases=(Alias("pre_request"), Alias("UserPromptSubmit")),
         other_names={"user_input": "prompt", "query": "prompt"},
     ),
@@ -108,7 +171,7 @@ POINTS = (
         "gate",
         ("command", "args"),
         changes=("args",),
-        plain="context",
+        plain=inject,
         aliases=(Alias("UserPromptExpansion"),),
     ),
     Point(
@@ -116,7 +179,7 @@ POINTS = (
         "fold",
         ("messages", "tools", "model", "params"),
         changes=("messages", "tools", "model", "params"),
-        plain="messages",
+        plain=messages,
         aliases=(Alias("BeforeModel"),),
     ),
     Point(
@@ -130,7 +193,7 @@ POINTS = (
         "fold",
         ("reply", "usage", "messages"),
         changes=("reply",),
-        plain="reply",
+        plain=reply,
         aliases=(Alias("mid_react"), Alias("AfterModel")),
     ),
     Point(
@@ -138,7 +201,7 @@ POINTS = (
         "gate",
         TOOL,
         changes=("args",),
-        plain="deny",
+        plain=deny,
         aliases=(Alias("PreToolUse"),),
         other_names=TOOL_NAMES,
     ),
@@ -147,7 +210,7 @@ POINTS = (
         "gate",
         (*TOOL, "options", "reason"),
         changes=("args",),
-        plain="deny",
+        plain=deny,
         aliases=(Alias("PermissionRequest"),),
         other_names=TOOL_NAMES,
     ),
@@ -157,7 +220,7 @@ POINTS = (
         "fold",
         (*TOOL, "result", "output", "outcome", "error", "duration"),
         changes=("result",),
-        plain="context",
+        plain=result,
         reverse=True,
         aliases=(
             Alias("PostToolUse", outcome("ok", "answered")),
@@ -178,7 +241,6 @@ POINTS = (
         "on_stop",
         "continue",
         ("reply", "count", "cap", "messages"),
-        plain="go_on",
         aliases=(Alias("Stop", main), Alias("SubagentStop", sub)),
     ),
     Point("around_run", "wrap", ("prompt", "messages")),
@@ -187,7 +249,7 @@ POINTS = (
         "fold",
         ("reply", "stop_reason", "messages", "usage"),
         changes=("reply",),
-        plain="reply",
+        plain=reply,
         reverse=True,
         aliases=(Alias("post_react_loop"),),
     ),
@@ -203,7 +265,7 @@ POINTS = (
         "fold",
         ("messages", "summary", "trigger"),
         changes=("messages", "summary"),
-        plain="summary",
+        plain=summary,
         aliases=(Alias("PreCompact"),),
     ),
     Point("after_compact", "watch", ("summary", "trigger"), aliases=(Alias("PostCompact"),)),
@@ -212,7 +274,7 @@ POINTS = (
         "gate",
         ("changes", "source", "path"),
         changes=("changes",),
-        plain="deny",
+        plain=deny,
         aliases=(Alias("ConfigChange"), Alias("PreModelSwitch", lambda c: "model" in c.changes)),
         other_names={"file_path": "path"},
     ),
@@ -221,7 +283,7 @@ POINTS = (
         "fold",
         ("update",),
         changes=("update",),
-        plain="update",
+        plain=update,
         aliases=(Alias("MessageDisplay", is_text), Alias("PostModelSwitch", model_changed)),
         other_names={"event": "update"},
     ),

@@ -10,7 +10,7 @@ from crow.core.calls import ToolKind, ToolResult
 from crow.core.contexts import CompactContext, Context, ToolContext, TurnContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.kinds import Gate
-from crow.core.points import Alias, Point
+from crow.core.points import Alias, Point, deny
 from crow.core.ports import Bench
 from crow.core.prompt import agreed
 from crow.core.session import Session
@@ -20,9 +20,9 @@ NAME = "plan"
 STATUSES = ("pending", "in_progress", "completed")
 MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 FIELDS = ("task_id", "task_subject", "task_description")
-CREATED = Point("on_task_created", "gate", FIELDS, plain="deny", aliases=(Alias("TaskCreated"),))
+CREATED = Point("on_task_created", "gate", FIELDS, plain=deny, aliases=(Alias("TaskCreated"),))
 COMPLETED = Point(
-    "on_task_completed", "gate", FIELDS, plain="deny", aliases=(Alias("TaskCompleted"),)
+    "on_task_completed", "gate", FIELDS, plain=deny, aliases=(Alias("TaskCompleted"),)
 )
 DESCRIPTION = (
     "Keep the list of steps of a task that has three or more, so that the user sees what is done "

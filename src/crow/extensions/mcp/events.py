@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from crow.core.contexts import Context
-from crow.core.points import Alias, Point
+from crow.core.points import Alias, Point, deny
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]
 
 ASKED = ("mcp_server_name", "message", "mode", "url", "elicitation_id", "requested_schema")
-ELICITATION = Point("on_elicitation", "gate", ASKED, plain="deny", aliases=(Alias("Elicitation"),))
+ELICITATION = Point("on_elicitation", "gate", ASKED, plain=deny, aliases=(Alias("Elicitation"),))
 RESULT = Point(
     "on_elicitation_result",
     "gate",
     (*ASKED, "action", "content"),
     changes=("action", "content"),
-    plain="deny",
+    plain=deny,
     aliases=(Alias("ElicitationResult"),),
 )
 

@@ -536,7 +536,7 @@ async def test_a_hook_that_ends_when_told_to_is_heard_in_a_cancelled_run(echo):
     assert heard == ["cancelled"]
 
 
-async def test_a_restart_from_the_prompt_while_calls_run_forgets_the_calls(echo, whole):
+async def test_a_restart_from_the_prompt_while_calls_run_keeps_them_and_their_results(echo, whole):
     agent = bare(call("echo", text="a"), "done", tools=[echo])
 
     async def after_tool(ctx: Any) -> None:
@@ -544,7 +544,7 @@ async def test_a_restart_from_the_prompt_while_calls_run_forgets_the_calls(echo,
 
     agent.hooks.register("after_tool", after_tool)
     reply = await agent.run("go")
-    assert [m["content"] for m in reply.session.messages] == ["go", "done"]
+    assert [m["content"] for m in reply.session.messages] == ["go", None, "echo a", "done"]
 
 
 def test_hooks_for_other_events_go_on_waiting():

@@ -21,6 +21,7 @@ from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
+from crow.core.kept import kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, Nobody, Tool
 from crow.core.roster import Roster
@@ -470,4 +471,4 @@ class Agent:
 def spec_of(tool: Tool) -> ToolSpec:
     """What a model is told of a tool."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}  # type: ignore[typeddict-item]
+    return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]

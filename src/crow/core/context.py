@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from crow.core.call_context import CANCELLED, NOT_RUN, ToolContext
 from crow.core.calls import Call
 from crow.core.events import StopReason, TextDelta, UsageReported, UserMessage
 from crow.core.history import flaw, repaired
+from crow.core.kept import kept
 from crow.core.messages import (
     Content,
     Message,
@@ -121,7 +122,6 @@ class RunContext(Context):
         "reply",
         "sent",
         "shown",
-        "spoken",
         "stopping",
         "stored",
         "supervisor",
@@ -155,7 +155,6 @@ class RunContext(Context):
         self.errands: set[asyncio.Task[Any]] = set()
         self.partial: list[str] = []
         self.shown = True
-        self.spoken: tuple[Message, Message | None] | None = None
         self.count = 0
         self.count_in_row = 0
         self.cap = agent.stop_cap
@@ -164,6 +163,7 @@ class RunContext(Context):
         """Set a field. Raises ``TypeError`` for a prompt or a reply that is none."""
         if name in RunContext.shapes:
             check(f"ctx.{name}", value, RunContext.shapes[name])
+            value = kept(value)
         object.__setattr__(self, name, value)
 
     @property
@@ -232,23 +232,12 @@ class RunContext(Context):
     async def close_calls(self) -> None:
         """Put the results of the open calls into the history, in source order."""
         await self.heal()
-        self.keep_calls()
-        self.spoken = None
         unanswered = set(self.session.unanswered())
         opened, self.open = self.open, []
         self.count_in_row = 0 if opened else self.count_in_row
         for call in opened:
             if call.call.id in unanswered and call.result is not None:
                 await self.append(tool_answer(call.call.id, call.result.content))
-
-    def keep_calls(self) -> None:
-        """Undo what somebody has changed in the reply whose calls are answered next."""
-        spoken = self.spoken
-        if spoken is not None and spoken[1] is not None and spoken[0] != spoken[1]:
-            logger.warning("somebody changed a message of the history in place; that was undone")
-            message: dict[str, Any] = cast("dict[str, Any]", spoken[0])
-            message.clear()
-            message.update(spoken[1])
 
     async def keep_partial(self) -> None:
         """Put what the model had said when it was interrupted into the history."""
@@ -368,7 +357,6 @@ class TurnContext(Context):
         run.partial.clear()
         message = reply.message()
         if message is not None:
-            run.spoken = message, reply.message()
             await self.append(message)
         run.reply.text = reply.text
         run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")

@@ -146,8 +146,6 @@ class Context:
         history = self.session.history
         if history.before is None:
             return None
-        if self.run is not None:
-            self.run.keep_calls()
         wrong = history.judged(too_late=was_abandoned(history.task))
         if wrong is None:
             return None

@@ -160,7 +160,8 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     try:
         await _close(ctx, why)
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
-        ctx.session.mend(why)
+        ctx.session.history.undo()
+        ctx.session.mend(why, ongoing=False)
         error = error or failure
     _explain(ctx, error)
     if error is not None:
@@ -176,7 +177,7 @@ async def _close(ctx: RunContext, why: str) -> None:
     await ctx.close_calls()
     await ctx.keep_partial()
     if ctx.holds_lock and ctx.session.unanswered():
-        for message in ctx.session.mend(why):
+        for message in ctx.session.mend(why, ongoing=False):
             await ctx.tell_of(message)
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from crow.core.errand import DOING, spawned
-from crow.core.history import History
+from crow.core.errors import HookError
+from crow.core.history import UNBEGUN, History, begins, open_end
 from crow.core.messages import Message, Usage, add_usage, is_prompt, text_of, tool_answer
 from crow.core.ports import Client, Nobody, Tool
 from crow.core.shapes import check
@@ -85,12 +86,19 @@ class Session:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field; a list of messages becomes a history, which remembers the one before."""
-        if name == "messages" and not isinstance(value, History):
-            old: History | None = getattr(self, "messages", None)
-            value = History(value)
-            if old is not None:
-                value.touch(list(old) if old.before is None else old.before)
+        if name == "messages":
+            value = self._history(value)
         object.__setattr__(self, name, value)
+
+    def _history(self, messages: list[Message]) -> History:
+        old: History | None = getattr(self, "messages", None)
+        if old is None:
+            return History(messages)
+        if messages is not old:
+            new = History(messages)
+            new.touch(list(old) if old.before is None else old.before, 3)
+            return new
+        return old
 
     @property
     def history(self) -> History:
@@ -119,12 +127,15 @@ class Session:
                 return text_of(message.get("content"))
         return ""
 
-    def mend(self, why: str = INTERRUPTED, *, ongoing: bool = False) -> list[Message]:
+    def mend(self, why: str = INTERRUPTED, *, ongoing: bool | None = None) -> list[Message]:
         """Answer every tool call that has no answer, so that the history is whole.
 
         Answers are put where they belong, behind their call; answers to no call are dropped.
-        Calls at the end stay open where they are ``ongoing``. Returns the messages that were added.
+        Calls at the end stay open where they are ``ongoing``: while a run is on, unless it is that
+        which closes them. Returns the messages that were added.
         """
+        self._judge()
+        ongoing = self.busy if ongoing is None else ongoing
         added: list[Message] = []
         whole: list[Message] = []
         open_ids: list[str] = []
@@ -160,16 +171,27 @@ class Session:
     def restart(self, messages: Sequence[Message] | None = None) -> None:
         """Begin a new segment of history under the same id.
 
-        Without ``messages`` it begins with the prompt that is being answered.
+        Without ``messages`` it begins with the prompt that is being answered. Calls that wait for
+        their results stay at the end. Raises `HookError` where nobody would speak before them.
         """
+        self._judge()
         if messages is None:
             messages = [m for m in reversed(self.messages) if is_prompt(m)][:1]
-        messages = list(messages)
-        check("messages", messages, list[Message])
+        check("messages", messages, Sequence[Message])
+        waiting = open_end(self.messages) if self.busy else []
+        messages = [*(message for message in messages if message not in waiting), *waiting]
+        if waiting and not begins(messages):
+            raise HookError(f"calls wait for their results, and the history goes on: {UNBEGUN}")
         self.segment += 1
-        self.messages = History(messages)
+        object.__setattr__(self, "messages", History(messages))
         self._anchor, self._weighed = (0, Usage()), (0, 0)
-        self.mend(ongoing=any(run.open for run in self.runs))
+        self.mend()
+
+    def _judge(self) -> None:
+        """Take back what somebody did to the history, where it is not whole since."""
+        history = self.history
+        if history.before is not None and (wrong := history.judged()) is not None:
+            raise HookError(f"session.messages was changed, that was undone: {wrong}")
 
     def report(self, usage: Usage | None, *, ahead: bool = False) -> None:
         """Count what a provider reported for the history as it is now.

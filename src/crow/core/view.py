@@ -17,6 +17,7 @@ from crow.core.calls import Call
 from crow.core.errand import DOING
 from crow.core.errors import HookError
 from crow.core.history import flaw, open_end
+from crow.core.kept import kept
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.reach import Clock, Context
@@ -31,6 +32,8 @@ C = TypeVar("C", bound=Context)
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
 IN_REQUEST = ("messages", "tools", "model", "params")
+SHARED = ("messages", "tools")
+"""What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
 
 _put = cast("Callable[[object, str, object], None]", object.__setattr__)
@@ -130,7 +133,8 @@ class View:
             return ()
         new = self.changed()
         for name, value in new.items():
-            setattr(self._base, name, copied(value))
+            copy_of = [kept(each) for each in value] if name in SHARED else copied(value)
+            setattr(self._base, name, copy_of)
         for name, (own, _) in self._given.items():
             if name == "request" and new:
                 self._base.request.message_id = own.message_id

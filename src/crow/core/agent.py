@@ -392,11 +392,11 @@ class Agent:
             raise SessionError(f"the session {session.id} is closed")
         ctx = RunContext(self, session, prompt, written)
         ctx.shown = shown
-        session.runs.append(ctx)
+        session.enter(ctx)
         try:
             await answer(ctx)
         finally:
-            session.runs.remove(ctx)
+            session.leave(ctx)
             session.spawn(follow_up(ctx)).set_name("after_run")
         return ctx.reply
 
@@ -436,6 +436,8 @@ class Agent:
             return wrong
         if ruling.refused:
             return ruling.reason or "denied by a hook"
+        if not ctx.changes.get("mode", "default"):
+            return "there is no mode without a name"
         for name, value in ctx.changes.items():
             if name in ("model", "mode"):
                 setattr(session, name, value)

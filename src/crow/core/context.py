@@ -29,6 +29,7 @@ from crow.core.moments import CommandContext, ConfigContext, NotificationContext
 from crow.core.ports import Completion, Delta, Request
 from crow.core.reach import (
     UI,
+    Clock,
     CompactContext,
     Context,
     ErrorContext,
@@ -98,7 +99,13 @@ REPLY: dict[str, Any] = {
     "usage": Usage,
     "detail": str,
     "error": BaseException | None,
+    "session": Session,
 }
+
+
+def is_task(value: object) -> bool:
+    """a task or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or isinstance(value, asyncio.Task)
 
 
 class RunContext(Context):
@@ -128,7 +135,28 @@ class RunContext(Context):
         "task",
     )
 
-    shapes = {"prompt": Content, "reply": Reply}  # noqa: RUF012 - a table
+    shapes = {  # noqa: RUF012 - a table
+        "prompt": Content,
+        "reply": Reply,
+        "stopping": Stopping | None,
+        "stored": bool,
+        "shown": bool,
+        "holds_lock": bool,
+        "abandoned": bool,
+        "cancellation": asyncio.Event,
+        "count": int,
+        "count_in_row": int,
+        "cap": int,
+        "open": list[ToolContext],
+        "partial": list[str],
+        "errands": set[Any],
+        "hung": set[Any],
+        "sent": Message,
+        "task": is_task,
+        "supervisor": is_task,
+        "owner": str,
+        "clock": Clock | None,
+    }
     kept = ("prompt", "reply")
 
     def __init__(
@@ -160,9 +188,12 @@ class RunContext(Context):
         self.cap = agent.stop_cap
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a field. Raises ``TypeError`` for a prompt or a reply that is none."""
+        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
         if name in RunContext.shapes:
-            check(f"ctx.{name}", value, RunContext.shapes[name])
+            check(f"run.{name}", value, RunContext.shapes[name])
+        elif getattr(self, name, None) is not None:
+            raise AttributeError(f"run.{name} cannot be replaced")
+        if name == "prompt":
             value = kept(value)
         object.__setattr__(self, name, value)
 

@@ -49,7 +49,7 @@ class Errand(Coroutine[Any, Any, Any]):
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
         try:
-            self._first = self._coroutine.send(None)
+            self._first = self._go_on(self._coroutine.send, None)
         except StopIteration as stop:
             self.ended = True
             return stop.value

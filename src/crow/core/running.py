@@ -145,11 +145,20 @@ def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
     DOING.set(view)
     try:
         answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
-        return Errand(answer, view).step() if hook.instant else answer
+        return _at_once(answer) if hook.instant else answer
     except GeneratorExit as error:
         raise RuntimeError(describe(error)) from error
     finally:
         DOING.set(before)
+
+
+def _at_once(coroutine: Any) -> Any:
+    """What a coroutine answers that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise RuntimeError("waited, though it awaits nothing")
 
 
 async def _spared(task: asyncio.Task[Any]) -> None:
@@ -178,6 +187,7 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     set_clock(view, clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
     errand = ran.errand = Errand(own, view)
+    errand.clock = clock
     began = perf_counter()
     task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
     spent = perf_counter() - began

@@ -42,11 +42,19 @@ def touches(number: int, session: Any) -> None:
         lambda: messages.__iadd__([user("x")]),
         lambda: messages[-1:] and messages[-1].pop("tool_calls", None),
         lambda: session.pending.append({"role": "tool", "content": "x"}),
+        lambda: messages and messages[-1].update(content="spoilt"),
+        lambda: messages and messages[0].__setitem__("content", 5),
+        lambda: [call["function"].update(name="x") for m in messages
+                 for call in m.get("tool_calls", ())],
+        lambda: [m["tool_calls"].clear() for m in messages if "tool_calls" in m],
+        lambda: session.restart([]),
+        lambda: session.restart(messages[:1]),
+        lambda: session.mend(),
     ]  # fmt: skip
     ways[number % len(ways)]()
 
 
-WAYS = 15
+WAYS = 22
 
 
 def sent_whole(model: ScriptedModel) -> None:
@@ -127,8 +135,13 @@ async def test_while_calls_wait_nothing_is_taken_from_the_history_and_who_tried_
         assert results[0]["content"] == "echo a"
     errors = " ".join(str(record.error) for record in reply.session.trace)
     name = "around_tool" if point == "around_tool" else "culprit"
-    if way not in (2, 13, 14) and point != "on_permission":
+    if way in (13, 15, 16, 17, 18) and point != "on_permission":
+        assert "cannot be changed in place, many hold it" in errors
+    elif way == 19 and point != "on_permission":
+        assert "calls wait for their results, and the history goes on" in errors
+    elif way not in (2, 14, 20, 21) and point != "on_permission":
         assert f"the hook {name} changed session.messages and that was undone" in errors
+    if way not in (2, 14, 20, 21) and point != "on_permission":
         assert f"({__file__}:" in errors
 
 
@@ -217,3 +230,169 @@ def test_a_call_without_a_result_is_a_flaw_wherever_it_stands():
     spoken: Any = {"role": "assistant", "content": None, "tool_calls": [asked]}
     assert flaw([spoken, user("x")]) == flaw([spoken]) == "the call 'a' has no result"
     assert flaw([spoken, tool_answer("a", "x"), user("x")]) is None
+
+
+IN_PLACE: list[Any] = [
+    lambda message: message.__setitem__("content", "spoilt"),
+    lambda message: message.pop("content"),
+    lambda message: message.update(content=5),
+    lambda message: message.__ior__({"content": "spoilt"}),
+    lambda message: message["content"][0].__setitem__("text", "spoilt"),
+    lambda message: message["content"].append({"type": "text", "text": "spoilt"}),
+    lambda message: message["content"][0].clear(),
+]
+
+
+@pytest.mark.parametrize("point", [point for point in DURING if point != "on_session_start"])
+async def test_a_message_that_is_changed_in_place_stays_and_who_tried_is_named(
+    echo, whole, point, caplog
+):
+    model = ScriptedModel(call("echo", text="a"), "done", leftover="allow")
+    agent = Agent(model, tools=[echo])
+    tried: list[str] = []
+
+    async def culprit(ctx: Any) -> None:
+        both: Any = (ctx.session.messages, getattr(ctx, "messages", None))
+        for messages in both:
+            for change in IN_PLACE if messages else []:
+                with pytest.raises(TypeError, match="cannot be changed in place") as error:
+                    change(messages[0])
+                tried.append(str(error.value))
+        if tried:
+            ctx.session.messages[0]["content"] = "spoilt"
+
+    async def wrapping(ctx: Any, call_next: Any) -> Any:
+        answer = await call_next()
+        try:
+            await culprit(ctx)
+        except TypeError as error:
+            agent.hooks.remove(agent.hooks[point].entries[0].owner)
+            raise ValueError("in place") from error
+        return answer
+
+    prompt: Any = [{"type": "text", "text": "go"}]
+    agent.hooks.register(point, wrapping if point.startswith("around") else culprit)
+    session = await agent.new_session()
+    await agent.prompt(session, prompt)
+    reply = await agent.prompt(session, prompt)
+    whole(reply.session.messages)
+    sent_whole(model)
+    assert tried
+    assert "spoilt" not in str(reply.session.messages) + str(model.asked)
+    errors = [r.error for r in reply.session.trace if r.error and r.event == point]
+    assert any(f"({__file__}:" in error for error in errors)
+
+
+async def test_what_one_hook_has_put_into_a_request_another_cannot_change_in_place():
+    model = ScriptedModel("done")
+    agent = Agent(model, tools=())
+
+    def one(ctx: Any) -> None:
+        ctx.messages = [{"role": "system", "content": "be good"}, *ctx.messages]
+
+    def other(ctx: Any) -> None:
+        ctx.messages[0]["content"] = "be bad"
+
+    agent.hooks.register("before_llm_request", one)
+    agent.hooks.register("before_llm_request", other)
+    reply = await agent.run("go")
+    assert model.asked[0]["messages"][0]["content"] == "be good"
+    [record] = [record for record in reply.session.trace if record.hook == "other"]
+    assert f"in place, many hold it: replace it by a copy ({__file__}:" in str(record.error)
+
+
+async def test_what_the_model_is_told_of_a_tool_no_hook_can_change_in_place(echo):
+    model = ScriptedModel(call("echo", text="a"), "done")
+    agent = Agent(model, tools=[echo])
+
+    def culprit(ctx: Any) -> None:
+        ctx.tools[0]["function"]["parameters"]["properties"].clear()
+
+    agent.hooks.register("before_llm_request", culprit)
+    reply = await agent.run("go")
+    assert all("in place" in str(record.error) for record in reply.session.trace)
+    assert all(asked["tools"][0]["function"]["parameters"] == echo.parameters
+               for asked in model.asked)  # fmt: skip
+
+
+def test_what_is_kept_is_json_and_its_copies_can_be_changed():
+    import copy
+    import json
+    import pickle
+
+    message: Any = {"role": "user", "content": [{"type": "text", "text": "a"}]}
+    own: Any = History([message])[0]
+    for other in (copy.deepcopy(own), pickle.loads(pickle.dumps(own))):
+        other["content"][0]["text"] = "b"
+        assert type(other) is dict
+    assert type(copy.copy(own)) is type(own.copy()) is type({**own}) is dict
+    message["content"][0]["text"] = "c"
+    assert own == json.loads(json.dumps(own)) == {"role": "user", "content": [
+        {"type": "text", "text": "a"}]}  # fmt: skip
+
+
+async def restarts(ctx: Any) -> None:
+    await ctx.restart_with_new_session()
+
+
+async def keeps_two(ctx: Any) -> None:
+    ctx.session.restart([user("a summary"), *ctx.session.messages[-2:]])
+
+
+async def compacts(ctx: Any) -> None:
+    await ctx.compact([], "a summary")
+
+
+async def mends(ctx: Any) -> None:
+    ctx.session.mend()
+
+
+async def clears_first(ctx: Any) -> None:
+    ctx.session.messages.clear()
+    ctx.session.restart()
+
+
+@pytest.mark.parametrize("how", [restarts, keeps_two, compacts, mends, clears_first])
+@pytest.mark.parametrize("point", ["before_tool", "around_tool", "after_tool", "on_message"])
+async def test_who_begins_anew_while_calls_wait_loses_no_result(echo, whole, point, how):
+    calls = [call("echo", text="a"), call("echo", text="b")]
+    agent = Agent(ScriptedModel(calls, "done", leftover="allow"), tools=[echo])
+    begun: list[bool] = []
+
+    async def anew(ctx: Any) -> None:
+        if not begun and ctx.session.messages[-1]["role"] in ("tool", "assistant"):
+            begun.append(True)
+            await how(ctx)
+
+    async def around(ctx: Any, call_next: Any) -> Any:
+        answer = await call_next()
+        await anew(ctx)
+        return answer
+
+    agent.hooks.register(point, around if point == "around_tool" else anew)
+    reply = await agent.run("go")
+    said = [m["content"] for m in reply.session.messages if m["role"] == "tool"]
+    whole(reply.session.messages)
+    assert begun
+    assert said[1:] == ["echo b"]
+    errors = [record.error for record in reply.session.trace if record.error]
+    if how is clears_first:
+        assert "session.messages was changed, that was undone" in errors[0]
+        assert f"({__file__}:" in errors[0]
+    else:
+        assert said == ["echo a", "echo b"]
+        assert not errors
+
+
+async def test_a_history_that_is_assigned_is_held_to_the_same(echo, whole):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    other = await agent.new_session()
+
+    def culprit(ctx: Any) -> None:
+        ctx.session.messages = other.messages
+
+    agent.hooks.register("after_tool", culprit)
+    reply = await agent.run("go")
+    assert reply.session.messages is not other.messages
+    assert reply.session.messages[2]["content"] == "echo a"
+    whole(reply.session.messages)

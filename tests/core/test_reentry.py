@@ -9,6 +9,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolKind
+from crow.core.catalog import Command
 from crow.core.errors import SessionError
 from crow.core.points import POINTS
 from crow.core.session import Session
@@ -50,17 +51,71 @@ async def spawned(agent: Agent, session: Any) -> None:
     await session.spawn(work())
 
 
-@pytest.mark.parametrize("way", [directly, by_run, in_a_task, waited_for, gathered, spawned])
+async def by_a_helper(agent: Agent, session: Any) -> None:
+    await asyncio.create_task(directly(agent, session))
+
+
+async def by_a_helper_in_time(agent: Agent, session: Any) -> None:
+    await asyncio.wait_for(by_a_helper(agent, session), 20)
+
+
+async def in_a_group(agent: Agent, session: Any) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(by_run(agent, session))
+    except* SessionError as errors:
+        raise errors.exceptions[0] from None
+
+
+async def by_a_thread(agent: Agent, session: Any) -> None:
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        asyncio.run_coroutine_threadsafe(directly(agent, session), loop).result(20)
+
+    await asyncio.to_thread(work)
+
+
+async def of_a_thread(agent: Agent, session: Any) -> None:
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        asyncio.run_coroutine_threadsafe(agent.prompt(session, "again"), loop).result(20)
+
+    await asyncio.to_thread(work)
+
+
+async def through_another(agent: Agent, session: Any) -> None:
+    """Prompt a session whose own hook prompts this one."""
+    raised: list[SessionError] = []
+
+    async def before_run(ctx: Any) -> None:
+        try:
+            await asyncio.create_task(directly(agent, session))
+        except SessionError as error:
+            raised.append(error)
+
+    other = Agent(ScriptedModel("there"), tools=())
+    other.hooks.register("before_run", before_run)
+    await asyncio.create_task(other.prompt(await other.new_session(), "go"))
+    raise raised[0]
+
+
+WAYS = [directly, by_run, in_a_task, waited_for, gathered, spawned, by_a_helper,
+        by_a_helper_in_time, in_a_group, by_a_thread, of_a_thread, through_another]  # fmt: skip
+
+
 @pytest.mark.parametrize("point", OFTEN)
-async def test_at_every_point_and_by_every_path(echo, whole, point, way):
-    raised: list[str] = []
+async def test_at_every_point_and_by_every_path(echo, whole, point):
+    raised: list[Any] = []
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
 
     async def again(ctx: Any) -> None:
-        try:
-            await way(agent, ctx.session)
-        except SessionError as error:
-            raised.append(str(error))
+        for way in WAYS:
+            try:
+                await way(agent, ctx.session)
+            except SessionError as error:
+                raised.append((way, str(error)))
 
     async def around(ctx: Any, call_next: Any) -> Any:
         await again(ctx)
@@ -75,7 +130,8 @@ async def test_at_every_point_and_by_every_path(echo, whole, point, way):
         assert (await agent.run("go", session=session)).text == "done"
         await agent.close()
     assert raised
-    assert set(raised) == {SAID}
+    assert {way for way, _ in raised} == set(WAYS)
+    assert {said for _, said in raised} == {SAID}
     assert "cancelled" not in str(session.messages)
     whole(session.messages)
 
@@ -114,6 +170,88 @@ async def test_in_the_background_in_a_tool_and_for_the_session_of_a_parent(echo)
         await child.run("go", session=session)
         await asyncio.gather(*session.tasks)
     assert raised == [SAID] * 4
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_in_a_tool_a_command_and_for_the_session_of_a_parent_by_every_path(way):
+    raised: list[str] = []
+    parent = Agent(ScriptedModel(), tools=())
+    main = await parent.new_session()
+
+    async def again(session: Any, agent: Agent) -> None:
+        try:
+            await way(agent, session)
+        except SessionError as error:
+            raised.append(str(error))
+
+    class Selfish:
+        name, description = "selfish", ""
+        kind: ToolKind = "other"
+        parameters: Any = {"type": "object"}  # noqa: RUF012
+
+        async def run(self, args: Any, ctx: Any) -> str:
+            await again(ctx.session, child)
+            return "told"
+
+    async def command(ctx: Any) -> str:
+        await again(ctx.session, child)
+        return "expanded"
+
+    async def after_turn(ctx: Any) -> None:
+        if ctx.results and way is not spawned:  # which is nobody's in the parent's session
+            await again(main, parent)
+
+    child = parent.child(ScriptedModel(call("selfish"), "done"), tools=[Selfish()])
+    child.add_command(Command("go", "", command))
+    child.hooks.register("after_turn", after_turn)
+    async with asyncio.timeout(20):
+        session = await child.new_session(parent=main)
+        await child.run("/go", session=session)
+    assert raised == [SAID] * (2 if way is spawned else 3)
+
+
+def test_of_a_thread_of_its_own_too(echo):
+    raised: list[str] = []
+    agent = Agent(ScriptedModel("done"), tools=())
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+
+        def after_turn(ctx: Any) -> None:
+            work = asyncio.run_coroutine_threadsafe(directly(agent, ctx.session), loop)
+            raised.append(str(work.exception(20)))
+
+        agent.hooks.register("after_turn", after_turn, thread=True)
+        await agent.run("go")
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+    assert raised == [SAID]
+
+
+async def test_what_outlives_its_hook_may_prompt_the_session():
+    agent = Agent(ScriptedModel("one", "two", "three"), tools=())
+    over = asyncio.Event()
+    tasks: list[Any] = []
+
+    async def later(session: Any) -> str:
+        await over.wait()
+        return (await agent.prompt(session, "later")).text
+
+    async def spawns(session: Any) -> str:
+        return await asyncio.create_task(later(session))
+
+    async def after_turn(ctx: Any) -> None:
+        if not tasks:
+            await asyncio.sleep(0)
+            tasks.extend(
+                [asyncio.create_task(later(ctx.session)), ctx.session.spawn(spawns(ctx.session))]
+            )
+
+    agent.hooks.register("after_turn", after_turn)
+    async with asyncio.timeout(20):
+        await agent.run("go")
+        over.set()
+        assert sorted(await asyncio.gather(*tasks)) == ["three", "two"]
 
 
 async def test_a_prompt_that_is_queued_or_of_another_session_is_answered():

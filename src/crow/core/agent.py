@@ -21,6 +21,7 @@ from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.hooks import Hooks, name_of
 from crow.core.installed import Found, attempt, entry_points, make, source_of
+from crow.core.kept import kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, Nobody, Tool
 from crow.core.roster import Roster
@@ -391,11 +392,11 @@ class Agent:
             raise SessionError(f"the session {session.id} is closed")
         ctx = RunContext(self, session, prompt, written)
         ctx.shown = shown
-        session.runs.append(ctx)
+        session.enter(ctx)
         try:
             await answer(ctx)
         finally:
-            session.runs.remove(ctx)
+            session.leave(ctx)
             session.spawn(follow_up(ctx)).set_name("after_run")
         return ctx.reply
 
@@ -435,6 +436,8 @@ class Agent:
             return wrong
         if ruling.refused:
             return ruling.reason or "denied by a hook"
+        if not ctx.changes.get("mode", "default"):
+            return "there is no mode without a name"
         for name, value in ctx.changes.items():
             if name in ("model", "mode"):
                 setattr(session, name, value)
@@ -470,4 +473,4 @@ class Agent:
 def spec_of(tool: Tool) -> ToolSpec:
     """What a model is told of a tool."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}  # type: ignore[typeddict-item]
+    return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]

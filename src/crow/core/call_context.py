@@ -15,7 +15,7 @@ from crow.core.ports import Option, Tool
 from crow.core.reach import Context
 from crow.core.shapes import json_object
 from crow.core.verdicts import Ask, Ruling, Stop
-from crow.core.view import lend
+from crow.core.view import lend, working
 
 if TYPE_CHECKING:
     from crow.core.context import RunContext
@@ -187,18 +187,16 @@ class ToolContext(Context):
         if self.args != self.approved:
             raise RuntimeError("a hook changed the arguments after they had been judged")
         bench = lend(self, self.call.name, "a tool's work")
-        task = asyncio.current_task()
-        self.run.workers.add(task)
         try:
-            return ToolResult.of(await self.tool.run(copy.deepcopy(self.approved), bench))
+            with working(bench):
+                return ToolResult.of(await self.tool.run(copy.deepcopy(self.approved), bench))
         except asyncio.CancelledError:
+            task = asyncio.current_task()
             if self.run.cancelled or (task is not None and task.cancelling()):
                 raise
             raise RuntimeError("the tool was cancelled by its own code") from None
         except SystemExit as error:
             raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
-        finally:
-            self.run.workers.discard(task)
 
     def succeed(self, value: object) -> None:
         """Conclude with what the tool, or a hook around it, returned."""

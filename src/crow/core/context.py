@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from crow.core.call_context import CANCELLED, NOT_RUN, ToolContext
 from crow.core.calls import Call
 from crow.core.events import StopReason, TextDelta, UsageReported, UserMessage
 from crow.core.history import flaw, repaired
+from crow.core.kept import kept
 from crow.core.messages import (
     Content,
     Message,
@@ -28,6 +29,7 @@ from crow.core.moments import CommandContext, ConfigContext, NotificationContext
 from crow.core.ports import Completion, Delta, Request
 from crow.core.reach import (
     UI,
+    Clock,
     CompactContext,
     Context,
     ErrorContext,
@@ -97,7 +99,13 @@ REPLY: dict[str, Any] = {
     "usage": Usage,
     "detail": str,
     "error": BaseException | None,
+    "session": Session,
 }
+
+
+def is_task(value: object) -> bool:
+    """a task or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or isinstance(value, asyncio.Task)
 
 
 class RunContext(Context):
@@ -121,15 +129,34 @@ class RunContext(Context):
         "reply",
         "sent",
         "shown",
-        "spoken",
         "stopping",
         "stored",
         "supervisor",
         "task",
-        "workers",
     )
 
-    shapes = {"prompt": Content, "reply": Reply}  # noqa: RUF012 - a table
+    shapes = {  # noqa: RUF012 - a table
+        "prompt": Content,
+        "reply": Reply,
+        "stopping": Stopping | None,
+        "stored": bool,
+        "shown": bool,
+        "holds_lock": bool,
+        "abandoned": bool,
+        "cancellation": asyncio.Event,
+        "count": int,
+        "count_in_row": int,
+        "cap": int,
+        "open": list[ToolContext],
+        "partial": list[str],
+        "errands": set[Any],
+        "hung": set[Any],
+        "sent": Message,
+        "task": is_task,
+        "supervisor": is_task,
+        "owner": str,
+        "clock": Clock | None,
+    }
     kept = ("prompt", "reply")
 
     def __init__(
@@ -154,18 +181,20 @@ class RunContext(Context):
         self.open: list[ToolContext] = []
         self.hung: set[object] = set()
         self.errands: set[asyncio.Task[Any]] = set()
-        self.workers: set[asyncio.Task[Any] | None] = set()
         self.partial: list[str] = []
         self.shown = True
-        self.spoken: tuple[Message, Message | None] | None = None
         self.count = 0
         self.count_in_row = 0
         self.cap = agent.stop_cap
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a field. Raises ``TypeError`` for a prompt or a reply that is none."""
+        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
         if name in RunContext.shapes:
-            check(f"ctx.{name}", value, RunContext.shapes[name])
+            check(f"run.{name}", value, RunContext.shapes[name])
+        elif getattr(self, name, None) is not None:
+            raise AttributeError(f"run.{name} cannot be replaced")
+        if name == "prompt":
+            value = kept(value)
         object.__setattr__(self, name, value)
 
     @property
@@ -234,23 +263,12 @@ class RunContext(Context):
     async def close_calls(self) -> None:
         """Put the results of the open calls into the history, in source order."""
         await self.heal()
-        self.keep_calls()
-        self.spoken = None
         unanswered = set(self.session.unanswered())
         opened, self.open = self.open, []
         self.count_in_row = 0 if opened else self.count_in_row
         for call in opened:
             if call.call.id in unanswered and call.result is not None:
                 await self.append(tool_answer(call.call.id, call.result.content))
-
-    def keep_calls(self) -> None:
-        """Undo what somebody has changed in the reply whose calls are answered next."""
-        spoken = self.spoken
-        if spoken is not None and spoken[1] is not None and spoken[0] != spoken[1]:
-            logger.warning("somebody changed a message of the history in place; that was undone")
-            message: dict[str, Any] = cast("dict[str, Any]", spoken[0])
-            message.clear()
-            message.update(spoken[1])
 
     async def keep_partial(self) -> None:
         """Put what the model had said when it was interrupted into the history."""
@@ -370,7 +388,6 @@ class TurnContext(Context):
         run.partial.clear()
         message = reply.message()
         if message is not None:
-            run.spoken = message, reply.message()
             await self.append(message)
         run.reply.text = reply.text
         run.reply.stop_reason = FINISHED.get(reply.finish, "end_turn")

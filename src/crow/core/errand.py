@@ -10,11 +10,13 @@ import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
-from contextvars import copy_context  # noqa: TID251 - an own one, for both halves of a coroutine
+from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
 from typing import Any, cast
 
 NOTHING: Any = object()
+DOING: ContextVar[Any] = ContextVar("doing", default=None)
+"""What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
 
 
 class Errand(Coroutine[Any, Any, Any]):
@@ -31,8 +33,10 @@ class Errand(Coroutine[Any, Any, Any]):
         "_told",
         "abandoned",
         "about",
+        "clock",
         "ended",
         "task",
+        "tasks",
     )
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
@@ -40,14 +44,16 @@ class Errand(Coroutine[Any, Any, Any]):
         self._first: Any = NOTHING
         self._told = False
         self.about = about
+        self.clock: Clock | None = None
         self.abandoned = False
         self.ended = False
         self.task: asyncio.Task[Any] | None = None
+        self.tasks: set[Any] = set()
 
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
         try:
-            self._first = self._coroutine.send(None)
+            self._first = self._go_on(self._coroutine.send, None)
         except StopIteration as stop:
             self.ended = True
             return stop.value
@@ -59,6 +65,7 @@ class Errand(Coroutine[Any, Any, Any]):
     def send(self, value: Any) -> Any:
         """Go on, for a task; the first time with what was waited for already."""
         if self.ended:
+            self.over()
             raise StopIteration
         first, self._first = self._first, NOTHING
         return self._go_on(self._coroutine.send, value) if first is NOTHING else first
@@ -66,10 +73,12 @@ class Errand(Coroutine[Any, Any, Any]):
     def throw(self, *error: Any) -> Any:
         """Let the coroutine hear of an error or a cancellation."""
         if self.ended:
+            self.over()
             raise StopIteration
         self._first = NOTHING
         if self.abandoned and self._told:
             self.close()
+            self.over()
             raise asyncio.CancelledError
         self._told = self._told or self.abandoned
         return self._go_on(self._coroutine.throw, *error)
@@ -79,7 +88,17 @@ class Errand(Coroutine[Any, Any, Any]):
         try:
             return step(*arguments)
         except (SystemExit, GeneratorExit) as error:
+            self.over()
             raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        except BaseException:
+            self.over()
+            raise
+
+    def over(self) -> None:
+        """Tell who waits that this is the last step: a turn of the loop before the task would."""
+        self.tasks.discard(self.task)
+        if self.clock is not None:
+            self.clock.wake()
 
     def close(self) -> None:
         """End the coroutine where it stands; what it does about that counts for nothing."""
@@ -98,27 +117,25 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
     """
     loop = asyncio.get_running_loop()
     context = copy_context()
+    context.run(DOING.set, errand.about)
     errand.task = task = asyncio.Task(errand, loop=loop, context=context)
     caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
     _leave_task(loop, caller)
     _enter_task(loop, task)
+    errand.tasks = tasks
     tasks.add(task)
     try:
-        done = context.run(errand.step)
-        if done is NOTHING:
-            task.add_done_callback(tasks.discard)
-        return task, done
+        return task, context.run(errand.step)
     finally:
-        if errand.ended:
-            tasks.discard(task)
         _leave_task(loop, task)
         _enter_task(loop, caller)
 
 
-def about(task: asyncio.Task[Any] | None) -> Any:
-    """What the errand of a task is done for; None for a task of another sort."""
-    carried = None if task is None else task.get_coro()
-    return carried.about if isinstance(carried, Errand) else None
+def spawned(coroutine: Coroutine[Any, Any, Any], doing: object) -> asyncio.Task[Any]:
+    """The task of work that nobody waits for; ``doing`` says whose it is."""
+    context = copy_context()
+    context.run(DOING.set, doing)
+    return asyncio.get_running_loop().create_task(coroutine, context=context)
 
 
 def was_abandoned(task: asyncio.Task[Any] | None) -> bool:
@@ -156,7 +173,7 @@ class Clock:
             self._since = loop.time()
             self._handle = loop.call_later(max(self._left, 0), self._expire)
 
-    def wake(self, _: object = None) -> None:
+    def wake(self) -> None:
         """Let `ended` look again."""
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
@@ -171,7 +188,6 @@ class Clock:
         Where the waiting is cancelled, so is the task, which has the rest of its time to end.
         """
         self._left -= spent
-        task.add_done_callback(self.wake)
         self.resume()
         cancelled = False
         loop = asyncio.get_running_loop()

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from crow.core.kept import IN_LIST, kept
 from crow.core.messages import Message, tool_answer
 from crow.core.shapes import fits
 
-CHANGING = (
-    "append clear extend insert pop remove reverse sort __delitem__ __iadd__ __imul__ __setitem__"
-).split()
+UNBEGUN = "it must begin with what the user said"
 
 
 class History(list[Message]):
     """A list of messages. What the core itself does goes through `add` and `put`.
 
+    The messages in it cannot be changed in place: who tries that is told so there and then.
     Every other change keeps what was there ``before``, the ``place`` (file and line) from which it
     was made and the ``task`` that made it, until `judged` keeps it or takes it back.
     """
@@ -25,18 +25,18 @@ class History(list[Message]):
     __slots__ = ("before", "place", "task")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        super().__init__(messages)
+        super().__init__(map(kept, messages))
         self.before: list[Message] | None = None
         self.place = ""
         self.task: asyncio.Task[Any] | None = None
 
     def add(self, message: Message) -> None:
         """Put a message at the end."""
-        super().append(message)
+        super().append(kept(message))
 
     def put(self, messages: Iterable[Message]) -> None:
         """Become these messages; what others changed is kept."""
-        super().__setitem__(slice(None), list(messages))
+        super().__setitem__(slice(None), [kept(message) for message in messages])
         self.before = None
 
     def touch(self, before: list[Message], depth: int = 2) -> None:
@@ -59,8 +59,8 @@ class History(list[Message]):
         """What is wrong with the changes of others, which are taken back then; else None."""
         before, self.before = self.before or [], None
         wrong = "it is too late" if too_late else _wrong(before, self)
-        if wrong is not None:
-            super().__setitem__(slice(None), before)
+        messages = self if wrong is None else before
+        super().__setitem__(slice(None), [kept(message) for message in messages])
         return wrong
 
     def __reduce__(self) -> Any:
@@ -77,7 +77,7 @@ def _touching(name: str) -> Callable[..., Any]:
     return changed
 
 
-for _name in CHANGING:
+for _name in IN_LIST:
     setattr(History, _name, _touching(_name))
 
 
@@ -89,12 +89,13 @@ def _wrong(before: Sequence[Message], after: Sequence[Message]) -> str | None:
     waiting = open_end(before)
     if waiting and after[-len(waiting) :] != waiting:
         return "calls wait for their results there"
-    if before and _begins(before) and not _begins(after):
-        return "it must begin with what the user said"
+    if before and begins(before) and not begins(after):
+        return UNBEGUN
     return flaw(after[: -len(waiting)] if waiting else after)
 
 
-def _begins(messages: Sequence[Message]) -> bool:
+def begins(messages: Sequence[Message]) -> bool:
+    """True where nobody speaks before the user."""
     spoken = (m["role"] for m in messages if m["role"] not in ("system", "developer"))
     return next(spoken, "user") == "user"
 

@@ -17,7 +17,7 @@ from crow.core.points import Point, sub
 from crow.core.ports import Completion
 from crow.core.running import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.running import Next as Next  # noqa: PLC0414 - for who wraps
-from crow.core.shapes import check
+from crow.core.shapes import check, short
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -28,6 +28,7 @@ from crow.core.verdicts import (
     Ruling,
     Stop,
     Verdict,
+    answerable,
 )
 from crow.core.view import seen
 
@@ -184,12 +185,14 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 return None
             case Allow() | Ask() | Deny() | Stop() | Answer():
                 check("the answer", answer, type(answer))
+                if isinstance(answer, Answer):
+                    check("the answer's value", answer.value, answerable)
                 distrusted = isinstance(answer, Allow) and not hook.owner.trusted
                 return None if distrusted else answer
             case str():
                 return Deny(answer) if self.point.plain == "deny" else None
             case _:
-                raise TypeError(f"answered {answer!r}, which is no verdict")
+                raise TypeError(f"answered {short(answer)}, which is no verdict")
 
 
 class Fold(
@@ -250,7 +253,7 @@ class Fold(
             case _ if plain is not None and _replaces(plain, view, answer):
                 pass
             case _:
-                raise TypeError(f"answered {answer!r}, which {self.point.name} cannot use")
+                raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
         hook.failures += 1
@@ -314,7 +317,7 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
             case _ if answer == {}:
                 pass
             case _:
-                raise TypeError(f"answered {answer!r}, which on_stop cannot use")
+                raise TypeError(f"answered {short(answer)}, which on_stop cannot use")
         return []
 
 
@@ -355,6 +358,7 @@ def _replaces(plain: str, ctx: Any, answer: Any) -> bool:
         case "reply", str():
             ctx.reply = replace(ctx.reply, text=answer)
         case "context", Answer(value) | (ToolResult() as value) if isinstance(ctx, ToolContext):
+            check("the answer's value", value, answerable)
             ctx.result = ToolResult.of(value)
         case _:
             return False

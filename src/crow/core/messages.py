@@ -9,6 +9,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
+from crow.core.kept import kept
+
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 
@@ -145,7 +147,7 @@ def sendable(messages: list[Message]) -> list[Message]:
     """The messages as a model gets them; the same list where nothing has to be left out."""
     if not any("written" in message for message in messages):
         return messages
-    return [cast(Message, {k: v for k, v in m.items() if k != "written"}) for m in messages]
+    return [kept(cast(Message, {k: v for k, v in m.items() if k != "written"})) for m in messages]
 
 
 def context_block(text: str, source: str) -> Message:

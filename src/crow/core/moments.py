@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from crow.core.reach import Context
-from crow.core.session import Session
+from crow.core.session import SHAPES, Session
+from crow.core.shapes import fits, json_object
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.context import RunContext
 
 
-class Changes(TypedDict, total=False):
-    """What can be changed by a configuration; other names are options, whose values are free."""
-
-    model: str | None
-    mode: str
+def is_changes(value: Any) -> bool:
+    """new values by name, texts for model and mode"""  # noqa: D400, D403 - a noun for sentences
+    return json_object(value) and all(
+        fits(SHAPES[name])(value[name]) for name in ("model", "mode") if name in value
+    )
 
 
 class SessionContext(Context):
@@ -60,7 +61,7 @@ class ConfigContext(Context):
 
     __slots__ = ("changes", "path", "source")
 
-    shapes = {"changes": Changes}  # noqa: RUF012 - a table
+    shapes = {"changes": is_changes}  # noqa: RUF012 - a table
     kept = ("changes",)
 
     def __init__(

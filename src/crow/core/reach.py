@@ -17,6 +17,7 @@ from crow.core.errand import was_abandoned
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, Notice, Severity, StopReason
 from crow.core.history import flaw
+from crow.core.kept import fixed
 from crow.core.messages import Message, add_usage, context_block, text_of
 from crow.core.ports import Client, Completion, OptionKind, Question, Request
 from crow.core.session import Session, TokenCount
@@ -39,6 +40,7 @@ class Clock(Protocol):
     def resume(self) -> None: ...
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Stopping:
     """Why a run is to end, and who wanted it."""
@@ -146,8 +148,6 @@ class Context:
         history = self.session.history
         if history.before is None:
             return None
-        if self.run is not None:
-            self.run.keep_calls()
         wrong = history.judged(too_late=was_abandoned(history.task))
         if wrong is None:
             return None

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 from crow.core.context import CANCELLED, CommandContext, Context, RunContext
-from crow.core.errand import about
 from crow.core.errors import ModelError, SessionError, told
 from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.loop import react
 from crow.core.messages import text_of
 from crow.core.session import SUBAGENTS, Session
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
+from crow.core.view import awaiting, lend, working
 
 GRACE = 0.5
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
@@ -21,21 +21,28 @@ REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 def refuse_own(session: Session) -> None:
     """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return
-    doing: Session | None = getattr(about(task), "session", None)
-    while doing is not None and doing is not session:
-        doing = doing.parent
-    if doing is session or _works_for(task, session):
+    if any(_is_for(view.session, session) for view in awaiting()) or _works_for(_task(), session):
         raise SessionError("a hook cannot wait for its own session: use agent.queue(...)")
 
 
+def _task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # in a thread
+        return None
+
+
+def _is_for(doing: Session | None, session: Session) -> bool:
+    """True for the session itself and those of its sub-agents."""
+    while doing is not None and doing is not session:
+        doing = doing.parent
+    return doing is session
+
+
 def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
-    own = task in session.tasks or any(
-        task is run.task or task in run.workers for run in session.runs
-    )
+    if task is None:
+        return False
+    own = task in session.tasks or any(task is run.task for run in session.runs)
     subs: dict[str, Session] = session.cache.get(SUBAGENTS, {})
     return own or any(_works_for(task, sub) for sub in subs.values())
 
@@ -119,7 +126,8 @@ async def _command(ctx: RunContext) -> Ruling:
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = getattr(ctx.agent.commands.owner(name[1:]), "name", name[1:])
-    said = await command.run(now)
+    with working(lend(now, now.owner, "a command")):
+        said = await command.run(now)
     if isinstance(said, str):
         ctx.prompt = said
         return Ruling()
@@ -152,7 +160,8 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     try:
         await _close(ctx, why)
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
-        ctx.session.mend(why)
+        ctx.session.history.undo()
+        ctx.session.mend(why, ongoing=False)
         error = error or failure
     _explain(ctx, error)
     if error is not None:
@@ -168,7 +177,7 @@ async def _close(ctx: RunContext, why: str) -> None:
     await ctx.close_calls()
     await ctx.keep_partial()
     if ctx.holds_lock and ctx.session.unanswered():
-        for message in ctx.session.mend(why):
+        for message in ctx.session.mend(why, ongoing=False):
             await ctx.tell_of(message)
 
 

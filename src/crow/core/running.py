@@ -7,19 +7,20 @@ import dis
 import inspect
 import logging
 import threading
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crow.core.context import Context, ToolContext
-from crow.core.errand import NOTHING, Clock, Errand, begin
+from crow.core.errand import DOING, NOTHING, Clock, Errand, begin
+from crow.core.errors import last_line
 from crow.core.points import Filter, Point
 from crow.core.trace import Record
-from crow.core.view import copied, lend, seen, set_clock
+from crow.core.view import copied, lend, seen, set_awaited, set_clock
 
 if TYPE_CHECKING:
     from crow.core.hooks import Hooks, Owner
@@ -117,19 +118,55 @@ async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> 
 
 async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
     began = perf_counter()
-    answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    cancelling = task.cancelling()
+    answer = _called(hook, view, call_next)
+    if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
+        await _spared(task)
     spent = perf_counter() - began
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
-    if hook.instant:
-        answer = Errand(answer, view).step()
-    elif hasattr(answer, "__await__"):
-        answer = await _in_time(hook, view, answer, ran)
+    if not hook.instant and hasattr(answer, "__await__"):
+        set_awaited(view, True)
+        try:
+            answer = await _in_time(hook, view, answer, ran)
+        finally:
+            set_awaited(view, False)
         if ran.errand is None or not ran.errand.ended:
             return answer
     if call_next is None and perf_counter() - began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
+
+
+def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
+    """What a hook answers where it needs no waiting, else what is to be awaited."""
+    before = DOING.get()
+    DOING.set(view)
+    try:
+        answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+        return _at_once(answer) if hook.instant else answer
+    except GeneratorExit as error:
+        raise RuntimeError(describe(error)) from error
+    finally:
+        DOING.set(before)
+
+
+def _at_once(coroutine: Any) -> Any:
+    """What a coroutine answers that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise RuntimeError("waited, though it awaits nothing")
+
+
+async def _spared(task: asyncio.Task[Any]) -> None:
+    """Take a hook's cancellation of the task that it runs in back: that is its error."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    task.uncancel()
+    raise RuntimeError("cancelled the task of the run: use ctx.stop() or agent.cancel(session)")
 
 
 def waits(function: Any) -> bool:
@@ -150,6 +187,7 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     set_clock(view, clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
     errand = ran.errand = Errand(own, view)
+    errand.clock = clock
     began = perf_counter()
     task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
     spent = perf_counter() - began
@@ -204,6 +242,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
     """What a synchronous hook answers, in a thread that nobody has to wait for."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = copy_context()
 
     def tell(ended: tuple[Any, BaseException | None]) -> None:
         if not future.done():
@@ -211,7 +250,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
 
     def work() -> None:
         try:
-            ended = hook.call(view, None), None
+            ended = context.run(hook.call, view, None), None
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
             ended = None, error
         with suppress(RuntimeError):  # the loop is gone
@@ -303,9 +342,8 @@ def place_of(hook: Hook, error: BaseException | None = None) -> str:
     code = _code_of(hook.function)
     if code is None:
         return ""
-    steps = traceback.walk_tb(error.__traceback__ if error else None)
-    lines = [line for frame, line in steps if frame.f_code.co_filename == code.co_filename]
-    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+    line = last_line(error, code.co_filename) if error else ""
+    return line or f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _code_of(function: Any) -> CodeType | None:

@@ -7,14 +7,17 @@ in copies of its own, which reach the run by `settle` alone, checked and all at 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from crow.core.calls import Call
+from crow.core.errand import DOING
 from crow.core.errors import HookError
 from crow.core.history import flaw, open_end
+from crow.core.kept import kept
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.reach import Clock, Context
@@ -29,6 +32,8 @@ C = TypeVar("C", bound=Context)
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
 IN_REQUEST = ("messages", "tools", "model", "params")
+SHARED = ("messages", "tools")
+"""What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
 
 _put = cast("Callable[[object, str, object], None]", object.__setattr__)
@@ -39,13 +44,16 @@ class View:
 
     ``_given`` holds, by name, what the hook was given or has assigned, and what that was before.
     ``_late`` says why the hook is too late to do anything more, ``_may`` what it may change.
+    ``awaited`` is true while a run waits for it, ``outer`` is whose work that run is in turn.
     """
 
     __slots__ = ()
 
     if TYPE_CHECKING:
         agent: Agent
+        awaited: bool
         _base: Any
+        outer: View | None
         _may: tuple[str, ...]
         _given: dict[str, tuple[Any, Any]]
         _late: str
@@ -125,7 +133,8 @@ class View:
             return ()
         new = self.changed()
         for name, value in new.items():
-            setattr(self._base, name, copied(value))
+            copy_of = [kept(each) for each in value] if name in SHARED else copied(value)
+            setattr(self._base, name, copy_of)
         for name, (own, _) in self._given.items():
             if name == "request" and new:
                 self._base.request.message_id = own.message_id
@@ -162,8 +171,10 @@ class View:
 def _view_class(cls: type[Context]) -> type[Any]:
     if issubclass(cls, View):
         return cls
-    slots = ("_after_end", "_base", "_given", "_late", "_may", "_moment", "_settled")
-    return type(cls.__name__, (View, cls), {"__slots__": slots, "__module__": cls.__module__})
+    slots = "_after_end awaited _base _given _late _may _moment outer _settled".split()
+    return type(
+        cls.__name__, (View, cls), {"__slots__": tuple(slots), "__module__": cls.__module__}
+    )
 
 
 def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
@@ -181,6 +192,8 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
     _put(view, "_given", {})
     _put(view, "_late", "")
     _put(view, "_settled", False)
+    _put(view, "awaited", False)
+    _put(view, "outer", None)
     _put(view, "_after_end", run is not None and run.abandoned)
     return view
 
@@ -188,6 +201,38 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
 def seen(ctx: Context) -> View:
     """A context that `lend` has made, as a view."""
     return cast(View, ctx)
+
+
+def set_awaited(ctx: Context, awaited: bool) -> None:
+    """Know of somebody's work whether a run waits for it."""
+    if awaited:
+        outer: View | None = DOING.get()
+        while outer is not None and not outer.awaited:
+            outer = outer.outer
+        _put(ctx, "outer", outer)
+    _put(ctx, "awaited", awaited)
+
+
+@contextmanager
+def working(ctx: C) -> Generator[C]:
+    """Let what is done here be the work that a view stands for, which a run waits for."""
+    before = DOING.get()
+    set_awaited(ctx, True)
+    DOING.set(ctx)
+    try:
+        yield ctx
+    finally:
+        DOING.set(before)
+        set_awaited(ctx, False)
+
+
+def awaiting() -> Iterator[View]:
+    """Whose work is done here, and whose that is part of in turn, while somebody waits for it."""
+    doing: View | None = DOING.get()
+    while doing is not None:
+        if doing.awaited:
+            yield doing
+        doing = doing.outer
 
 
 def set_clock(ctx: Context, clock: Clock | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from crow.extensions.permissions import builtin
 from crow.extensions.permissions.bulk import Bulk, bulk
@@ -12,18 +13,20 @@ from crow.extensions.permissions.disk import Disk, Place, place
 from crow.extensions.permissions.edits import Edits, edits, may_read
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.globbing import expand
+from crow.extensions.permissions.language import given
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.protected import is_critical
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
-from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.script import HOLE, Text, Variable, Word
 from crow.extensions.permissions.trees import findings
 from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
     LOOSE,
     SHELLS,
+    Unwrapped,
     is_fixed,
     program,
     shell_texts,
@@ -41,6 +44,7 @@ GIT_TAKES_TEXT = frozenset(
     {"commit", "log", "show", "diff", "tag", "merge", "notes", "grep", "blame", "shortlog"}
 )
 GIT_OPTION = re.compile(r"-(?!m|-message|-grep|-author|-format|-pretty|-date|-trailer|S|G)")
+NUMBERS = frozenset({"(arithmetic)", "?", "#", "$", "!"})
 LINKING = re.compile(r"-[a-zA-Z]*[sl]|--(?:symbolic-)?link$")
 RUNS_TEXT = frozenset(
     {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
@@ -51,6 +55,8 @@ RUNS_TEXT = frozenset(
 class Search:
     """The deny and ask rules. ``visit`` goes through a text that a shell is given.
 
+    ``fed`` are texts that the command which is looked at has for its input. ``marks`` are what
+    ``find`` and ``xargs`` put names of files for.
     ``trees`` are whole directories that commands work on: they are looked into last, and only
     where that matters.
     """
@@ -61,6 +67,8 @@ class Search:
     deny: Sequence[Rule]
     visit: Callable[[str, Cwds], None]
     depth: int = 0
+    fed: tuple[Word, ...] = ()
+    marks: tuple[str, ...] = ()
     trees: list[tuple[Bulk, Cwds]] = field(default_factory=list[tuple[Bulk, Cwds]])
     carried: list[str] = field(default_factory=list[str])
 
@@ -80,11 +88,14 @@ class Search:
         inside = self.moved(words, cwds)
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()
+            before, self.marks = self.marks, (*self.marks, *placeholders(words, inner))
             self.command(inner.words + more, inside, vague=vague or inner.vague)
+            self.marks = before
         if not vague:
             self.search_texts(words, cwds)
         elif program(words[0]) in SHELLS:
             self.guess_texts(words, cwds)
+        self.look_for_programs(words, cwds, vague=vague)
         self.depth -= 1
         return None
 
@@ -108,19 +119,37 @@ class Search:
     def search_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Look into texts that a command has a shell evaluate."""
         for text in shell_texts(words):
-            if text is None:
+            if text is None or any(mark in text for mark in self.marks):
                 self.report.suspect("it has a shell run text that cannot be foreseen")
-            else:
-                self.visit(text, cwds)
+            self.visit(text or "", cwds)
         name = program(words[0])
-        operands = [word for word in words[1:] if not (word.text or "-").startswith("-")]
+        operands = [word for word in words[1:] if not (word.text or "-").startswith(("-", HOLE))]
         if name in {"at", "batch"} or (name in SHELLS and not operands):
             self.report.suspect("a shell reads commands from its input")
+
+    def look_for_programs(self, words: tuple[Word, ...], cwds: Cwds, *, vague: bool) -> None:
+        """Look at what an interpreter runs: it may be unknown, or come as its input."""
+        told = given([settled(self.paths.resolved(word, cwds[0])) for word in words])
+        if told is None:
+            return
+        has_dashes = self.paths.files.has_dashes
+        hidden = told.globbed and any(cwd is None or has_dashes(cwd) for cwd in cwds)
+        hidden = hidden or any(mark in one.shape for one in told.texts for mark in self.marks)
+        if told.hidden or hidden:
+            self.report.suspect(f"it has {program(words[0])} run text that cannot be foreseen")
+        if told.from_input and not vague:
+            if not self.fed or any(HOLE in word.shape for word in self.fed):
+                self.report.suspect(f"{program(words[0])} reads what it runs from its input")
+            self.match_rules((*words, *self.fed), vague=False)
+            if self.paths.files.has_read_limits:
+                self._match_others((*words, *self.fed), cwds)
 
     def guess_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Look into texts that a shell may be given, somewhere else perhaps; a denial asks."""
         denied = self.report.deny
         for text in shell_texts(words):
+            if text is None:
+                self.report.suspect("it has a shell run text that cannot be foreseen")
             self.visit(text or "", cwds)
         found = self.report.deny
         if found is not denied and found is not None:
@@ -324,6 +353,26 @@ class Search:
     def critical(self, reason: str) -> None:
         """Keep a removal that only the user may approve."""
         self.report.critical = self.report.critical or reason
+
+
+def settled(word: Word) -> Word:
+    """A word whose variables that are numbers are some number."""
+    return Word.of(
+        [
+            Text("0", quoted=True) if isinstance(part, Variable) and part.name in NUMBERS else part
+            for part in word.parts
+        ]
+    )
+
+
+def placeholders(words: Sequence[Word], inner: Unwrapped) -> list[str]:
+    """What a command that runs another one puts names of files for, in that one's words."""
+    if not inner.open:
+        return []
+    named = [
+        word.shape[2:] or after.shape for word, after in pairwise(words) if word.shape[:2] == "-I"
+    ]
+    return ["{}", *named]
 
 
 def makes_links(words: Sequence[Word]) -> bool:

@@ -238,6 +238,17 @@ class Files:
                 fixed = fixed or rule
         return fixed or next(iter(relative.values()), None)
 
+    def denials_below(self, path: str) -> list[Rule]:
+        """The deny and ask rules that may speak of reading something below a directory."""
+        rules = [rule for rule in (*self.deny, *self.ask) if rule.tool in READERS]
+        found: list[Rule] = []
+        for rule in rules:
+            starts = self._starts(rule) if rule.path is not None else ()
+            starts = (*starts, *self.real(starts))
+            if rule.path is not None and rule.path.reaches(path, starts):
+                found.append(rule)
+        return [] if all(rule.path and rule.path.negated for rule in found) else found
+
     def hides_denied(
         self, where: Place, tools: frozenset[str] = READERS
     ) -> str | Literal[True] | None:

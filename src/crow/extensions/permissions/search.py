@@ -13,6 +13,7 @@ from crow.extensions.permissions.disk import Disk, Place, place
 from crow.extensions.permissions.edits import Edits, edits, may_read
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.globbing import expand
+from crow.extensions.permissions.history import History
 from crow.extensions.permissions.language import given
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
@@ -21,6 +22,7 @@ from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.script import HOLE, Text, Variable, Word
+from crow.extensions.permissions.shown import without_git_options
 from crow.extensions.permissions.trees import findings
 from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
@@ -39,7 +41,6 @@ PLACERS = frozenset({"ln", "cp", "install", "mv", "link"})
 PATH_LIKE = re.compile(r"[\w./~-]*[./][\w./~-]*")
 SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
-GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 GIT_TAKES_TEXT = frozenset(
     {"commit", "log", "show", "diff", "tag", "merge", "notes", "grep", "blame", "shortlog"}
 )
@@ -308,6 +309,7 @@ class Search:
                 if part and not part.startswith("-"):
                     for where in self.paths.places(Word.plain(part), cwds):
                         self.paths.note_refusal(self.paths.files.read(where))
+        History(self.paths, self.report).match(words, cwds)
 
     def note_hidden(
         self, where: Place, tools: frozenset[str] = READERS, *, large: bool = True
@@ -435,11 +437,3 @@ def wildcards(text: str) -> re.Pattern[str]:
     return re.compile(
         "".join(".*" if one in "*?[]" or one == HOLE else re.escape(one) for one in text), re.DOTALL
     )
-
-
-def without_git_options(words: list[str]) -> list[str]:
-    """``git -C dir push`` as ``git push``."""
-    index = 1
-    while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] in GIT_VALUED else 1
-    return [words[0], *words[index:]]

@@ -19,7 +19,7 @@ from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
 from crow.extensions.permissions.script import HOLE, Assignment, Text, Word
-from crow.extensions.permissions.secret import secrets_in
+from crow.extensions.permissions.secret import ENVIRON, secrets_in
 from crow.extensions.permissions.wrapper import (
     EXACT,
     INTERPRETERS,
@@ -88,7 +88,8 @@ class Cover:
                 for rule in self.allow
                 if rule.command is not None and words
             ):
-                self.report.secret = f"the variable {name} may carry a secret"
+                what = "the environment of a process" if name == ENVIRON else f"the variable {name}"
+                self.report.secret = f"{what} may carry a secret"
 
     def _may_source(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a rule names the very file that is sourced, and nobody writes it unasked.

@@ -79,11 +79,15 @@ def _loose_use(program: Program, read: Options) -> Use:
     return Use((*paths, *here, *read.files), deep, read.has(program.follows))
 
 
-def _ps(words: Sequence[Word]) -> Use | None:
+def shows_processes(words: Sequence[Word]) -> bool:
     """``ps aux``; a BSD ``e`` would show what is in other programs' environments."""
     texts = [word.text if word.text and not word.globbed else "?" for word in words[1:]]
     text = " ".join("?" if " " in one else one for one in texts)
-    return Use() if PS_SHOWS.fullmatch(text) else None
+    return PS_SHOWS.fullmatch(text) is not None and "environ" not in text
+
+
+def _ps(words: Sequence[Word]) -> Use | None:
+    return Use() if shows_processes(words) else None
 
 
 def _printf(words: Sequence[Word]) -> Use | None:

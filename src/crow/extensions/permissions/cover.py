@@ -43,7 +43,8 @@ class Cover:
     """The allow rules. ``changed`` tells that a cd went before.
 
     ``fed`` tells that the command's input are names of files, which may be read. ``own`` are
-    variables that the script itself sets.
+    variables that the script itself sets. ``makes_files`` tells of a command that may make some,
+    under any name.
     """
 
     paths: Paths
@@ -109,6 +110,7 @@ class Cover:
         if any(self.paths.files.write(where, removed=True).kind == "allow" for where in places):
             return False
         self.report.rules.append(rule.text)
+        self.makes_files = True
         self.paths.files.lookup.first += [where.path.rpartition("/")[0] for where in places]
         return True
 
@@ -143,6 +145,7 @@ class Cover:
         for rule in self.allow:
             if rule.command is not None and self.allows(rule, words):
                 self.report.rules.append(rule.text)
+                self.makes_files = self.makes_files or not is_reading(words)
                 return True
         if self.fed and words[0].text == "xargs" and (use := fed_use(words, self.fed)) is not None:
             fed = self._may_feed(words, cwds) and self.may_use(use, cwds)
@@ -209,6 +212,7 @@ class Cover:
             if pattern is None or list(pattern.head[: count + 1]) != shapes[: count + 1]:
                 continue
             if pattern.matches(shapes) and self._reaches(pattern, words, count):
+                self.makes_files = self.makes_files or not is_reading(words)
                 return rule
         return None
 
@@ -317,6 +321,12 @@ class Cover:
             if not self.paths.files.is_inside(where):
                 self.report.miss(f"cd leads out of the working directories, to {where.path}")
         return tuple(dict.fromkeys(where.path for where in places))
+
+
+def is_reading(words: Sequence[Word]) -> bool:
+    """Whether a command makes no files, whatever a rule says of it."""
+    read = git.reads_only(words) if words[0].text == "git" else reads(words)
+    return read is not None
 
 
 def unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:

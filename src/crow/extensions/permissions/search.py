@@ -46,6 +46,8 @@ GIT_TAKES_TEXT = frozenset(
 )
 GIT_OPTION = re.compile(r"-(?!m|-message|-grep|-author|-format|-pretty|-date|-trailer|S|G)")
 NUMBERS = frozenset({"(arithmetic)", "?", "#", "$", "!"})
+UNNAMED = {"nohup": (Word.plain("nohup.out"),)}
+"""What a program writes without being told to: this one where its output is a terminal."""
 LINKING = re.compile(r"-[a-zA-Z]*[sl]|--(?:symbolic-)?link$")
 RUNS_TEXT = frozenset(
     {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
@@ -223,7 +225,7 @@ class Search:
     def match_paths(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Compare the files that a command names with the path rules."""
         done = edits(words)
-        for word in done.writes if done is not None else ():
+        for word in done.writes if done is not None else UNNAMED.get(program(words[0]) or "", ()):
             self.paths.writes(word, cwds, known=False)
         self._note_links(words, done, cwds)
         whole = bulk(words)

@@ -87,7 +87,7 @@ def test_whether_there_is_one_and_what_it_is_called_are_no_secret(world, command
 @pytest.mark.parametrize(
     "command",
     [
-        *("env", "printenv", "printenv HOME", "set", "declare -p", "declare -x", "export -p"),
+        *("env", "printenv", "printenv -0", "set", "declare -p", "declare -x", "export -p"),
         *("typeset -p", "compgen -v", "readonly -p", "echo ${!X}", 'echo "${!OPENAI*}"'),
         *("cat /proc/self/environ", "cat /proc/1/environ", "tr a b < /proc/self/environ"),
         *("cat /proc/*/environ", "cat /proc/$PPID/environ", "ps e", "ps auxe", "ps eww"),

@@ -11,10 +11,10 @@ from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.disk import Place
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
-from crow.extensions.permissions.listing import INERT, Names, fed_use
+from crow.extensions.permissions.listing import INERT, Names, fed_use, found_use
 from crow.extensions.permissions.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.paths import Paths
-from crow.extensions.permissions.programs import Use
+from crow.extensions.permissions.programs import Use, program_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
@@ -150,6 +150,8 @@ class Cover:
         if self.fed and words[0].text == "xargs" and (use := fed_use(words, self.fed)) is not None:
             fed = self._may_feed(words, cwds) and self.may_use(use, cwds)
             return fed and self._is_found(words, cwds, outside=outside)
+        if (found := found_use(words)) is not None:
+            return self._may_run_on_found(*found, cwds, outside=outside)
         for inner in unwrap(words):
             if inner.plain:
                 more = (Word((Text(HOLE),)),) if inner.open else ()
@@ -247,7 +249,36 @@ class Cover:
             return words[2].text is not None
         only = cwds[0] if len(cwds) == 1 else None
         use = reads([self.paths.resolved(word, only) for word in words])
+        if use is not None and is_version(words) and not self._is_systems(words[0]):
+            return False
         return use is not None and self.may_use(use, cwds)
+
+    def _is_systems(self, name: Word) -> bool:
+        """Whether a program is the system's own, and none that picks another by the directory."""
+        if self.paths.files.lookup.is_systems(name.text or ""):
+            return True
+        self.report.miss(f"{name.text} may be another program in each directory")
+        return False
+
+    def _may_run_on_found(
+        self,
+        search: tuple[Word, ...],
+        inner: tuple[Word, ...],
+        use: Use,
+        cwds: Cwds,
+        *,
+        outside: bool,
+    ) -> bool:
+        """Whether a search only reads, and the command too to which what is found is given."""
+        files, looked = self.paths.files, reads(search)
+        if looked is None or files.has_read_limits or not self.only_reads(search, cwds):
+            return False
+        places = [where for word in looked.paths for where in self.paths.places(word, cwds)]
+        if any(map(files.leads_out, places)):
+            self.report.miss("it follows links, which may lead out of the working directories")
+            return False
+        found = self._is_found(search, cwds, outside=outside)
+        return found and self._is_found(inner, cwds, outside=True) and self.may_use(use, cwds)
 
     def _may_feed(self, words: Sequence[Word], cwds: Cwds) -> bool:
         """Whether names of files reach a command whole, and none of them is denied."""
@@ -279,6 +310,12 @@ class Cover:
         return True
 
     def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        start, words = git.moved(words)
+        if start is not None:
+            there = self.paths.places(start, cwds)
+            if start.globbed or len(there) != 1 or not self.paths.files.is_inside(there[0]):
+                return False
+            cwds = (there[0].path,)
         operands = git.reads_only(words)
         if operands is None or len(cwds) != 1 or cwds[0] is None:
             return False
@@ -321,6 +358,12 @@ class Cover:
             if not self.paths.files.is_inside(where):
                 self.report.miss(f"cd leads out of the working directories, to {where.path}")
         return tuple(dict.fromkeys(where.path for where in places))
+
+
+def is_version(words: Sequence[Word]) -> bool:
+    """Whether a command asks a program for its version, which does everything else too."""
+    found = program_of(words[0].text)
+    return found is not None and found.operands == "version"
 
 
 def is_reading(words: Sequence[Word]) -> bool:

@@ -20,6 +20,8 @@ from crow.extensions.permissions.sed import read_sed
 
 STOPPING = frozenset({"getopt", "getopt_long"})  # some stop at the first operand
 PRINTF_ASSIGNS = re.compile(r"%[-+ #0-9.*']*[hlLjzt]*n")
+NAME = re.compile(r"[A-Za-z_]\w*")
+VERSIONS = frozenset({("node", "-v"), ("nodejs", "-v"), ("python", "-V"), ("python3", "-V")})
 PS_SHOWS = re.compile(
     r"(?:(?:-?[axuwfl]+|-[eA][fFlLjw]*|-[fFl]+|-[pCou] [\w,%=.-]+|-eo [\w,%=.-]+|--forest"
     r"|--no-headers|--sort=[\w,+-]+)(?: |$))*"
@@ -90,6 +92,18 @@ def _ps(words: Sequence[Word]) -> Use | None:
     return Use() if shows_processes(words) else None
 
 
+def _printenv(words: Sequence[Word]) -> Use | None:
+    """``printenv NAME``; without a name it shows all of them."""
+    names = [word.text or "" for word in words[1:]]
+    return Use() if names and all(map(NAME.fullmatch, names)) else None
+
+
+def _version(words: Sequence[Word]) -> Use | None:
+    """``node --version`` and nothing more."""
+    said = words[1].text if len(words) == 2 else None
+    return Use() if said == "--version" or (words[0].text, said) in VERSIONS else None
+
+
 def _printf(words: Sequence[Word]) -> Use | None:
     rest = words[2:] if len(words) > 1 and words[1].text == "--" else words[1:]
     if not rest or rest[0].text is None or rest[0].text.startswith("-"):
@@ -112,6 +126,8 @@ def _date(words: Sequence[Word]) -> Use | None:
 SPECIAL: dict[str, Callable[[Sequence[Word]], Use | None]] = {
     "test": read_test,
     "printf": _printf,
+    "printenv": _printenv,
+    "version": _version,
     "date": _date,
     "sed": read_sed,
     "find": read_find,

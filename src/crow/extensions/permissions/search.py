@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from crow.extensions.permissions import builtin
 from crow.extensions.permissions.bulk import Bulk, bulk
@@ -18,17 +17,23 @@ from crow.extensions.permissions.language import given
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.protected import is_critical
-from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
-from crow.extensions.permissions.script import HOLE, Text, Variable, Word
+from crow.extensions.permissions.script import HOLE, Text, Word
 from crow.extensions.permissions.shown import without_git_options
+from crow.extensions.permissions.told import (
+    globs,
+    makes_links,
+    parts_of,
+    placeholders,
+    settled,
+    words_told,
+)
 from crow.extensions.permissions.trees import findings
 from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
     LOOSE,
     SHELLS,
-    Unwrapped,
     is_fixed,
     program,
     shell_texts,
@@ -38,17 +43,9 @@ from crow.extensions.permissions.wrapper import (
 DEEPEST = 6
 MOVING = {"env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "git": ("-C",)}
 PLACERS = frozenset({"ln", "cp", "install", "mv", "link"})
-PATH_LIKE = re.compile(r"[\w./~-]*[./][\w./~-]*")
-SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
-GIT_TAKES_TEXT = frozenset(
-    {"commit", "log", "show", "diff", "tag", "merge", "notes", "grep", "blame", "shortlog"}
-)
-GIT_OPTION = re.compile(r"-(?!m|-message|-grep|-author|-format|-pretty|-date|-trailer|S|G)")
-NUMBERS = frozenset({"(arithmetic)", "?", "#", "$", "!"})
 UNNAMED = {"nohup": (Word.plain("nohup.out"),)}
 """What a program writes without being told to: this one where its output is a terminal."""
-LINKING = re.compile(r"-[a-zA-Z]*[sl]|--(?:symbolic-)?link$")
 RUNS_TEXT = frozenset(
     {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
 )
@@ -359,52 +356,6 @@ class Search:
         self.report.critical = self.report.critical or reason
 
 
-def settled(word: Word) -> Word:
-    """A word whose variables that are numbers are some number."""
-    return Word.of(
-        [
-            Text("0", quoted=True) if isinstance(part, Variable) and part.name in NUMBERS else part
-            for part in word.parts
-        ]
-    )
-
-
-def placeholders(words: Sequence[Word], inner: Unwrapped) -> list[str]:
-    """What a command that runs another one puts names of files for, in that one's words."""
-    if not inner.open:
-        return []
-    named = [
-        word.shape[2:] or after.shape for word, after in pairwise(words) if word.shape[:2] == "-I"
-    ]
-    return ["{}", *named]
-
-
-def makes_links(words: Sequence[Word]) -> bool:
-    """Whether a command gives files more names, or makes links to them."""
-    name = program(words[0])
-    return name in {"ln", "link"} or (name == "cp" and any(LINKING.match(w.shape) for w in words))
-
-
-def words_told(words: Sequence[Word]) -> Sequence[Word]:
-    """The words behind a command's name that it may take for more than text."""
-    name = program(words[0])
-    done = edits(words)
-    if name in {"echo", "printf"} or reads(words) is not None or (done and done.sure):
-        return ()
-    if name == "gh" and len(words) > 1 and words[1].text in {"pr", "issue", "release"}:
-        return ()
-    if name in SHELLS:
-        texts = shell_texts(words)  # which are read as commands
-        return [word for word in words[1:] if word.text not in texts]
-    if name != "git":
-        return words[1:]
-    index = next((i for i, w in enumerate(words[1:], 1) if w.text in GIT_TAKES_TEXT), len(words))
-    if any(w.text in {"-c", "--exec-path"} for w in words[1:index]):
-        return words[1:]
-    rest = words[index + 1 :]
-    return (*words[1:index], *(w for w in rest if GIT_OPTION.match(w.shape)))
-
-
 def removed(disk: Disk, cwd: str, text: str) -> list[str]:
     """What the removal of a glob removes: a whole directory where it matches all that is in it."""
     segments = text.split("/")
@@ -414,28 +365,3 @@ def removed(disk: Disk, cwd: str, text: str) -> list[str]:
     if head == "/" or not re.sub(r"\[[^\]]*\]|[*?.]", "", segments[first]):
         return [head]
     return expand(disk, cwd, text)
-
-
-def parts_of(text: str) -> set[str]:
-    """All in a text that may be a path; what follows an unknown part may be below the cwd."""
-    found = {text, *PATH_LIKE.findall(text), *SCRIPTED_PATH.findall(text)}
-    if HOLE in text:
-        found |= {part.lstrip("/") for part in found}
-    return {part for part in found if part and HOLE not in part}
-
-
-def globs(words: Sequence[Word], wanted: Sequence[str]) -> bool:
-    """Whether a glob among words could stand for a literal word of a rule."""
-    for word in words:
-        if word.globbed:
-            expression = wildcards(word.shape)
-            if any(expression.fullmatch(one) for one in wanted if "*" not in one):
-                return True
-    return False
-
-
-def wildcards(text: str) -> re.Pattern[str]:
-    """A glob of the shell, taken generously."""
-    return re.compile(
-        "".join(".*" if one in "*?[]" or one == HOLE else re.escape(one) for one in text), re.DOTALL
-    )

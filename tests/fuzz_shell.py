@@ -186,7 +186,8 @@ def is_named(words: list[str]) -> bool:
     also = {name for one in READERS for name in ALSO.get(one, ())}
     if words[-1] == "--version" or words[0] in READERS or words[0] in also:
         return True
-    return words[1:2] != [] and words[1] in OURS.get(words[0], ())
+    given = words[3:] if words[:2] == ["git", "-C"] else words[1:]
+    return given[:1] != [] and given[0] in OURS.get(words[0], ())
 
 
 def is_not_denied(words: list[str]) -> bool:

@@ -24,6 +24,7 @@ from crow.extensions.permissions.shown import without_git_options
 from crow.extensions.permissions.told import (
     globs,
     makes_links,
+    opened,
     parts_of,
     placeholders,
     settled,
@@ -56,7 +57,7 @@ class Search:
     """The deny and ask rules. ``visit`` goes through a text that a shell is given.
 
     ``fed`` are texts that the command which is looked at has for its input. ``marks`` are what
-    ``find`` and ``xargs`` put names of files for.
+    ``find`` and ``xargs`` put names of files for, ``loose`` those that need not begin with a path.
     ``trees`` are whole directories that commands work on: they are looked into last, and only
     where that matters.
     """
@@ -69,6 +70,7 @@ class Search:
     depth: int = 0
     fed: tuple[Word, ...] = ()
     marks: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
     trees: list[tuple[Bulk, Cwds]] = field(default_factory=list[tuple[Bulk, Cwds]])
     carried: list[str] = field(default_factory=list[str])
 
@@ -76,6 +78,7 @@ class Search:
         """Look for deny and ask rules in a command, and in all that it runs."""
         if self.depth > DEEPEST:
             return self.report.suspect("the command is nested too deeply")
+        words = opened(words, self.loose)
         self.match_rules(words, vague=vague)
         if not vague:
             if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
@@ -85,12 +88,14 @@ class Search:
             if self.depth and builtin.evaluates(words) and builtin.may_hide(words):
                 self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
-        inside = self.moved(words, cwds)
+        inside, name = self.moved(words, cwds), program(words[0])
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()
-            before, self.marks = self.marks, (*self.marks, *placeholders(words, inner))
+            before, marks = (self.marks, self.loose), placeholders(words, inner)
+            self.marks += marks
+            self.loose += marks if name == "xargs" else ()
             self.command(inner.words + more, inside, vague=vague or inner.vague)
-            self.marks = before
+            self.marks, self.loose = before
         if not vague:
             self.search_texts(words, cwds)
         elif program(words[0]) in SHELLS:
@@ -123,8 +128,9 @@ class Search:
                 self.report.suspect("it has a shell run text that cannot be foreseen")
             self.visit(text or "", cwds)
         name = program(words[0])
-        operands = [word for word in words[1:] if not (word.text or "-").startswith(("-", HOLE))]
-        if name in {"at", "batch"} or (name in SHELLS and not operands):
+        first = next((one.shape for one in words[1:] if not one.shape.startswith("-")), HOLE)
+        unclear = first.startswith(HOLE) or any(one.shape.startswith("-" + HOLE) for one in words)
+        if name in {"at", "batch"} or (name in SHELLS and unclear):
             self.report.suspect("a shell reads commands from its input")
 
     def look_for_programs(self, words: tuple[Word, ...], cwds: Cwds, *, vague: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from crow.extensions.permissions.edits import edits
+from crow.extensions.permissions.language import language_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.script import HOLE, Text, Variable, Word
 from crow.extensions.permissions.wrapper import SHELLS, Unwrapped, program, shell_texts
@@ -31,14 +32,25 @@ def settled(word: Word) -> Word:
     )
 
 
-def placeholders(words: Sequence[Word], inner: Unwrapped) -> list[str]:
+def placeholders(words: Sequence[Word], inner: Unwrapped) -> tuple[str, ...]:
     """What a command that runs another one puts names of files for, in that one's words."""
     if not inner.open:
-        return []
+        return ()
     named = [
         word.shape[2:] or after.shape for word, after in pairwise(words) if word.shape[:2] == "-I"
     ]
-    return ["{}", *named]
+    return ("{}", *named)
+
+
+def opened(words: tuple[Word, ...], marks: Sequence[str]) -> tuple[Word, ...]:
+    """The words of an interpreter, those unknown that begin with whatever ``xargs`` puts there."""
+    if not marks or (language_of(words) is None and program(words[0]) not in SHELLS):
+        return words
+    hole = Text(HOLE)
+    return tuple(
+        Word.of([hole, *word.parts]) if word.shape.startswith(tuple(marks)) else word
+        for word in words
+    )
 
 
 def makes_links(words: Sequence[Word]) -> bool:

@@ -29,6 +29,11 @@ from crow.core.run import agreed, answer, follow_up, refuse_own
 from crow.core.session import Session, Store
 
 SETTLING = 0.3
+STEERING = frozenset(
+    "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
+    "PS4".split()
+)
+"""Variables that make a shell run, or understand, more than what the command says."""
 
 
 class ChatClient(Protocol):
@@ -97,8 +102,13 @@ class Agent:
             self.use(thing)
 
     def environment(self) -> dict[str, str]:
-        """What programs find that are started for a session: no variable that is ``withheld``."""
-        return {name: text for name, text in os.environ.items() if name not in self.withheld}
+        """What programs find that are started for a session.
+
+        No variable that is ``withheld``, and none by which a shell would understand a command
+        otherwise than whoever judged it.
+        """
+        left_out = self.withheld | STEERING
+        return {name: text for name, text in os.environ.items() if name not in left_out}
 
     # what it is made of
 

@@ -19,9 +19,10 @@ CAN_WAKE = sys.platform != "win32"
 
 
 class Interrupts:
-    """``with Interrupts(agent, out, asker) as interrupts``: signals cancel what runs in its sessions.
+    """``with Interrupts(...) as interrupts``: signals cancel what runs in the agent's sessions.
 
-    So does who leaves instead of answering the ``asker``. While ``opening``, until `opened` is called, they cancel the task that opens the session.
+    So does who leaves instead of answering the ``asker``. While ``opening``, until `opened` is
+    called, they cancel the task that opens the session.
     ``status`` is the exit status that the signal stands for, None where none came.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import signal
@@ -113,8 +114,46 @@ async def test_something_else_is_asked_again(crow: Crow, endpoint: Endpoint) -> 
     assert (crow.cwd / "made").exists()
 
 
-async def test_the_end_of_the_input_denies(crow: Crow, endpoint: Endpoint) -> None:
-    await asked(crow, endpoint, lambda screen: screen.type("\x04"))
+@pytest.mark.parametrize("word", ["\x04", "/exit\n"])
+async def test_who_leaves_at_a_question_ends_the_run(
+    crow: Crow, endpoint: Endpoint, word: str
+) -> None:
+    status, screen = await asked(crow, endpoint, lambda screen: screen.type(word))
+    assert status == 130
+    assert not (crow.cwd / "made").exists()
+    assert len(endpoint.requests) == 1
+    assert b"rejects:   " not in screen.shown
+
+
+@pytest.mark.parametrize("word", ["\x04", " quit\n"])
+async def test_who_leaves_at_a_question_of_the_talk_leaves_it(
+    crow: Crow, endpoint: Endpoint, word: str
+) -> None:
+    endpoint.play(calls(TOUCH, ("Bash", {"command": "touch more"})), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until(PROMPT)
+    screen.type("one\r")
+    await screen.until("Enter rejects: ")
+    screen.type(word)
+    await screen.until("goes on")
+    assert await screen.close(process) == 0
+    assert [one for one in ("made", "more") if (crow.cwd / one).exists()] == []
+    assert len(endpoint.requests) == 1
+
+
+async def test_who_leaves_at_the_question_whether_to_trust_starts_nothing(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    settings = crow.cwd / ".claude/settings.json"
+    settings.parent.mkdir()
+    hooks = [{"hooks": [{"type": "command", "command": "touch made"}]}]
+    settings.write_text(json.dumps({"hooks": {"SessionStart": hooks}}), "utf-8")
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("write trust: ")
+    screen.type("/exit\n")
+    assert await screen.close(process) == 130
     assert not (crow.cwd / "made").exists()
 
 

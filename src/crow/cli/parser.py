@@ -32,6 +32,10 @@ class UsageError(CrowError):
     """The command line cannot be understood; the command ends with status 2."""
 
 
+class Help(Exception):  # noqa: N818 - what was asked for is no error
+    """Somebody wants this text, and nothing done."""
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with errors raised, and the nearest option named."""
 
@@ -48,6 +52,10 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print."""
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def print_help(self, file: Any = None) -> NoReturn:
+        """Raise what argparse would print."""
+        raise Help(self.format_help())
 
     def understand(self, argv: list[str]) -> argparse.Namespace:
         """The options of a command line, wherever they stand among the arguments.

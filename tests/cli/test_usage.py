@@ -16,7 +16,7 @@ import pytest
 from tests.cli.conftest import Crow
 
 from crow.cli import main, permissions
-from crow.cli.parser import Parser
+from crow.cli.parser import COMMANDS, Parser
 from crow.testing.endpoint import Endpoint, answer, respond
 
 
@@ -39,6 +39,13 @@ async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
     helped = await crow("help", "run")
     assert helped.status == 0
     assert "--resume" in helped.out
+
+
+async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
+    for name in COMMANDS:
+        ended = await crow(name, "--help")
+        assert (ended.status, ended.err) == (0, ""), name
+        assert ended.out.startswith(f"usage: crow {name}")
 
 
 @pytest.mark.parametrize(

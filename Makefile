@@ -24,8 +24,10 @@ $(STAMP): pyproject.toml uv.lock
 demo: install  ## Play three prompts with the embedded model: no key, no network
 	@$(BIN)/crow demo
 
+# Two workers more than cores: tests wait, for processes and time-outs, while others compute.
 test: install  ## Run the tests, on all cores; ARGS="-k loop -x -n0" goes to pytest
-	@$(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal $(ARGS)
+	@cores=$$(getconf _NPROCESSORS_ONLN) || cores=2; \
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$((cores + 2)) $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

@@ -72,6 +72,8 @@ POOLS = {
         "-f|-d|-e|a|link/key|../outside/key|=|!=|-eq|1|'a[$(./evil)]'|-nt|-ot|-v|-n|-z|]|]]|!|-a|-o|-t|-R|=~|<|>|x|[|(|)"
     ),
     "printf": "%s|%d|%n|-v|x|'a[$(./evil)]'|--|a|\\n|%q|%b|%(%s)T|-1|'%s\\n'|\"$X\"|%*s|%5n|%ln",
+    "printenv": "PATH|HOME|X|-0|--null|OPENAI_API_KEY|--|a=b|$X",
+    "version": "--version|-V|-v|-c|./evil|-e|a|--help|--versio|-Vc|-VV|-",
     "ps": "aux|-ef|e|-e|-o|pid|auxe|eww|-p|1|--sort=pid|-C|bash|-eo|pid,args|E|-E|axo|-f|--forest|-M",
 }  # fmt: skip
 GIT_OPERANDS = (
@@ -79,6 +81,8 @@ GIT_OPERANDS = (
     "get set x.y user.name core.pager new get-url origin '*' * -- . show @{0} blob 'a b' expire delete"
 ).split()  # fmt: skip
 FRAMES = ("find . | xargs {}", "find d -type f | xargs -n1 {}", "rg -l a | xargs {}", "cat a | {}")
+FRAMES += ("find . -exec {} \\{\\} +", "find d e -type f -exec {} \\{\\} ';' -print")
+FRAMES += ("git -C . ls-files && {}", "git -C d status && {}")
 FRAMES += ("git ls-files | xargs -0 {}", "grep -l a d/* | xargs {}", "find . | xargs -I@ {} @")
 ALSO = {
     "egrep": {"grep"},
@@ -89,7 +93,7 @@ ALSO = {
 SYSTEM = re.compile(
     r"/(?:lib(?:32|64)?|usr/lib(?:32|64)?|usr/share/(?:locale|zoneinfo|terminfo|awk|git-core)|etc/terminfo"
     r"|proc|sys/devices/system|sys/fs/cgroup|sys/kernel/mm|usr/local/lib|usr/local/share)(?:/.*)?"
-    r"|/etc|/usr(?:/local)?|/etc/(?:ld\.so\.\w+|localtime|passwd|group|nsswitch\.conf|mtab|gitconfig|hosts|host\.conf|resolv\.conf"
+    r"|/etc|/usr(?:/local)?|(?:/etc|/usr/lib)/os-release|/etc/(?:ld\.so\.\w+|localtime|passwd|group|nsswitch\.conf|mtab|gitconfig|hosts|host\.conf|resolv\.conf"
     r"|inputrc|default/\w+|ripgreprc)|/dev/(?:null|tty|zero|urandom|fd(?:/\d+)?|pts/\d+)|(?:/var)?/run(?:/utmp)?|/tmp"
     r"|/usr/s?bin/\w+|/bin/\w+|/dev/std\w+|pipe:.*"
 )  # libraries, locales, zones, users, what the kernel tells, and programs that are scripts

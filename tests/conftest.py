@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,17 @@ settings.register_profile(
     "on any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("on any machine")  # how long an example takes says how busy the machine is
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: thousands of tests are made, and all of them stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def is_foreign(name: str) -> bool:

@@ -20,7 +20,9 @@ from crow._version import __version__
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "crow"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = DECLARED["project"]
+CONTRACTS = DECLARED["tool"]["importlinter"]["contracts"]
 LINT = Path(sys.executable).parent / "lint-imports"
 
 
@@ -28,7 +30,12 @@ STRANGE_TO_THE_LOOP = (
     r"(?i)permissions?\b|compact|skill|persist|sqlite|\bmcp\b|retry"
     r"|\b(?:bash|edit|glob|grep|write)\b"
 )
-TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Every module of the package, parsed."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(SRC.rglob("*.py"))}
 
 
 def write(project: Path, module: str, line: str) -> None:
@@ -41,48 +48,70 @@ def write(project: Path, module: str, line: str) -> None:
         file.write(f"\n{line}\n")
 
 
-@pytest.mark.parametrize(
-    "module, line, edge",
-    [
-        ("core.loop", "import crow.extensions.compaction", "crow.extensions.compaction"),
-        ("core.loop", "from crow.extensions import permissions", "crow.extensions.permissions"),
-        ("core.loop", "import httpx2", "httpx2"),
-        ("core.session", "from crow.core import loop", "crow.core.loop"),
-        ("extensions.compaction", "from crow.extensions import limits", "crow.extensions.limits"),
-        ("extensions.compaction", "from crow.tools import bash", "crow.tools.bash"),
-        ("tools.bash", "import acp", "acp"),
-        ("acp.server", "import crow.cli", "crow.cli"),
-        ("cli.run", "import crow.testing.script", "crow.testing.script"),
-        ("tools.bash", "from crow import Agent", "crow"),
-    ],
-)
-def test_one_import_in_the_wrong_direction_breaks_the_build(
-    tmp_path: Path, module: str, line: str, edge: str
-) -> None:
+WRONG = [  # where, what, the edge that is named, the contract that breaks
+    ("core.loop", "import crow.extensions.compaction", "crow.extensions.compaction", "The house"),
+    (
+        "core.loop",
+        "from crow.extensions import permissions",
+        "crow.extensions.permissions",
+        "The house",
+    ),
+    ("core.loop", "import httpx2", "httpx2", "The core knows"),
+    ("core.session", "from crow.core import loop", "crow.core.loop", "Inside the core"),
+    (
+        "extensions.compaction",
+        "from crow.extensions import limits",
+        "crow.extensions.limits",
+        "No extension",
+    ),
+    ("extensions.compaction", "from crow.tools import bash", "crow.tools.bash", "The house"),
+    ("tools.bash", "import acp", "acp", "Only crow.acp"),
+    ("acp.server", "import crow.cli", "crow.cli", "The house"),
+    ("cli.run", "import crow.testing.script", "crow.testing.script", "The house"),
+    ("tools.bash", "from crow import Agent", "crow", "Nobody inside"),
+]
+
+
+def lint(project: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINT, "--no-logo", "--no-cache"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project / "src"), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_each_import_in_the_wrong_direction_breaks_the_build(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(SRC, tmp_path / "src/crow", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("extensions.compaction", "extensions.permissions", "extensions.limits"):
         write(tmp_path, room, "")
     for room in ("core.loop", "tools.bash", "acp.server", "cli.run", "testing.script"):
         write(tmp_path, room, "")
-    write(tmp_path, module, line)
+    for module, line, _, _ in WRONG:
+        write(tmp_path, module, line)
 
-    lint = subprocess.run(
-        [LINT, "--no-logo", "--no-cache"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
-        capture_output=True,
-        text=True,
-    )
+    linted = lint(tmp_path)
 
-    assert lint.returncode == 1, lint.stdout + lint.stderr
-    assert f"crow.{module} -> {edge} " in lint.stdout
+    assert linted.returncode == 1, linted.stdout + linted.stderr
+    said = sections(linted.stdout)
+    assert set(said) == {contract["name"] for contract in CONTRACTS}
+    for module, _, edge, contract in WRONG:
+        (broken,) = [text for name, text in said.items() if name.startswith(contract)]
+        assert re.search(rf"^-\s+crow\.{module} -> {edge} ", broken, re.MULTILINE), (module, edge)
 
 
-def test_the_core_imports_the_standard_library_and_itself() -> None:
+def sections(report: str) -> dict[str, str]:
+    """What is said of each broken contract, by its name."""
+    _, *parts = re.split(r"^(.+)\n-+\n\n", report.split("Broken contracts")[1], flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_the_core_imports_the_standard_library_and_itself(trees: dict[Path, ast.Module]) -> None:
     strangers = [
         (path.name, name)
-        for path, tree in TREES.items()
+        for path, tree in trees.items()
         if path.is_relative_to(SRC / "core")
         for name in imported(tree)
         if name.split(".")[0] not in sys.stdlib_module_names and not name.startswith("crow.core")
@@ -108,12 +137,14 @@ def test_importing_crow_imports_no_third_party() -> None:
     assert names - sys.stdlib_module_names == {"crow"}
 
 
-def test_the_loop_is_a_page_that_knows_nothing_of_what_hangs_on_it() -> None:
+def test_the_loop_is_a_page_that_knows_nothing_of_what_hangs_on_it(
+    trees: dict[Path, ast.Module],
+) -> None:
     loop = SRC / "core" / "loop.py"
     text = loop.read_text("utf-8")
     functions = [
         node
-        for node in ast.walk(TREES[loop])
+        for node in ast.walk(trees[loop])
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert len(text.splitlines()) <= 120
@@ -121,10 +152,10 @@ def test_the_loop_is_a_page_that_knows_nothing_of_what_hangs_on_it() -> None:
     assert re.findall(STRANGE_TO_THE_LOOP, text) == []
 
 
-def test_functions_are_short() -> None:
+def test_functions_are_short(trees: dict[Path, ast.Module]) -> None:
     lengths = [
         (node.end_lineno or 0) - node.lineno + 1
-        for tree in TREES.values()
+        for tree in trees.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +24,8 @@ CALLS = (
     "fsetxattr,removexattr,connect,bind,mount,umount2,settimeofday,clock_settime,sethostname,chroot"
 )
 LINE = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
+BEGUN = re.compile(r"(\d+) +(\w+\(.*) <unfinished \.\.\.>$")
+RESUMED = re.compile(r"(\d+) +<\.\.\. \w+ resumed>(.*)")
 OPENED = re.compile(r'(?:(?:AT_FDCWD|\d+)<([^>]*)>, )?"((?:[^"\\]|\\.)*)", (.*)')
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
@@ -89,7 +91,7 @@ class Tracer:
             str(script),
         ]
         self._spawn(argv, seconds)
-        return _read(trace, [str(cwd) for _, cwd in cases])
+        return read_trace(trace, [str(cwd) for _, cwd in cases])
 
     def _spawn(self, argv: list[str], seconds: float) -> None:
         env = {"PATH": self.search, "LC_ALL": "C", **self.variables}
@@ -119,18 +121,33 @@ def _script(cases: Sequence[tuple[str, Path]]) -> str:
     return "\n".join([*lines, f"true <{MARK}end", ""])
 
 
-def _read(trace: Path, cwds: Sequence[str]) -> list[Deeds]:
+def read_trace(trace: Path, cwds: Sequence[str]) -> list[Deeds]:
     """Sort the lines of a trace by the marks between them."""
     found = [Deeds(cwd) for cwd in cwds]
     current: Deeds | None = None
     with trace.open(errors="replace") as lines:
-        for line in lines:
+        for line in _whole(lines):
             if MARK in line:
                 number = line.partition(MARK)[2].partition('"')[0]
                 current = found[int(number)] if number.isdigit() else None
             elif current is not None and (match := LINE.match(line)):
                 _note(current, match[1], match[2])
     return found
+
+
+def _whole(lines: Iterable[str]) -> list[str]:
+    """Join each call that others interrupted in the trace: what came of it stands where it ends."""
+    whole: list[str] = []
+    begun: dict[str, int] = {}
+    for line in lines:
+        if start := BEGUN.match(line):
+            begun[start[1]] = len(whole)
+            whole.append(start[2])
+        elif (rest := RESUMED.match(line)) and rest[1] in begun:
+            whole[begun.pop(rest[1])] += rest[2]
+        else:
+            whole.append(line)
+    return whole
 
 
 def _note(deeds: Deeds, call: str, rest: str) -> None:

@@ -1,4 +1,4 @@
-"""An extension that plays a model: it changes one line of ``large.txt``, which is 14 MB."""
+"""An extension that plays a model: it changes one line of ``large.txt``, which is 4 MB."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from crow.core.calls import Call
 from crow.core.ports import Completion
 
 NAME = "large.txt"
-LINE = 200_000
-SIZE = 14_000_000
+LINE = 100_000
+SIZE = 4_000_000
 STEPS: list[tuple[str, dict[str, Any]]] = [
     ("Read", {"limit": 5}),
     ("Edit", {"old_string": f"line {LINE:>8} ", "new_string": "another line "}),

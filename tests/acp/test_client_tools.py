@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,48 @@ async def test_a_file_that_the_editor_never_gives_is_an_error_in_time(tmp_path: 
     assert card["rawOutput"] == (
         "TimeoutError: the client did not answer fs/read_text_file in 0.2 s"
     )
+
+
+LENT = {
+    "fs/read_text_file": call("Read", file_path="a.txt"),
+    "fs/write_text_file": call("Write", file_path="new.txt", content="x"),
+    "terminal/create": call("Bash", command="echo here"),
+}
+
+
+@pytest.mark.parametrize("method", LENT)
+async def test_who_falls_silent_is_waited_for_once_and_the_user_is_told(
+    tmp_path: Path, method: str
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    files = {str(tmp_path / "a.txt"): "one\n"}
+    editor = FakeEditor(files=files, terminals=True, silent=[method], meta=HASTY)
+    again = call("Write", file_path="newer.txt", content="x") if "write" in method else LENT[method]
+    async with editor.connected(Agent(llm=ScriptedModel(LENT[method], again, "done"))):
+        await editor.prompt(await editor.new_session(tmp_path), "Go")
+        assert [card["status"] for card in editor.cards()] == ["completed", "completed"]
+        assert editor.text().count(f"the client did not answer {method} in 0.2 s") == 1
+
+
+@pytest.mark.parametrize("method", [*LENT, "terminal/wait_for_exit", "terminal/release"])
+async def test_a_cancel_does_not_wait_for_a_client_that_is_silent(
+    tmp_path: Path, method: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+    files = {str(tmp_path / "a.txt"): "one\n"}
+    editor = FakeEditor(files=files, terminals=True, silent=[method])
+    work = LENT.get(method, LENT["terminal/create"])
+    async with editor.connected(Agent(llm=ScriptedModel(work, "done"))):
+        session = await editor.new_session(tmp_path)
+        turn = asyncio.create_task(editor.prompt(session, "Go"))
+        await editor.wire.until(
+            lambda: any(m.get("method") == method for m in editor.wire.received)
+        )
+        await editor.cancel(session)
+        async with asyncio.timeout(0.9):
+            assert (await turn).stop_reason == "cancelled"
+    gc.collect()
+    assert "never retrieved" not in capfd.readouterr().err
 
 
 async def test_a_file_that_the_editor_never_writes_is_written_to_the_disk(tmp_path: Path) -> None:

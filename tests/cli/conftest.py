@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from crow.cli import main
 from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
+
+Here = Callable[..., Awaitable["Ended"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,22 @@ def project(tmp_path: Path) -> Path:
 def crow(project: Path) -> Crow:
     """The command, in the project."""
     return Crow(project)
+
+
+@pytest.fixture
+def here(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Here:
+    """The command without a process of its own, for what only lists, judges or complains."""
+    monkeypatch.chdir(project)
+
+    async def command(*argv: str, stdin: str = "") -> Ended:
+        monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
+        status = await asyncio.to_thread(main, list(argv))
+        told = capsys.readouterr()
+        return Ended(status, told.out, told.err)
+
+    return command
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pty
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,60 +73,95 @@ class Screen:
         return status
 
 
-async def asked(
-    crow: Crow, endpoint: Endpoint, reply: Callable[[Screen], None]
-) -> tuple[int, Screen]:
-    """Run a prompt that needs a permission, and answer the question."""
+ANSWERS = [  # what is typed, and whether the call runs
+    ("1\n", True),
+    ("\n", False),
+    ("y\n", True),
+    ("n\n", False),
+    ("Yes\n", True),
+    ("no\n", False),
+    ("9\nwhat\nallow once\n", True),  # what is no answer is asked for again
+    ("2\n", True),
+]
+
+
+async def test_each_answer_is_understood_and_always_holds_for_the_next_run_as_well(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    wanted = [("Bash", {"command": f"touch made{n}"}) for n in range(len(ANSWERS))]
+    endpoint.play(*(calls(one) for one in wanted), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "Make them")
+    for n, (typed, made) in enumerate(ANSWERS):
+        begun = screen.seen
+        await screen.until(f"no rule allows touch made{n}")
+        await screen.until("Enter rejects: ")
+        assert b"? Bash wants to run" in screen.shown[begun:]
+        screen.type(typed)
+        if not made:
+            await screen.until("denied: the user rejected this call")
+    assert await screen.close(process) == 0
+    assert screen.shown.count(b"Enter rejects: ") == len(ANSWERS) + 2
+    assert [(crow.cwd / f"made{n}").exists() for n in range(len(ANSWERS))] == [
+        made for _, made in ANSWERS
+    ]
+
+    last = f"touch made{len(ANSWERS) - 1}"
+    kept = crow.cwd / ".claude/settings.local.json"
+    assert json.loads(kept.read_text("utf-8"))["permissions"]["allow"] == [f"Bash({last})"]
+    made = crow.cwd / last.removeprefix("touch ")
+    made.unlink()
+    endpoint.play(calls(wanted[-1]), answer("Done."))
+    ended = await crow("run", "Again")
+    assert (ended.status, ended.err) == (0, "")
+    assert made.exists()
+
+
+@pytest.mark.parametrize("word", ["\x04", "/exit\n"])
+async def test_who_leaves_at_a_question_ends_the_run(
+    crow: Crow, endpoint: Endpoint, word: str
+) -> None:
     endpoint.play(calls(TOUCH), answer("Done."))
     screen = Screen()
     process = await screen.start(crow, "run", "Make it")
     await screen.until("Enter rejects: ")
-    reply(screen)
-    return await screen.close(process), screen
+    screen.type(word)
+    assert await screen.close(process) == 130
+    assert not (crow.cwd / "made").exists()
+    assert len(endpoint.requests) == 1
+    assert b"rejects:   " not in screen.shown
 
 
-async def test_the_person_lets_a_call_run(crow: Crow, endpoint: Endpoint) -> None:
-    status, screen = await asked(crow, endpoint, lambda screen: screen.type("1\n"))
-    assert status == 0
-    assert (crow.cwd / "made").exists()
-    assert b"? Bash wants to run" in screen.shown
-    assert b"no rule allows touch made" in screen.shown
-
-
-@pytest.mark.parametrize("word, made", [("y", True), ("Yes", True), ("n", False), ("no", False)])
-async def test_yes_and_no_are_understood(
-    crow: Crow, endpoint: Endpoint, word: str, made: bool
+@pytest.mark.parametrize("word", ["\x04", " quit\n"])
+async def test_who_leaves_at_a_question_of_the_talk_leaves_it(
+    crow: Crow, endpoint: Endpoint, word: str
 ) -> None:
-    await asked(crow, endpoint, lambda screen: screen.type(f"{word}\n"))
-    assert (crow.cwd / "made").exists() is made
+    endpoint.play(calls(TOUCH, ("Bash", {"command": "touch more"})), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until(PROMPT)
+    screen.type("one\r")
+    await screen.until("Enter rejects: ")
+    screen.type(word)
+    await screen.until("goes on")
+    assert await screen.close(process) == 0
+    assert [one for one in ("made", "more") if (crow.cwd / one).exists()] == []
+    assert len(endpoint.requests) == 1
 
 
-async def test_enter_rejects(crow: Crow, endpoint: Endpoint) -> None:
-    status, screen = await asked(crow, endpoint, lambda screen: screen.type("\n"))
-    assert status == 0
+async def test_who_leaves_at_the_question_whether_to_trust_starts_nothing(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    settings = crow.cwd / ".claude/settings.json"
+    settings.parent.mkdir()
+    hooks = [{"hooks": [{"type": "command", "command": "touch made"}]}]
+    settings.write_text(json.dumps({"hooks": {"SessionStart": hooks}}), "utf-8")
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("write trust: ")
+    screen.type("/exit\n")
+    assert await screen.close(process) == 130
     assert not (crow.cwd / "made").exists()
-    assert b"denied: the user rejected this call" in screen.shown
-
-
-async def test_something_else_is_asked_again(crow: Crow, endpoint: Endpoint) -> None:
-    await asked(crow, endpoint, lambda screen: screen.type("9\nwhat\nallow once\n"))
-    assert (crow.cwd / "made").exists()
-
-
-async def test_the_end_of_the_input_denies(crow: Crow, endpoint: Endpoint) -> None:
-    await asked(crow, endpoint, lambda screen: screen.type("\x04"))
-    assert not (crow.cwd / "made").exists()
-
-
-async def test_always_holds_for_the_next_run_as_well(crow: Crow, endpoint: Endpoint) -> None:
-    await asked(crow, endpoint, lambda screen: screen.type("2\n"))
-    kept = crow.cwd / ".claude/settings.local.json"
-    assert "Bash(touch made)" in kept.read_text("utf-8")
-    (crow.cwd / "made").unlink()
-    endpoint.play(calls(TOUCH), answer("Done."))
-    ended = await crow("run", "Again")
-    assert (ended.status, ended.err) == (0, "")
-    assert (crow.cwd / "made").exists()
 
 
 async def test_ctrl_c_ends_a_question(crow: Crow, endpoint: Endpoint) -> None:
@@ -206,39 +241,38 @@ async def test_ctrl_c_ends_an_answer_and_the_talk_goes_on(crow: Crow, endpoint: 
     assert await screen.close(process) == 0
 
 
-@pytest.mark.parametrize(
-    "wanted, shown, hidden",
-    [
-        (
-            ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "did"}),
-            ["@@ line 1", "\x1b[31m-It does things.", "\x1b[32m+It did things."],
-            [],
-        ),
-        (
-            ("Write", {"file_path": "new.py", "content": "".join(f"row {n}\n" for n in range(99))}),
-            ["\x1b[32m+row 0", "+row 39", "… and 59 more lines"],
-            ["+row 40"],
-        ),
-        (
-            ("Write", {"file_path": "odd.txt", "content": "a\x1b[2Jb\u202ec\n" + "x" * 5000}),
-            ["+a<001B>[2Jb<202E>c", "characters more)"],
-            ["\x1b[2J"],
-        ),
-    ],
-)
-async def test_the_question_shows_what_will_be_written(
-    crow: Crow, endpoint: Endpoint, wanted: tuple[str, Any], shown: list[str], hidden: list[str]
-) -> None:
+CHANGES: list[tuple[tuple[str, Any], list[str], list[str]]] = [  # wanted, shown, hidden
+    (
+        ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "did"}),
+        ["@@ line 1", "\x1b[31m-It does things.", "\x1b[32m+It did things."],
+        [],
+    ),
+    (
+        ("Write", {"file_path": "new.py", "content": "".join(f"row {n}\n" for n in range(99))}),
+        ["\x1b[32m+row 0", "+row 39", "… and 59 more lines"],
+        ["+row 40"],
+    ),
+    (
+        ("Write", {"file_path": "odd.txt", "content": "a\x1b[2Jb\u202ec\n" + "x" * 5000}),
+        ["+a<001B>[2Jb<202E>c", "characters more)"],
+        ["\x1b[2J"],
+    ),
+]
+
+
+async def test_the_question_shows_what_will_be_written(crow: Crow, endpoint: Endpoint) -> None:
     read = ("Read", {"file_path": "README.md"})
-    endpoint.play(calls(read), calls(wanted), answer("Done."))
+    endpoint.play(calls(read), *(calls(wanted) for wanted, _, _ in CHANGES), answer("Done."))
     screen = Screen()
     process = await screen.start(crow, "run", "Change it")
-    await screen.until("Enter rejects: ")
-    asked = screen.shown.decode()
-    screen.type("n\n")
+    for _, shown, hidden in CHANGES:
+        begun = screen.seen
+        await screen.until("Enter rejects: ")
+        asked = screen.shown[begun : screen.seen].decode()
+        screen.type("n\n")
+        assert [one for one in shown if one not in asked] == []
+        assert [one for one in hidden if one in asked] == []
     await screen.close(process)
-    assert [one for one in shown if one not in asked] == []
-    assert [one for one in hidden if one in asked] == []
 
 
 async def test_a_call_that_cannot_succeed_is_no_question(crow: Crow, endpoint: Endpoint) -> None:
@@ -279,7 +313,10 @@ async def test_the_question_shows_the_arguments_of_other_tools(
     await screen.close(process)
 
 
-@pytest.mark.parametrize("word", ["/exit", "/quit", "exit", " quit "])
+ALSO = [pytest.param(word, marks=pytest.mark.slow) for word in ("/quit", "exit")]
+
+
+@pytest.mark.parametrize("word", ["/exit", " quit ", *ALSO])
 async def test_words_that_leave_leave_and_are_listed(
     crow: Crow, endpoint: Endpoint, word: str
 ) -> None:

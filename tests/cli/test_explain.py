@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.cli.conftest import Crow, calls
+from tests.cli.conftest import Crow, Here, calls
 
 from crow.testing.endpoint import Endpoint, answer
 
@@ -39,13 +39,13 @@ async def worked(crow: Crow, endpoint: Endpoint) -> None:
     await crow("run", "go")
 
 
-async def test_a_call_is_told_from_what_was_asked_to_what_came_of_it(
-    crow: Crow, endpoint: Endpoint, home: Path
+async def test_calls_are_told_one_with_all_that_came_of_it_and_all_with_who_decided(
+    crow: Crow, here: Here, endpoint: Endpoint, home: Path
 ) -> None:
     path = settle(home)
     await worked(crow, endpoint)
-    (info,) = (await crow("sessions", "--json")).events
-    told = (await crow("hooks", "explain", info["id"][:8], "1")).out
+    (info,) = (await here("sessions", "--json")).events
+    told = (await here("hooks", "explain", info["id"][:8], "1")).out
     parts = [
         'asked: {"file_path": "a.txt", "content": "x"}',
         "PreToolUse\n",
@@ -62,13 +62,7 @@ async def test_a_call_is_told_from_what_was_asked_to_what_came_of_it(
     assert -1 not in found, told
     assert found == sorted(found), told
 
-
-async def test_without_a_call_every_call_says_who_decided(
-    crow: Crow, endpoint: Endpoint, home: Path
-) -> None:
-    settle(home)
-    await worked(crow, endpoint)
-    ended = await crow("hooks", "explain")
+    ended = await here("hooks", "explain")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert lines[1:7] == [
         "1 ok Write b.txt",
@@ -79,11 +73,7 @@ async def test_without_a_call_every_call_says_who_decided(
         f"user: deny: {NOBODY}: no rule allows touch c.txt",
     ]
 
-
-async def test_programs_get_one_object_a_call(crow: Crow, endpoint: Endpoint, home: Path) -> None:
-    settle(home)
-    await worked(crow, endpoint)
-    first, second, third = (await crow("hooks", "explain", "--json")).events
+    first, second, third = (await here("hooks", "explain", "--json")).events
     assert (first["tool"], first["outcome"]) == ("Write", "ok")
     assert first["ran"]["file_path"].endswith("b.txt")
     assert (second["outcome"], second["ran"]) == ("denied", None)
@@ -97,12 +87,12 @@ async def test_programs_get_one_object_a_call(crow: Crow, endpoint: Endpoint, ho
 
 
 async def test_what_cannot_be_explained_is_said_in_one_line(
-    crow: Crow, endpoint: Endpoint, home: Path
+    crow: Crow, here: Here, endpoint: Endpoint, home: Path
 ) -> None:
-    assert "no session of this directory" in (await crow("hooks", "explain")).complaint
+    assert "no session of this directory" in (await here("hooks", "explain")).complaint
     await worked(crow, endpoint)
-    (info,) = (await crow("sessions", "--json")).events
-    assert "there is no session" in (await crow("hooks", "explain", "zzz")).complaint
+    (info,) = (await here("sessions", "--json")).events
+    assert "there is no session" in (await here("hooks", "explain", "zzz")).complaint
     for argv, said in (((info["id"], "9"), "has 3, from 1 on"), (("a", "b", "c"), "how to say it")):
-        ended = await crow("hooks", "explain", *argv)
+        ended = await here("hooks", "explain", *argv)
         assert (ended.status, said in ended.complaint) == (2, True), ended.err

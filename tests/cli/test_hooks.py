@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, Here
 
 from crow.testing.endpoint import Endpoint, answer
 
@@ -24,50 +24,52 @@ def group(command: str, **more: Any) -> list[Any]:
     return [{"matcher": "Bash", "hooks": [{"type": "command", "command": command, **more}]}]
 
 
-async def test_the_hooks_that_match_are_run_on_a_made_up_call(crow: Crow, home: Path) -> None:
+async def test_the_hooks_that_match_are_run_on_a_made_up_call(here: Here, home: Path) -> None:
     path = write(home / ".claude/settings.json", PreToolUse=group(GUARD))
     ask = ("hooks", "test", "PreToolUse", "--tool", "Bash", "--input")
-    ended = await crow(*ask, '{"command": "rm -rf /"}')
+    ended = await here(*ask, '{"command": "rm -rf /"}')
     assert ended.status == 0
     for line in (f"file: {path}", "exit status: 2", "stderr: not that", "Crow: blocked: not that"):
         assert line in ended.out
     assert '"tool_input": {"command": "rm -rf /"}' in ended.out
 
-    first, last = (await crow(*ask, '{"command": "ls"}', "--json")).events
+    first, last = (await here(*ask, '{"command": "ls"}', "--json")).events
     assert (first["exit_status"], first["outcome"]) == (0, "success")
     assert last == {"conclusion": ["goes on"]}
 
-    other = await crow("hooks", "test", "PreToolUse", "--tool", "Read")
+    other = await here("hooks", "test", "PreToolUse", "--tool", "Read")
     assert other.out == "Crow: no hook that is waited for matches\n"
 
 
-async def test_events_without_a_tool_take_their_fields(crow: Crow, home: Path) -> None:
+async def test_events_without_a_tool_take_their_fields(here: Here, home: Path) -> None:
     script = 'sed \'s/.*"prompt":"\\([^"]*\\)".*/it says \\1/\''
     write(home / ".claude/settings.json", UserPromptSubmit=group(script))
-    ended = await crow("hooks", "test", "UserPromptSubmit", "--input", '{"prompt": "hello"}')
+    ended = await here("hooks", "test", "UserPromptSubmit", "--input", '{"prompt": "hello"}')
     assert "Crow: the model is told: it says hello" in ended.out
 
 
-async def test_a_made_up_call_is_given_to_hooks_as_a_real_one_is(crow: Crow, home: Path) -> None:
+async def test_a_made_up_call_is_given_to_hooks_as_a_real_one_is(
+    crow: Crow, here: Here, home: Path
+) -> None:
     path = home / ".claude/settings.json"
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}
     path.parent.mkdir()
     mode = {"defaultMode": "acceptEdits"}
     path.write_text(json.dumps({"hooks": hooks, "permissions": mode}), "utf-8")
     ask = ("hooks", "test", "PreToolUse", "--tool", "Edit", "--json", "--input")
-    given = (await crow(*ask, '{"file_path": "src/a.py"}')).events[0]["input"]
+    given = (await here(*ask, '{"file_path": "src/a.py"}')).events[0]["input"]
     assert given["tool_input"]["file_path"] == str(crow.cwd / "src/a.py")
     assert given["permission_mode"] == "acceptEdits"
 
 
-async def test_only_what_an_event_heeds_is_concluded(crow: Crow, home: Path) -> None:
+async def test_only_what_an_event_heeds_is_concluded(here: Here, home: Path) -> None:
     says = {"continue": False, "systemMessage": "look", "hookSpecificOutput": {}}
 
     async def concluded(event: str) -> list[str]:
         says["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": "c"}
         hooks = [{"hooks": [{"type": "command", "command": f"echo '{json.dumps(says)}'"}]}]
         write(home / ".claude/settings.json", **{event: hooks})
-        return (await crow("hooks", "test", event, "--json")).events[-1]["conclusion"]
+        return (await here("hooks", "test", event, "--json")).events[-1]["conclusion"]
 
     assert await concluded("PostToolUse") == [
         "the run ends: no reason given",
@@ -85,10 +87,10 @@ async def test_only_what_an_event_heeds_is_concluded(crow: Crow, home: Path) -> 
     ]
 
 
-async def test_what_cannot_be_tried_is_said_in_one_line(crow: Crow, home: Path) -> None:
-    assert "no settings file has hooks" in (await crow("hooks", "test", "Stop")).complaint
+async def test_what_cannot_be_tried_is_said_in_one_line(here: Here, home: Path) -> None:
+    assert "no settings file has hooks" in (await here("hooks", "test", "Stop")).complaint
     write(home / ".claude/settings.json", CwdChanged=group("true"))
-    assert "never fires" in (await crow("hooks", "test", "CwdChanged")).complaint
+    assert "never fires" in (await here("hooks", "test", "CwdChanged")).complaint
     for argv, said in (
         (("test",), "which event?"),
         (("test", "Stp"), "did you mean 'Stop'"),
@@ -96,12 +98,12 @@ async def test_what_cannot_be_tried_is_said_in_one_line(crow: Crow, home: Path) 
         (("test", "Stop", "--input", "[]"), "must be a JSON object"),
         (("tst", "Stop"), "did you mean 'test'"),
     ):
-        ended = await crow("hooks", *argv)
+        ended = await here("hooks", *argv)
         assert (ended.status, said in ended.complaint) == (2, True), ended.err
 
 
 async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs(
-    crow: Crow, home: Path
+    here: Here, home: Path
 ) -> None:
     path = write(
         home / ".claude/settings.json",
@@ -109,7 +111,7 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
         CwdChanged=group("true"),
     )
     own = write(home / ".crow/settings.json", PreToolUse=group("guard"))
-    listed = await crow("hooks", "list")
+    listed = await here("hooks", "list")
     lines = [" ".join(line.split()) for line in listed.out.splitlines()]
     (judged,) = [n for n, line in enumerate(lines) if "shell_hooks: PreToolUse" in line]
     assert lines[judged + 1 : judged + 3] == [
@@ -118,7 +120,7 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     ]
     assert "permissions: judge" in lines[judged + 3]
     assert "never runs: CwdChanged never fires: every command starts in" in listed.out
-    about = [e for e in (await crow("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
+    about = [e for e in (await here("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
     found = {each["file"]: each for each in about if "handler" in each}
     assert set(found) == {str(path), str(own)}
     assert found[str(path)]["if"] == "Bash(rm *)"
@@ -126,30 +128,30 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
 
 
 async def test_a_hook_that_stands_in_two_files_is_listed_as_one_that_runs_once(
-    crow: Crow, home: Path
+    here: Here, home: Path
 ) -> None:
     first = write(home / ".claude/settings.json", PreToolUse=group("true"))
     second = write(home / ".crow/settings.json", PreToolUse=[*group("true"), *group("false")])
-    told = (await crow("hooks", "list", "PreToolUse")).out
+    told = (await here("hooks", "list", "PreToolUse")).out
     assert told.count("runs once, with the one of") == 1
     lines = told.splitlines()
     [at] = [number for number, line in enumerate(lines) if "runs once" in line]
     with_one, listed = lines[at], lines[at - 1]
     assert {str(first), str(second)} == {with_one.split()[-1], listed.split()[-1]}
-    events = (await crow("hooks", "list", "PreToolUse", "--json")).events
+    events = (await here("hooks", "list", "PreToolUse", "--json")).events
     assert [each["runs_with"] for each in events if "runs_with" in each] == [with_one.split()[-1]]
 
 
-async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow) -> None:
+async def test_a_projects_hooks_are_left_out_until_it_is_trusted(crow: Crow, here: Here) -> None:
     path = write(crow.cwd / ".claude/settings.json", PreToolUse=group(GUARD))
-    listed = await crow("hooks", "list")
+    listed = await here("hooks", "list")
     why = "the project is not trusted (crow trust)"
     assert f"{path}: hooks of PreToolUse are left out: {why}" in listed.out
     assert GUARD not in listed.out
-    await crow("trust", "--yes")
-    assert GUARD in (await crow("hooks", "list")).out
+    await here("trust", "--yes")
+    assert GUARD in (await here("hooks", "list")).out
     switch = json.dumps({"disableAllHooks": True})
-    listed = await crow("hooks", "list", "PreToolUse", "--json", "--settings", switch)
+    listed = await here("hooks", "list", "PreToolUse", "--json", "--settings", switch)
     why = "disableAllHooks in command line"
     assert {"event": "PreToolUse", "source": str(path), "inactive": why} in listed.events
 

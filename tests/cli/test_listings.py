@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, Here
 
 from crow.testing.endpoint import Endpoint, answer
 
@@ -20,11 +20,11 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
-async def test_every_extension_is_listed_with_its_state_and_source(crow: Crow, home: Path) -> None:
+async def test_every_extension_is_listed_with_its_state_and_source(here: Here, home: Path) -> None:
     good = write(home / ".crow/extensions/good.py", GOOD)
     broken = write(home / ".crow/extensions/broken.py", BROKEN)
     write(home / ".crow/settings.json", {"extensions": {"disable": ["limits"]}})
-    ended = await crow("ext", "list", "--json")
+    ended = await here("ext", "list", "--json")
     found = {each["name"]: each for each in ended.events}
     assert ended.status == 1
     assert found["permissions"]["state"] == "in use"
@@ -39,20 +39,20 @@ async def test_every_extension_is_listed_with_its_state_and_source(crow: Crow, h
     assert found["broken"]["state"] == "broken"
     assert found["broken"]["source"] == str(broken)
     assert "No module named 'no_such_thing'" in found["broken"]["error"]
-    listed = await crow("ext")
+    listed = await here("ext")
     assert f"in use    good           {good}, 1 hook\n" in listed.out
     assert "broken    broken" in listed.out
 
 
 async def test_plugins_are_listed_with_what_they_bring_by_its_whole_name(
-    crow: Crow, home: Path
+    here: Here, home: Path
 ) -> None:
     root = home / ".crow/plugins/p"
     write(root / "commands/git/fix.md", "Mend it.")
     write(root / "skills/care/SKILL.md", "---\ndescription: D.\n---\nText.")
     write(root / "agents/looker.md", "---\ndescription: D.\n---\nLook.")
     write(home / ".crow/plugins/q/.claude-plugin/plugin.json", "{")
-    ended = await crow("ext", "list", "--json")
+    ended = await here("ext", "list", "--json")
     assert (ended.status, ended.events[-1]) == (
         1,
         {
@@ -66,7 +66,7 @@ async def test_plugins_are_listed_with_what_they_bring_by_its_whole_name(
             "hooks": [],
         },
     )
-    listed = await crow("ext")
+    listed = await here("ext")
     assert "commands: p:git:fix" in listed.out
     assert f"the plugin {home / '.crow/plugins/q'} is left out" in listed.err
 
@@ -84,22 +84,24 @@ async def test_a_broken_extension_is_named_and_the_run_goes_on(
     )
 
 
-async def test_a_projects_extensions_run_once_it_is_trusted(crow: Crow, endpoint: Endpoint) -> None:
+async def test_a_projects_extensions_run_once_it_is_trusted(
+    crow: Crow, here: Here, endpoint: Endpoint
+) -> None:
     endpoint.play(answer("one"), answer("two"))
     write(crow.cwd / ".crow/extensions/good.py", GOOD)
     ended = await crow("run", "hello")
     assert ended.complaint == (
         "the project is not trusted, so these are left out: .crow/extensions/good.py (crow trust)"
     )
-    trusted = await crow("trust", "--yes")
+    trusted = await here("trust", "--yes")
     assert ".crow/extensions/good.py" in trusted.out
     assert (await crow("run", "hello")).err == ""
     first, second = (json.dumps(request.body["messages"]) for request in endpoint.requests)
     assert "context of the project" not in first
     assert "context of the project" in second
 
-    assert "is trusted already" in (await crow("trust")).out
-    assert "is not trusted" in (await crow("trust", "--revoke")).out
+    assert "is trusted already" in (await here("trust")).out
+    assert "is not trusted" in (await here("trust", "--revoke")).out
     assert "the project is not trusted" in (await crow("run", "hello")).err
 
 
@@ -114,10 +116,10 @@ async def test_an_untrusted_project_can_redirect_no_request(crow: Crow, endpoint
 
 
 async def test_the_hooks_are_listed_in_running_order_with_their_place(
-    crow: Crow, tmp_path: Path
+    here: Here, tmp_path: Path
 ) -> None:
     path = write(tmp_path / "late.py", "\n\ndef before_run(ctx):\n    pass\n")
-    ended = await crow("hooks", "list", "UserPromptSubmit", "--extension", str(path), "--json")
+    ended = await here("hooks", "list", "UserPromptSubmit", "--extension", str(path), "--json")
     hooks = ended.events
     assert [each["number"] for each in hooks] == list(range(1, len(hooks) + 1))
     assert {each["event"] for each in hooks} == {"before_run"}
@@ -126,13 +128,13 @@ async def test_the_hooks_are_listed_in_running_order_with_their_place(
     behind = hooks[late["number"] :]
     assert behind
     assert all(each["order"] > 0 for each in behind)
-    shown = await crow("hooks", "list", "before_run", "--extension", str(path))
+    shown = await here("hooks", "list", "before_run", "--extension", str(path))
     assert shown.out.startswith("before_run (gate)\n")
     assert "late: before_run" in shown.out
 
 
 async def test_every_setting_is_shown_with_the_file_that_it_came_from(
-    crow: Crow, home: Path
+    here: Here, home: Path
 ) -> None:
     path = write(
         home / ".crow/settings.json",
@@ -143,7 +145,7 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
             "extensions": {"limits": {"turns": 3}},
         },
     )
-    ended = await crow("config", "--json", "--set", "--allow", "Edit")
+    ended = await here("config", "--json", "--set", "--allow", "Edit")
     assert [(e["name"], e["value"], e["source"]) for e in ended.events] == [
         ("model", "mine", str(path)),
         ("api_key", "(hidden)", str(path)),
@@ -152,30 +154,30 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
         ("permissions.defaultMode", "plan", str(path)),
         ("extensions.limits.turns", 3, str(path)),
     ]
-    shown = (await crow("config")).out
+    shown = (await here("config")).out
     assert "sk-secret" not in shown
     assert f"plan  {path}\n" in shown
     assert "limits.turns" in shown
     assert "200  (default)" in shown
 
 
-async def test_a_call_is_judged_by_the_rules_that_hold_here(crow: Crow, home: Path) -> None:
+async def test_a_call_is_judged_by_the_rules_that_hold_here(here: Here, home: Path) -> None:
     path = write(home / ".crow/settings.json", {"permissions": {"deny": ["Bash(rm *)"]}})
-    denied = await crow("permissions", "check", "Bash(rm -rf build)")
+    denied = await here("permissions", "check", "Bash(rm -rf build)")
     assert denied.out.startswith("deny  ")
     assert f"Bash(rm *)  from {path}" in denied.out
-    allowed = await crow("permissions", "check", "Bash(touch x)", "--allow", "Bash(touch *)")
+    allowed = await here("permissions", "check", "Bash(touch x)", "--allow", "Bash(touch *)")
     assert allowed.out.startswith("allow  ")
-    asked = await crow("permissions", "check", "Write(x.txt)", "--json")
+    asked = await here("permissions", "check", "Write(x.txt)", "--json")
     assert asked.events[0]["decision"] == "ask"
-    odd = await crow("permissions", "check", "rm -rf")
+    odd = await here("permissions", "check", "rm -rf")
     assert (odd.status, odd.complaint.split(",")[0]) == (
         2,
         "'rm -rf' is not written Tool(argument)",
     )
 
 
-async def test_a_call_is_judged_by_the_hooks_that_hold_here_too(crow: Crow, home: Path) -> None:
+async def test_a_call_is_judged_by_the_hooks_that_hold_here_too(here: Here, home: Path) -> None:
     allowed = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
     rewritten = {**allowed, "updatedInput": {"command": "rm x"}}
     answers = [{"permissionDecisionReason": "tidy", **allowed}, rewritten]
@@ -189,10 +191,10 @@ async def test_a_call_is_judged_by_the_hooks_that_hold_here_too(crow: Crow, home
         "hooks": {"PreToolUse": [{"hooks": handlers}]},
     }
     path = write(home / ".crow/settings.json", table)
-    waved = await crow("permissions", "check", "Bash(make all)")
+    waved = await here("permissions", "check", "Bash(make all)")
     assert waved.out.startswith("allow  tidy\n  by a hook: ")
     assert f"from {path}" in waved.out
-    caught = await crow("permissions", "check", "Bash(cc x)")
+    caught = await here("permissions", "check", "Bash(cc x)")
     assert caught.out.startswith("deny  the rule Bash(rm *) denies it\n")
     assert 'a hook made of it: {"command": "rm x"}' in caught.out
 

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, Here
 
 from crow.testing.endpoint import Endpoint, answer, respond
 
@@ -62,8 +62,8 @@ def keyring(crow: Crow, tmp_path: Path) -> Path:
     return tmp_path / "ring.json"
 
 
-async def test_a_key_is_kept_in_a_file_that_only_its_owner_can_read(crow: Crow, file: Path) -> None:
-    ended = await crow("login", "openai", stdin=f"{KEY}\n")
+async def test_a_key_is_kept_in_a_file_that_only_its_owner_can_read(here: Here, file: Path) -> None:
+    ended = await here("login", "openai", stdin=f"{KEY}\n")
     assert ended.status == 0
     assert str(file) in ended.out
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -85,9 +85,9 @@ async def test_a_key_is_kept_in_the_keyring_where_there_is_one(
 
 
 async def test_a_stored_key_is_sent_and_the_environments_goes_before_it(
-    crow: Crow, project: Path, home: Path
+    crow: Crow, here: Here, project: Path, home: Path
 ) -> None:
-    await crow("login", "mistral", stdin=KEY)
+    await here("login", "mistral", stdin=KEY)
     async with Endpoint() as endpoint:
         endpoint.play(answer("One."), answer("Two."))
         settings = {"providers": {"mistral": {"base_url": endpoint.url}}}
@@ -99,8 +99,10 @@ async def test_a_stored_key_is_sent_and_the_environments_goes_before_it(
     assert sent == [f"Bearer {KEY}", "Bearer of-the-environment"]
 
 
-async def test_a_refused_key_is_named_by_where_it_came_from(crow: Crow, home: Path) -> None:
-    await crow("login", "mistral", stdin=KEY)
+async def test_a_refused_key_is_named_by_where_it_came_from(
+    crow: Crow, here: Here, home: Path
+) -> None:
+    await here("login", "mistral", stdin=KEY)
     async with Endpoint() as endpoint:
         endpoint.play(*[respond(401, {"error": {"message": "bad key"}})] * 2)
         settings = {"providers": {"mistral": {"base_url": endpoint.url}}}
@@ -114,20 +116,22 @@ async def test_a_refused_key_is_named_by_where_it_came_from(crow: Crow, home: Pa
     assert "wrong-key-here" not in given.err
 
 
-async def test_logout_removes_one_key_or_all(crow: Crow, file: Path) -> None:
+async def test_logout_removes_one_key_or_all(here: Here, file: Path) -> None:
     for provider in ("openai", "mistral", "kimi"):
-        await crow("login", provider, stdin=KEY)
-    assert (await crow("logout", "openai")).out == "the key for openai is removed\n"
+        await here("login", provider, stdin=KEY)
+    assert (await here("logout", "openai")).out == "the key for openai is removed\n"
     assert set(json.loads(file.read_text("utf-8"))) == {"mistral", "moonshot"}
-    unknown = await crow("logout", "openai")
+    unknown = await here("logout", "openai")
     assert unknown.status == 2
-    await crow("logout")
+    await here("logout")
     assert json.loads(file.read_text("utf-8")) == {}
-    assert (await crow("logout")).out == "no key is stored\n"
+    assert (await here("logout")).out == "no key is stored\n"
 
 
-async def test_the_list_tells_where_each_key_comes_from_and_never_the_key(crow: Crow) -> None:
-    await crow("login", "openai", stdin=KEY)
+async def test_the_list_tells_where_each_key_comes_from_and_never_the_key(
+    crow: Crow, here: Here
+) -> None:
+    await here("login", "openai", stdin=KEY)
     listed = await crow("login", "--list", MISTRAL_API_KEY="in-the-environment")
     assert listed.out == "mistral  MISTRAL_API_KEY\nopenai   crow login\n"
 
@@ -142,19 +146,19 @@ async def test_the_list_tells_where_each_key_comes_from_and_never_the_key(crow: 
     ],
 )
 async def test_what_is_no_key_is_not_stored(
-    crow: Crow, file: Path, argv: list[str], typed: str, complaint: str
+    here: Here, file: Path, argv: list[str], typed: str, complaint: str
 ) -> None:
-    ended = await crow("login", *argv, stdin=typed)
+    ended = await here("login", *argv, stdin=typed)
     assert ended.status != 0
     assert complaint in ended.complaint
     assert not file.exists()
 
 
-async def test_a_damaged_file_is_as_good_as_none(crow: Crow, file: Path) -> None:
+async def test_a_damaged_file_is_as_good_as_none(here: Here, file: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text("{", "utf-8")
-    assert (await crow("login", "--list")).status == 0
-    assert (await crow("login", "openai", stdin=KEY)).status == 0
+    assert (await here("login", "--list")).status == 0
+    assert (await here("login", "openai", stdin=KEY)).status == 0
     assert json.loads(file.read_text("utf-8")) == {"openai": {"key": KEY}}
 
 

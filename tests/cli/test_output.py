@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 from unicodedata import category
 
 import pytest
@@ -96,3 +100,69 @@ def test_characters_that_the_encoding_lacks_are_replaced() -> None:
     stream = io.TextIOWrapper(raw, encoding="ascii")
     Output(stream, io.StringIO()).line("● ok")
     assert raw.getvalue() == b"? ok\n"
+
+
+COMMAND = "from crow.cli import main; raise SystemExit(main())"
+PROMPT = ["run", "--model", "rehearsal", "hi"]
+
+
+def crow(*argv: str, streams: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command with its standard streams as a shell sets them up."""
+    line = f"exec {shlex.join([sys.executable, '-c', COMMAND, *argv])} {streams}"
+    return subprocess.run(["sh", "-c", line], cwd=cwd, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("argv", [["hooks"], ["run", "--help"], PROMPT])
+@pytest.mark.parametrize(
+    "streams, why",
+    [
+        (">&-", "standard output is closed"),
+        (">/dev/full", "standard output fails: No space left on device"),
+    ],
+)
+def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
+    tmp_path: Path, argv: list[str], streams: str, why: str
+) -> None:
+    ended = crow(*argv, streams=streams, cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (1, f"crow: {why}\n")
+
+
+@pytest.mark.parametrize(
+    "argv, streams, status",
+    [
+        (PROMPT, "<&-", 0),
+        (PROMPT, "2>&-", 0),
+        (PROMPT, "2>/dev/full", 0),
+        (["run", "--nonsense"], "2>&-", 2),
+        (["run", "-"], "<&-", 2),
+        (["permissions", "check"], "<&-", 0),
+        (["login", "openai"], "<&-", 1),
+        (["acp"], "<&-", 0),
+    ],
+)
+def test_a_stream_that_is_not_needed_may_be_closed(
+    tmp_path: Path, argv: list[str], streams: str, status: int
+) -> None:
+    ended = crow(*argv, streams=streams, cwd=tmp_path)
+    assert ended.returncode == status, ended.stderr
+    assert len(ended.stderr.splitlines()) == (status != 0 and streams == "<&-")
+
+
+@pytest.mark.parametrize("streams", [">&-", ">/dev/full"])
+def test_a_client_that_cannot_be_written_to_is_an_error_in_one_line(
+    tmp_path: Path, streams: str
+) -> None:
+    hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+    (tmp_path / "hello").write_text(f"{hello}\n")
+    ended = crow("acp", "--model", "rehearsal", streams=f"<hello {streams}", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("crow: nothing can be written to the client: ")
+
+
+def test_no_file_takes_the_place_of_a_stream_that_was_closed(tmp_path: Path) -> None:
+    look = "[os.readlink(f'/proc/self/fd/{number}') for number in range(3)]"
+    hold = f"from crow.cli.streams import hold; hold(); print({look}, file=open('seen', 'w'))"
+    hold = f"import os; {hold}"
+    line = f"exec {shlex.join([sys.executable, '-c', hold])} <&- >&- 2>&-"
+    subprocess.run(["sh", "-c", line], cwd=tmp_path, check=True)
+    assert (tmp_path / "seen").read_text() == f"{['/dev/null'] * 3}\n"

@@ -130,7 +130,10 @@ async def test_text_in_any_encoding_is_text_and_the_rest_is_refused(
         assert prompt(endpoint) == f"what\n\n<stdin>\n{shown}\n</stdin>"
 
 
-@pytest.mark.parametrize("unit", ["x", "é", "x\n", "€"])
+ALSO = [pytest.param(unit, marks=pytest.mark.slow) for unit in ("x", "é")]
+
+
+@pytest.mark.parametrize("unit", ["x\n", "€", *ALSO])
 async def test_what_is_too_long_is_cut_off_and_that_is_said_to_both(
     crow: Crow, endpoint: Endpoint, tmp_path: Path, unit: str
 ) -> None:

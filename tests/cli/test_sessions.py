@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, Here
 
 from crow.core.agent import Agent
 from crow.extensions import PersistenceHook
@@ -27,36 +27,38 @@ async def stored(crow: Crow) -> list[str]:
     return ids
 
 
-async def test_sessions_are_listed_the_last_used_first(crow: Crow, stored: list[str]) -> None:
-    ended = await crow("sessions")
+async def test_sessions_are_listed_the_last_used_first(
+    crow: Crow, here: Here, stored: list[str]
+) -> None:
+    ended = await here("sessions")
     lines = ended.out.splitlines()
     assert [line.split()[0] for line in lines] == [each[:8] for each in stored]
     assert lines[0].endswith("4 messages  third thing")
-    as_json = [json.loads(line) for line in (await crow("sessions", "--json")).out.splitlines()]
+    as_json = [json.loads(line) for line in (await here("sessions", "--json")).out.splitlines()]
     assert [each["id"] for each in as_json] == stored
     assert as_json[0]["cwd"] == str(crow.cwd)
 
 
-async def test_a_long_list_comes_in_pages(crow: Crow, stored: list[str]) -> None:
-    *lines, more = (await crow("sessions", "--limit", "2")).out.splitlines()
+async def test_a_long_list_comes_in_pages(here: Here, stored: list[str]) -> None:
+    *lines, more = (await here("sessions", "--limit", "2")).out.splitlines()
     assert [line.split()[0] for line in lines] == [each[:8] for each in stored[:2]]
     cursor = more.split("--cursor ")[1]
-    rest = await crow("sessions", "--limit", "2", "--cursor", cursor)
+    rest = await here("sessions", "--limit", "2", "--cursor", cursor)
     assert rest.out.split()[0] == stored[2][:8]
     assert "--cursor" not in rest.out
 
 
 async def test_only_the_sessions_of_this_directory_are_listed_unless_all_are_wanted(
-    crow: Crow, stored: list[str], tmp_path: Path
+    here: Here, stored: list[str], tmp_path: Path
 ) -> None:
-    other = await crow("sessions", "--cwd", str(tmp_path))
+    other = await here("sessions", "--cwd", str(tmp_path))
     assert other.out.startswith(f"there are no sessions in {tmp_path}")
-    every = await crow("sessions", "--all", "--cwd", str(tmp_path))
+    every = await here("sessions", "--all", "--cwd", str(tmp_path))
     assert len(every.out.splitlines()) == 3
 
 
-async def test_a_session_is_shown_as_it_was_seen(crow: Crow, stored: list[str]) -> None:
-    shown = await crow("sessions", "show", stored[0][:6])
+async def test_a_session_is_shown_as_it_was_seen(crow: Crow, here: Here, stored: list[str]) -> None:
+    shown = await here("sessions", "show", stored[0][:6])
     assert shown.out == (
         f"session {stored[0]}\n{crow.cwd}  4 messages\n\n> third thing\n\nI look.\n\n"
         "● Read README.md\n  └ 3 lines\n\nAnswer 2.\n\n"
@@ -64,43 +66,45 @@ async def test_a_session_is_shown_as_it_was_seen(crow: Crow, stored: list[str]) 
     )
 
 
-async def test_the_messages_are_shown_as_json(crow: Crow, stored: list[str]) -> None:
-    shown = await crow("sessions", "show", stored[0], "--json")
+async def test_the_messages_are_shown_as_json(here: Here, stored: list[str]) -> None:
+    shown = await here("sessions", "show", stored[0], "--json")
     messages = [json.loads(line) for line in shown.out.splitlines()]
     assert [each["role"] for each in messages] == ["user", "assistant", "tool", "assistant"]
 
 
-async def test_a_text_is_found_in_what_was_said(crow: Crow, stored: list[str]) -> None:
-    found = await crow("sessions", "search", "ANSWER", "1")
+async def test_a_text_is_found_in_what_was_said(here: Here, stored: list[str]) -> None:
+    found = await here("sessions", "search", "ANSWER", "1")
     assert [line.split()[0] for line in found.out.splitlines()] == [stored[1][:8]]
-    key = await crow("sessions", "search", "role")
+    key = await here("sessions", "search", "role")
     assert key.out == "no session holds 'role'; --all looks everywhere\n"
-    none = await crow("sessions", "search", "nowhere")
+    none = await here("sessions", "search", "nowhere")
     assert none.out == "no session holds 'nowhere'; --all looks everywhere\n"
 
 
-async def test_a_session_can_be_renamed_and_deleted(crow: Crow, stored: list[str]) -> None:
-    assert (await crow("sessions", "rename", stored[0][:8], "A better", "title")).status == 0
-    assert "A better title" in (await crow("sessions")).out
-    assert (await crow("sessions", "delete", stored[0][:8])).status == 0
-    listed = await crow("sessions")
+async def test_a_session_can_be_renamed_and_deleted(
+    crow: Crow, here: Here, stored: list[str]
+) -> None:
+    assert (await here("sessions", "rename", stored[0][:8], "A better", "title")).status == 0
+    assert "A better title" in (await here("sessions")).out
+    assert (await here("sessions", "delete", stored[0][:8])).status == 0
+    listed = await here("sessions")
     assert [line.split()[0] for line in listed.out.splitlines()] == [s[:8] for s in stored[1:]]
     gone = await crow("run", "--resume", stored[0], "x")
     assert gone.complaint.startswith(f"there is no session {stored[0]!r}")
 
 
-async def test_a_session_can_be_copied_and_exported(crow: Crow, stored: list[str]) -> None:
-    forked = await crow("sessions", "fork", stored[1][:8])
-    listed = (await crow("sessions", "--json")).out.splitlines()
+async def test_a_session_can_be_copied_and_exported(here: Here, stored: list[str]) -> None:
+    forked = await here("sessions", "fork", stored[1][:8])
+    listed = (await here("sessions", "--json")).out.splitlines()
     ids = {json.loads(line)["id"] for line in listed}
     [copy] = ids - set(stored)
     assert forked.out == f"session {copy[:8]} is a copy of {stored[1][:8]}\n"
-    exported = await crow("sessions", "export", copy)
+    exported = await here("sessions", "export", copy)
     head, *records = map(json.loads, exported.out.splitlines())
     assert head["id"] == copy
     assert "Answer 1." in json.dumps(records)
 
 
-async def test_the_beginning_of_an_id_must_mean_one_session(crow: Crow, stored: list[str]) -> None:
-    ended = await crow("sessions", "show", "")
+async def test_the_beginning_of_an_id_must_mean_one_session(here: Here, stored: list[str]) -> None:
+    ended = await here("sessions", "show", "")
     assert (ended.status, ended.complaint) == (1, "3 sessions begin with '': give more of the id")

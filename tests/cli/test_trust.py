@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.cli.conftest import Crow
+from tests.cli.conftest import Crow, Here
 from tests.cli.test_ask import PROMPT, Screen
 
 from crow.testing import FakeEditor
@@ -27,34 +27,36 @@ def wanting(crow: Crow, out: str = "seen") -> Path:
     return write(crow.cwd / ".claude/settings.json", table)
 
 
-async def test_without_a_person_and_without_yes_nothing_is_trusted(crow: Crow) -> None:
+async def test_without_a_person_and_without_yes_nothing_is_trusted(crow: Crow, here: Here) -> None:
     wanting(crow)
-    ended = await crow("trust")
+    ended = await here("trust")
     assert ended.status == 2
     assert "hook at UserPromptSubmit: cat > " in ended.out
     assert "  .claude/settings.json\n" in ended.out
     assert ended.complaint.startswith("not trusted: there is nobody to ask")
     assert not is_trusted(crow.cwd)
-    ended = await crow("trust", "-y")
+    ended = await here("trust", "-y")
     assert (ended.status, "trusted, until one of these files changes" in ended.out) == (0, True)
     assert is_trusted(crow.cwd)
 
 
-async def test_what_was_decided_is_listed_and_can_be_taken_back(crow: Crow, tmp_path: Path) -> None:
+async def test_what_was_decided_is_listed_and_can_be_taken_back(
+    crow: Crow, here: Here, tmp_path: Path
+) -> None:
     wanting(crow)
     trust(crow.cwd)
     other = tmp_path / "other"
     write(other / ".crow/settings.json", {"env": {"A": "b"}})
     trust(other)
     write(other / ".crow/settings.json", {})
-    listed = await crow("trust", "--list", "--json")
+    listed = await here("trust", "--list", "--json")
     assert sorted((each["project"], each["state"]) for each in listed.events) == [
         (str(other), "changed"),
         (str(crow.cwd), "trusted"),
     ]
-    assert f"trusted   {crow.cwd}\n" in (await crow("trust", "--list")).out
-    assert "is not trusted" in (await crow("trust", "--revoke")).out
-    assert "was not trusted" in (await crow("trust", "--revoke")).out
+    assert f"trusted   {crow.cwd}\n" in (await here("trust", "--list")).out
+    assert "is not trusted" in (await here("trust", "--revoke")).out
+    assert "was not trusted" in (await here("trust", "--revoke")).out
 
 
 async def test_a_person_at_a_terminal_is_asked_and_enter_means_no(crow: Crow) -> None:
@@ -121,6 +123,6 @@ async def test_an_editors_process_asks_about_the_project_of_its_session(
     assert str(crow.cwd) in editor.asked[0]["message"]
 
 
-async def test_the_schema_is_printed(crow: Crow) -> None:
-    printed = await crow("config", "--schema")
+async def test_the_schema_is_printed(here: Here) -> None:
+    printed = await here("config", "--schema")
     assert json.loads(printed.out)["title"] == "Crow settings"

@@ -275,3 +275,135 @@ async def test_a_hook_that_wants_to_end_the_program_after_it_has_waited_ends_not
     reply = await agent.run("go")
     assert reply.text == "done"
     assert any(f"SystemExit: 3 ({__file__}:" in str(r.error) for r in reply.session.trace)
+
+
+class Leaves(BaseException):
+    """Neither an error nor an end."""
+
+
+@pytest.mark.parametrize("error", [GeneratorExit("x"), Leaves("x"), SystemExit(3)], ids=repr)
+@pytest.mark.parametrize("late", [False, True, None])
+@pytest.mark.parametrize(
+    "point", ["before_tool", "after_tool", "after_turn", "on_stop", "on_update"]
+)
+async def test_whatever_a_hook_raises_is_its_own_error(echo, whole, point, error, late):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+
+    async def culprit(ctx: Any) -> None:
+        await asyncio.sleep(0) if late else None
+        raise error
+
+    def at_once(ctx: Any) -> None:
+        raise error
+
+    agent.hooks.register(point, at_once if late is None else culprit)
+    reply = await agent.run("go")
+    assert reply.text == "done"
+    errors = [str(record.error) for record in reply.session.trace if record.error]
+    assert all(type(error).__name__ in each and f"({__file__}:" in each for each in errors)
+    assert errors
+    whole(reply.session.messages)
+
+
+@pytest.mark.parametrize("point", ["around_tool", "around_llm_request", "around_run"])
+async def test_a_wrap_that_cancels_what_it_wraps_is_named_and_nobody_else(make_echo, whole, point):
+    slow = make_echo("slow", wait=asyncio.Event())
+    agent = Agent(ScriptedModel(call("slow", text="a"), "done", leftover="allow"), tools=[slow])
+
+    async def waits(ctx: Any) -> None:
+        slow.started.set()
+        await slow.wait.wait()
+
+    async def innocent(ctx: Any, call_next: Any) -> Any:
+        return await call_next()
+
+    async def culprit(ctx: Any, call_next: Any) -> Any:
+        task = asyncio.create_task(call_next())
+        await slow.started.wait()
+        task.cancel()
+        slow.wait.set()
+        return await task
+
+    agent.hooks.register(point, culprit)
+    agent.hooks.register(point, innocent)
+    if point != "around_tool":
+        agent.hooks.register("on_update", waits)
+    reply = await agent.prompt(await agent.new_session(), "go")
+    said = str(reply.session.messages[2]["content"] if point == "around_tool" else reply.detail)
+    assert f"(in the hook culprit, {__file__}:" in said
+    assert "CancelledError" in said
+    assert (reply.text == "done") is (point == "around_tool")
+    blamed = {record.hook for record in reply.session.trace if "Cancelled" in str(record.error)}
+    assert blamed <= {"culprit"}
+    whole(reply.session.messages)
+
+
+@pytest.mark.parametrize("point", ["before_tool", "after_turn", "after_tool", "on_message"])
+async def test_a_hook_that_cancels_the_task_that_it_runs_in_has_failed(echo, whole, point):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+
+    def culprit(ctx: Any) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    agent.hooks.register(point, culprit)
+    reply = await agent.run("go")
+    assert reply.text == "done"
+    errors = [str(record.error) for record in reply.session.trace if record.error]
+    assert errors
+    assert all("cancelled the task of the run" in e and f"({__file__}:" in e for e in errors)
+    whole(reply.session.messages)
+
+
+@pytest.mark.parametrize("point", ["around_llm_request", "around_run"])
+async def test_a_wrap_that_answers_what_nobody_awaited_is_named(point):
+    agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
+
+    async def culprit(ctx: Any, call_next: Any) -> Any:
+        return call_next()
+
+    agent.hooks.register(point, culprit)
+    reply = await agent.prompt(await agent.new_session(), "go")
+    assert "return await call_next() (in the hook culprit, " in reply.detail
+
+
+async def breaks() -> None:
+    await asyncio.sleep(0)
+    helper()
+
+
+@pytest.mark.parametrize("waits", [False, True, None])
+@pytest.mark.parametrize("nested", [False, True])
+async def test_work_that_a_hook_spawned_and_that_fails_is_named_like_the_hook(
+    caplog, waits, nested
+):
+    heard: list[ErrorContext] = []
+    agent = Agent(ScriptedModel("done"), tools=())
+
+    async def work(session: Any) -> None:
+        if nested:
+            await asyncio.sleep(0)
+            session.spawn(breaks())
+        else:
+            await breaks()
+
+    async def culprit(ctx: Any) -> None:
+        await asyncio.sleep(0) if waits else None
+        ctx.session.spawn(work(ctx.session))
+
+    def at_once(ctx: Any) -> None:
+        ctx.session.spawn(work(ctx.session))
+
+    agent.hooks.register("on_error", lambda ctx: heard.append(ctx))
+    agent.hooks.register("after_turn", at_once if waits is None else culprit)
+    reply = await agent.run("go")
+    while reply.session.tasks:
+        await asyncio.gather(*reply.session.tasks, return_exceptions=True)
+    owner = "at_once" if waits is None else "culprit"
+    line = helper.__code__.co_firstlineno + 1
+    assert (
+        f"which was spawned by {owner}, failed: KeyError('deep') ({__file__}:{line})" in caplog.text
+    )
+    [ctx] = heard
+    assert (ctx.where, ctx.place) == (f"hook:{owner}", f"{__file__}:{line}")

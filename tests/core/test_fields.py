@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -10,12 +11,12 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
 from crow.core.catalog import Command
-from crow.core.contexts import Context
+from crow.core.contexts import Context, RunContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
 from crow.core.points import POINTS
 from crow.core.ports import Completion, Nobody, PermissionRequest
-from crow.core.session import Reply
+from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
 from crow.core.turn import request_of
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
@@ -109,7 +110,8 @@ async def test_nonsense_that_is_assigned_is_that_hooks_error_at_once_and_nobody_
     hang(agent, point, assign)
     reply = await play(agent)
     assert raised, "the assignment itself raises"
-    assert f"ctx.{field} must be" in raised[0]
+    assert f"ctx.{field}" in raised[0]
+    assert " must be " in raised[0]
     blamed = records(reply, "culprit") + records(reply, "wrapping")
     assert all(f"({__file__}:" in str(record.error) for record in blamed)
     innocent = [r for r in records(reply, "<lambda>") if "ZeroDivision" not in str(r.error)]
@@ -361,3 +363,148 @@ async def test_a_call_runs_once_and_as_it_was_judged_however_it_is_reached(echo)
     with pytest.raises(HookError, match="the call is over"):
         await run_tool(kept[0])
     assert not echo.ran
+
+
+WRONG: tuple[Any, ...] = (None, 42, object(), b"x", "", ["x", object()], {1: object()}, {"x": 3})
+SESSION = [field.name for field in fields(Session) if not field.name.startswith("_")]
+OF_SESSION = [("session", name) for name in SESSION]
+OF_RUN = [("run", name) for name in (*RunContext.__slots__, *Context.__slots__)]
+OF_REPLY = [("run.reply", field.name) for field in fields(Reply)]
+
+
+def reach(ctx: Any, path: str) -> Any:
+    for name in path.split("."):
+        ctx = getattr(ctx, name)
+    return ctx
+
+
+async def played_on(agent: Agent, raised: list[Any]) -> Any:
+    """The reply of a run that nothing has stopped; whoever was refused something is named."""
+    async with asyncio.timeout(20):
+        reply = await play(agent)
+    assert (reply.stop_reason, reply.text) == ("end_turn", "done"), reply.detail
+    for error in raised:
+        assert type(error) in (TypeError, AttributeError), error
+        assert "super(type, obj)" not in str(error)
+    return reply
+
+
+def tries(raised: list[Any], ctx: Any, path: str, name: str) -> None:
+    """Assign everything to a field of somebody's."""
+    for value in WRONG:
+        try:
+            setattr(reach(ctx, path) if path else ctx, name, value)
+        except Exception as error:  # noqa: BLE001 - looked at by the test
+            raised.append(error)
+
+
+@pytest.mark.parametrize("point", ["on_message", "after_tool", "around_tool"])
+@pytest.mark.parametrize("fields_of", [OF_SESSION, OF_RUN, OF_REPLY], ids=lambda of: of[0][0])
+async def test_nothing_that_is_assigned_to_session_run_or_reply_stops_a_run(
+    echo, whole, point, fields_of
+):
+    raised: list[Any] = []
+    agent = playing(echo)
+
+    def act(ctx: Any) -> None:
+        for path, name in fields_of:
+            tries(raised, ctx, path, name)
+
+    hang(agent, point, act)
+    reply = await played_on(agent, raised)
+    assert len(raised) >= len(fields_of)
+    whole(reply.session.messages)
+    assert echo.ran == [{"text": "a"}]
+
+
+@pytest.mark.parametrize("point", [point.name for point in POINTS])
+async def test_nothing_that_is_assigned_to_a_context_stops_a_run(echo, whole, point):
+    raised: list[Any] = []
+    agent = playing(echo)
+
+    def act(ctx: Any) -> None:
+        for cls in type(ctx).__mro__:
+            for name in getattr(cls, "__slots__", ()):
+                if not name.startswith("_") and name != "prompt":
+                    tries(raised, ctx, "", name)
+
+    hang(agent, point, act)
+    whole((await played_on(agent, raised)).session.messages)
+    assert raised
+
+
+IN_ITSELF: list[Any] = [
+    lambda session: session.options.update(params=None),
+    lambda session: session.options.__setitem__("params", 5),
+    lambda session: session.options.__ior__({"params": object()}),
+    lambda session: session.options.setdefault("params", "x"),
+    lambda session: session.tools.update(x=None),
+    lambda session: session.tools.setdefault("x", 3),
+    lambda session: session.commands.update(x=object()),
+    lambda session: session.state.update(x=3),
+    lambda session: session.state.__setitem__(3, {}),
+    lambda session: session.usage.update(input_tokens="x"),
+    lambda session: session.runs.clear(),
+]
+
+
+@pytest.mark.parametrize("spoil", IN_ITSELF)
+async def test_nor_what_is_put_into_an_object_of_the_session(echo, spoil):
+    agent = playing(echo)
+    hang(agent, "after_tool", lambda ctx: spoil(ctx.session))
+    reply = await played_on(agent, [])
+    errors = [str(record.error) for record in records(reply, "culprit")]
+    assert all(f"({__file__}:" in error for error in errors)
+
+
+@pytest.mark.parametrize(
+    "wrong, said",
+    [
+        (lambda ctx: setattr(ctx.result, "ok", 3), "ToolResult has no ok; it has content, error"),
+        (lambda ctx: setattr(ctx.result, "error", 3), "ToolResult.error cannot be assigned: data"),
+        (lambda ctx: setattr(ctx.call, "name", "x"), "Call.name cannot be assigned"),
+        (lambda ctx: setattr(ctx, "result", ToolResult(42)), "ctx.result.content must be str | l"),  # type: ignore[arg-type]
+        (lambda ctx: setattr(ctx, "result", ToolResult("a", error=3)), "ctx.result.error must be"),  # type: ignore[arg-type]
+        (lambda ctx: setattr(ctx.session, "directories", ("/a", 5)), "session.directories[1] must"),
+        (lambda ctx: object(), "answered an instance of object, which after_tool cannot use"),
+        (lambda ctx: Answer(object()), "must be text, JSON or a ToolResult, not an instance of ob"),
+    ],
+)
+async def test_an_error_says_which_field_is_wrong_and_what_to_do(echo, wrong, said):
+    agent = playing(echo)
+    agent.hooks.register("after_tool", wrong)
+    reply = await agent.run("go")
+    [record] = [record for record in reply.session.trace if record.error]
+    assert said in str(record.error)
+    assert f"({__file__}:" in str(record.error)
+    assert "0x" not in str(record.error)
+
+
+@pytest.mark.parametrize("changes", [{"mode": ""}, {"mode": None}, {"model": 3}, {3: "x"}, None])
+async def test_a_mode_without_a_name_is_refused_by_name(changes):
+    agent = Agent(ScriptedModel(), tools=())
+
+    def culprit(ctx: Any) -> None:
+        ctx.changes = changes
+
+    agent.hooks.register("on_config_change", culprit)
+    session = await agent.new_session()
+    assert "the hook culprit could not decide" in str(await agent.configure(session, mode="plan"))
+    assert session.mode == "default"
+    agent.hooks.remove(agent.hooks.on_config_change.entries[0].owner)
+    assert await agent.configure(session, mode="") == "there is no mode without a name"
+    assert session.mode == "default"
+
+
+@pytest.mark.parametrize("point", ["before_tool", "before_run", "before_command", "around_tool"])
+async def test_an_answer_that_nobody_could_read_is_none(echo, point):
+    agent = playing(echo)
+
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return {"of": object()}
+
+    agent.hooks.register(point, around if point == "around_tool" else lambda ctx: Answer(object()))
+    reply = await play(agent)
+    said = " ".join(str(record.error) for record in reply.session.trace)
+    assert "must be text, JSON or a ToolResult" in said
+    assert "object at 0x" not in reply.text

@@ -6,6 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +24,11 @@ from crow.llm.client import ClientModel
 from crow.testing import Endpoint
 from crow.testing.endpoint import CLOSE, USAGE, answer, delta, respond, stream
 
-openai = pytest.importorskip("openai")
+if find_spec("openai") is None:
+    pytest.skip("the openai library is not installed", allow_module_level=True)
+
 OTHER = "CROW_TEST_OPENAI"  # set in the run against the other version
-MAJOR = int(openai.__version__.split(".")[0])
+MAJOR = int(version("openai").split(".")[0])
 ANOTHER_MAJOR = {2: "openai>=3,<4", 3: "openai>=2.20,<3"}
 ROOT = Path(__file__).parents[2]
 KEY = "sk-secret-0123456789"
@@ -33,8 +38,14 @@ TOOL: Any = {
 }
 
 
+@pytest.fixture
+def openai() -> Any:
+    """The library, which takes a second to import and is none of the other tests' business."""
+    return import_module("openai")
+
+
 @pytest.fixture(params=["AsyncOpenAI", "OpenAI"])
-async def model(request: pytest.FixtureRequest, endpoint: Endpoint) -> Any:
+async def model(request: pytest.FixtureRequest, endpoint: Endpoint, openai: Any) -> Any:
     client = getattr(openai, request.param)(base_url=endpoint.url, api_key=KEY, max_retries=0)
     yield ClientModel(
         client, "m-1", {"top_k": 3}, timeouts=Timeouts(idle=2), retries=Retries(1, 0.01)
@@ -122,7 +133,7 @@ async def test_a_stream_that_breaks_is_asked_for_again(endpoint: Endpoint, model
     assert [item.text for item in items if hasattr(item, "message_id")] == ["Hel", "lo."]
 
 
-async def test_an_unreachable_endpoint_is_a_network_error():
+async def test_an_unreachable_endpoint_is_a_network_error(openai: Any):
     client = openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key=KEY, max_retries=0)
     with pytest.raises(ModelError) as caught:
         await ask(ClientModel(client, "m-1", retries=Retries(0)))
@@ -164,7 +175,7 @@ def test_all_of_this_holds_with_the_other_version_of_the_library(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["AsyncOpenAI", "OpenAI"])
 async def test_an_agent_takes_a_client_as_it_is(
-    endpoint: Endpoint, name: str, monkeypatch: pytest.MonkeyPatch
+    endpoint: Endpoint, name: str, openai: Any, monkeypatch: pytest.MonkeyPatch
 ):
     endpoint.play(answer("Hello there."), answer("Hello again."), answer("From below."))
     client = getattr(openai, name)(base_url=endpoint.url, api_key=KEY, max_retries=0)
@@ -183,7 +194,9 @@ async def test_an_agent_takes_a_client_as_it_is(
         await closing
 
 
-async def test_a_client_without_a_model_and_what_is_no_client_are_told_apart(endpoint: Endpoint):
+async def test_a_client_without_a_model_and_what_is_no_client_are_told_apart(
+    endpoint: Endpoint, openai: Any
+):
     client = openai.AsyncOpenAI(base_url=endpoint.url, api_key=KEY)
     with pytest.raises(ModelError, match=r"which model should AsyncOpenAI ask for\? Agent\(client"):
         await Agent(client).run("hello")

@@ -53,6 +53,23 @@ async def ls() -> str:
 
 Make = Callable[..., LLM]
 
+BLOCKS = [
+    {"type": "thinking", "thinking": "I look", "signature": None},
+    {"type": "thinking", "thinking": " first."},
+    {"type": "thinking", "thinking": "", "signature": "U2ln"},
+    {"type": "redacted_thinking", "data": "ZW5j"},
+    {"type": "thinking", "thinking": "Then"},
+    {"type": "thinking", "thinking": "", "signature": "TmV4dA=="},
+    {"type": "thinking", "thinking": "On."},
+]
+"""As LiteLLM streams what Claude thinks, and wants it back in whole blocks."""
+WHOLE_BLOCKS = [
+    {"type": "thinking", "thinking": "I look first.", "signature": "U2ln"},
+    {"type": "redacted_thinking", "data": "ZW5j"},
+    {"type": "thinking", "thinking": "Then", "signature": "TmV4dA=="},
+    {"type": "thinking", "thinking": "On."},
+]
+
 
 @pytest.mark.parametrize(
     "pieces, fields",
@@ -66,6 +83,7 @@ Make = Callable[..., LLM]
         ),
         ([{"reasoning_content": "A", "reasoning": "A"}], {"reasoning_content": "A", "reasoning": "A"}),
         ([{"extra_content": SIGNATURE}], {"extra_content": SIGNATURE}),
+        ([{"thinking_blocks": [piece]} for piece in BLOCKS], {"thinking_blocks": WHOLE_BLOCKS}),
     ],
 )  # fmt: skip
 async def test_what_came_goes_back_under_the_name_that_it_had(

@@ -56,27 +56,31 @@ def open_stdio(offer: Offer) -> Link:
     return Link(source, sink, offer, last_gasp=LAST_GASP)
 
 
-def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> None:
+def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> int:
     """Serve the agent that ``build`` makes, on standard input and output; for commands.
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
     sessions and connects to MCP servers, unless it says otherwise). Raises what ``build`` raises.
-    Where the client is gone and something still runs, the process ends here.
+    Where the client is gone and something still runs, the process ends here. The exit status is 1
+    where the client was there, and could not be written to.
     """
     from crow.acp.handshake import Offer
 
     link = open_stdio(offer or Offer(store=True, mcp=True))
     import asyncio
 
-    async def main() -> None:
+    async def main() -> int:
         import os
 
         from crow.acp.server import serve
 
-        if not await serve(build(), link, is_process=True):
-            os._exit(0)
+        is_over = await serve(build(), link, is_process=True)
+        status = link.report()
+        if not is_over:
+            os._exit(status)
+        return status
 
-    asyncio.run(main())
+    return asyncio.run(main())
 
 
 def offer_of(agent: Agent) -> Offer:

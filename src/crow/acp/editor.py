@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.acp.files import EditorFiles
 from crow.acp.jsonrpc import Message
+from crow.acp.lending import Lender
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect, Projection
 from crow.acp.questions import (
@@ -91,10 +92,11 @@ class Editor:
         self._projection = self._dialect.projection(
             self._agent, session, self._peer.abilities, told=told
         )
+        lender = Lender(self._peer, session.id, self._warn)
         if self._peer.abilities.files:
-            self.files = EditorFiles(self._peer, session.id)
+            self.files = EditorFiles(lender)
         if self._peer.abilities.terminals:
-            self.terminals = EditorTerminals(self._peer, session.id)
+            self.terminals = EditorTerminals(lender)
 
     # what the user sees
 
@@ -282,7 +284,10 @@ class Editor:
             self._is_silent = True
         elif cannot_ask(error):
             self._is_mute = True
-        why = denial(error)
+        await self._warn(denial(error))
+
+    async def _warn(self, why: str) -> None:
+        """Tell the user why something does not go as usual, once a session."""
         if why and why not in self._excuses:
             self._excuses.add(why)
             await self.update(self._session.id, Notice(why, "warning"))

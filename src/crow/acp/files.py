@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from crow.acp import bounds
-from crow.acp.peer import ClientError, Peer
+from crow.acp.lending import Lender
+from crow.acp.peer import ClientError
 
-TIMEOUT = 30.0
+READING, WRITING = 10.0, 30.0
+"""Seconds; some clients let their user look at what is to be written."""
 
 
 class EditorFiles:
     """Reads and writes through the client, in the name of one session."""
 
-    def __init__(self, peer: Peer, session_id: str) -> None:
-        self._peer = peer
-        self._session_id = session_id
-        self._timeout = peer.abilities.patience or TIMEOUT
+    def __init__(self, lender: Lender) -> None:
+        self._lender = lender
 
     async def read(self, path: str) -> str:
         """The text of a file. Raises ``FileNotFoundError``, ``PermissionError`` or ``OSError``."""
-        params = {"sessionId": self._session_id, "path": path}
         try:
-            result = await self._peer.request("fs/read_text_file", params, self._timeout)
+            result = await self._lender.request("fs/read_text_file", {"path": path}, READING)
         except ClientError as error:
             if error.is_not_found:
                 raise FileNotFoundError(f"there is no file {path}") from None
@@ -32,10 +31,10 @@ class EditorFiles:
 
     async def write(self, path: str, text: str) -> None:
         """Replace a file's text. Raises ``PermissionError`` or ``OSError``, also for long texts."""
-        params = {"sessionId": self._session_id, "path": path, "content": text}
+        params = {"path": path, "content": text}
         bounds.demand_carried(params)
         try:
-            await self._peer.request("fs/write_text_file", params, self._timeout)
+            await self._lender.request("fs/write_text_file", params, WRITING)
         except ClientError as error:
             raise _told(error) from None
 

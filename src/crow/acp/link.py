@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 from collections import deque
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ class Link:
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
     is ended that many seconds after its input (and after `start`), whatever it still does, unless
-    `close` came first. ``parent`` is the process that had started this one when the link was made.
+    `close` came first. ``parent`` is the process that had started this one when the link was made,
+    ``loss`` why nothing can be written to a client that has not left.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Link:
         self.offer = offer
         self.hello: Message = {}
         self.parent = os.getppid()
+        self.loss: OSError | None = None
         self._source = source
         self._sink = sink
         self._last_gasp = last_gasp
@@ -97,6 +100,15 @@ class Link:
         """Write nothing more, and let the process live on after the end of input."""
         self._closed.set()
         self._outgoing.put(None)
+
+    def report(self) -> int:
+        """Say on standard error why the client could not be written to; the exit status."""
+        if self.loss is None:
+            return 0
+        why = f"crow: nothing can be written to the client: {self.loss.strerror}\n"
+        with suppress(OSError):
+            os.write(2, why.encode())
+        return 1
 
     # the reader's thread
 
@@ -174,7 +186,9 @@ class Link:
                 rest = rest[os.write(self._sink, rest) :]
             except BlockingIOError:
                 select.select([], [self._sink], [])
-            except OSError:
+            except OSError as error:
+                if not isinstance(error, BrokenPipeError):
+                    self.loss = error
                 return False
         return True
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from crow.acp import bounds
 from crow.acp.jsonrpc import Message
-from crow.acp.peer import Peer
+from crow.acp.lending import Lender
 
 TIMEOUT = 10.0
+RELEASE = 0.5
 
 
 class EditorTerminal:
-    """One command in a terminal of the client's. Every method may raise ``OSError``."""
+    """One command in a terminal of the client's. All but `release` may raise ``OSError``."""
 
-    def __init__(self, peer: Peer, session_id: str, terminal_id: str) -> None:
+    def __init__(self, lender: Lender, terminal_id: str) -> None:
         self.id = terminal_id
-        self._peer = peer
-        self._session_id = session_id
-        self._timeout = peer.abilities.patience or TIMEOUT
+        self._lender = lender
 
     async def output(self) -> tuple[str, bool]:
         """What it printed so far, and whether the beginning was cut off."""
-        result = await self._ask("output", self._timeout)
+        result = await self._ask("output")
         return str(result.get("output") or ""), result.get("truncated") is True
 
     async def wait(self) -> tuple[int | None, str | None]:
@@ -35,31 +36,29 @@ class EditorTerminal:
 
     async def kill(self) -> None:
         """End the command; what it printed can still be read."""
-        await self._ask("kill", self._timeout)
+        await self._ask("kill")
 
     async def release(self) -> None:
-        """Free it."""
-        await self._ask("release", self._timeout)
+        """Free it; a client that fails to keeps it."""
+        with suppress(OSError):
+            async with asyncio.timeout(RELEASE):
+                await self._ask("release", None)
 
-    async def _ask(self, what: str, timeout: float | None) -> Message:
-        params = {"sessionId": self._session_id, "terminalId": self.id}
-        return await self._peer.request(f"terminal/{what}", params, timeout)
+    async def _ask(self, what: str, timeout: float | None = TIMEOUT) -> Message:
+        return await self._lender.request(f"terminal/{what}", {"terminalId": self.id}, timeout)
 
 
 class EditorTerminals:
     """Starts commands in the client, in the name of one session."""
 
-    def __init__(self, peer: Peer, session_id: str) -> None:
-        self._peer = peer
-        self._session_id = session_id
-        self._timeout = peer.abilities.patience or TIMEOUT
+    def __init__(self, lender: Lender) -> None:
+        self._lender = lender
 
     async def create(
         self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: int
     ) -> EditorTerminal:
         """Start a command. Raises ``OSError`` where the client cannot."""
         params: Message = {
-            "sessionId": self._session_id,
             "command": command,
             "args": list(args),
             "cwd": cwd,
@@ -67,8 +66,8 @@ class EditorTerminals:
             "outputByteLimit": limit,
         }
         bounds.demand_carried(params)
-        result = await self._peer.request("terminal/create", params, self._timeout)
+        result = await self._lender.request("terminal/create", params, TIMEOUT)
         terminal_id = result.get("terminalId")
         if not isinstance(terminal_id, str):
             raise OSError("the client made a terminal without an id")
-        return EditorTerminal(self._peer, self._session_id, terminal_id)
+        return EditorTerminal(self._lender, terminal_id)

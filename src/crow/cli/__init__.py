@@ -8,7 +8,8 @@ from importlib import import_module
 
 from crow._version import __version__
 from crow.cli.output import Output
-from crow.cli.parser import COMMANDS, Parser, UsageError, no_such, overview
+from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such, overview
+from crow.cli.streams import hold
 from crow.core.errors import CrowError
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
@@ -16,9 +17,13 @@ DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command line; the exit status: 0 done, 1 error, 2 usage, 130 interrupted."""
+    hold()
     out = Output()
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv, out)
+    except Help as wanted:
+        out.line(str(wanted))
+        status = DONE
     except UsageError as error:
         status = complain(out, error, MISUSED)
     except CrowError as error:
@@ -28,6 +33,9 @@ def main(argv: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - a face shows people no traceback
         told = f"{type(error).__name__}: {error} (CROW_DEBUG=1 shows where)"
         status = complain(out, error, FAILED, told)
+    out.flush()
+    if out.loss:
+        return status or FAILED
     return UNREAD if out.gone else status
 
 
@@ -64,10 +72,7 @@ def without_command(argv: list[str], out: Output) -> int:
             out.write(overview().format_help())
             return MISUSED
     parser = overview()
-    try:
-        options = parser.understand(argv)
-    except SystemExit:
-        return DONE
+    options = parser.understand(argv)
     out.line(f"crow {__version__}" if options.version else parser.format_help())
     return DONE
 
@@ -77,8 +82,4 @@ def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:
     command = import_module(f"crow.cli.{name}")
     parser.description = command.__doc__
     command.declare(parser)
-    try:
-        options = parser.understand(argv)
-    except SystemExit:  # argparse has printed the help
-        return DONE
-    return command.main(options, out)
+    return command.main(parser.understand(argv), out)

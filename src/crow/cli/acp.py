@@ -59,8 +59,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
         raise UsageError("--token and --token-file are for --listen (see crow acp --help)")
     from crow.acp import serve_stdio
 
-    serve_stdio(lambda: build(options, out), offer_of(options))
-    return 0
+    return serve_stdio(lambda: build(options, out), offer_of(options))
 
 
 def offer_of(options: argparse.Namespace) -> Offer:

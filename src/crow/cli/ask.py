@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from crow.cli.output import Output, clean, one_line
 from crow.cli.proposal import proposal
 from crow.core.ports import Option, PermissionRequest, Question
 
 SHOWN_LINES = 12
+LEAVING = ("exit", "quit")
+"""Words that leave the terminal's talk, with a slash or by themselves."""
 YES_NO = {"y": "allow_once", "yes": "allow_once", "n": "reject_once", "no": "reject_once"}
 
 
@@ -21,6 +23,11 @@ def somebody_is_there() -> bool:
     with contextlib.suppress(AttributeError, ValueError):
         return sys.stdin.isatty()
     return False
+
+
+def leaves(line: str, words: Sequence[str] = LEAVING) -> bool:
+    """True for what leaves: one of these words, or any of them with a slash."""
+    return line in words or line in [f"/{word}" for word in LEAVING]
 
 
 async def read_line() -> str | None:
@@ -42,14 +49,32 @@ async def read_line() -> str | None:
 
 
 class Asker:
-    """Asks one question at a time."""
+    """Asks one question at a time.
+
+    Who leaves instead of answering has ``is_left`` set and ``when_left`` called, which is to end
+    what the question was asked for.
+    """
 
     def __init__(self, out: Output) -> None:
         self.out = out
+        self.is_left = False
+        self.when_left: Callable[[], object] | None = None
         self._turn = asyncio.Lock()
 
+    async def _line(self, leaving: Sequence[str] = LEAVING) -> str:
+        """What the person types; empty where that is the end of the input, or leaves."""
+        line = await read_line()
+        self.out.at_start = line is not None
+        if line is not None and not leaves(line, leaving):
+            return line
+        self.is_left = True
+        if self.when_left is not None:
+            self.when_left()
+            await asyncio.sleep(0)  # where the work that asks is cancelled, it is here
+        return ""
+
     async def permission(self, request: PermissionRequest) -> str | None:
-        """The id of the option that the person chose; None where the input ended."""
+        """The id of the option that the person chose; None where they left."""
         async with self._turn:
             self._show(request)
             return await self._choose(request.options)
@@ -73,12 +98,9 @@ class Asker:
         refusal = next((o for o in options if o.kind.startswith("reject")), None)
         while True:
             self.out.write(f"  1-{len(options)}, Enter rejects: ", "dim")
-            line = await read_line()
-            self.out.at_start = True
-            if line is None or (not line and refusal is None):
-                return None
+            line = await self._line()
             if not line:
-                return refusal.id if refusal else None
+                return refusal.id if refusal and not self.is_left else None
             if line.casefold() in YES_NO:
                 kind = YES_NO[line.casefold()]
                 return next((o.id for o in options if o.kind == kind), None)
@@ -87,7 +109,7 @@ class Asker:
                     return option.id
 
     async def question(self, question: Question) -> object:
-        """What the person answers; the question's default where the input ended."""
+        """What the person answers; the question's default where they left."""
         async with self._turn:
             self.out.line(f"? {one_line(question.text)}", "yellow", "bold")
             for line in clean(question.detail).splitlines():
@@ -99,21 +121,17 @@ class Asker:
                     return await self._select(question)
                 case "text":
                     self.out.write("  ")
-                    line = await read_line()
-                    self.out.at_start = True
-                    return line or question.default
+                    return await self._line(()) or question.default
 
     async def _confirm(self, question: Question) -> object:
         while True:
             self.out.write("  y/n: ", "dim")
-            line = await read_line()
-            self.out.at_start = True
-            match line.casefold() if line else line:
+            match (await self._line()).casefold():
                 case "y" | "yes":
                     return True
                 case "n" | "no":
                     return False
-                case None | "":
+                case "":
                     return question.default
                 case _:
                     continue
@@ -130,8 +148,7 @@ class Asker:
         asked = f"1-{numbers}" + (f", or write {question.word}" if question.word else "")
         while True:
             self.out.write(f"  {asked}: ", "dim")
-            line = await read_line()
-            self.out.at_start = True
+            line = await self._line(())
             if not line:
                 return question.default
             if line in answers:

@@ -10,13 +10,13 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.ask import Asker
+from crow.cli.ask import LEAVING, Asker, leaves
 from crow.cli.interrupt import Interrupts
 from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import agent_of, declare_agent, refuse_unread, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser
-from crow.cli.run import conclude, idle
+from crow.cli.run import INTERRUPTED, conclude, idle
 from crow.cli.view import View
 from crow.trust import state_file
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from crow.core.session import Session
 
 MARK = "> "
-LEAVING = ("exit", "quit")
-"""Words that leave, with a slash or by themselves."""
 
 
 def declare(parser: Parser) -> None:
@@ -41,7 +39,10 @@ def declare(parser: Parser) -> None:
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow``."""
     check_session(options)
-    return asyncio.run(chat(options, out))
+    try:
+        return asyncio.run(chat(options, out))
+    except asyncio.CancelledError:
+        return INTERRUPTED
 
 
 async def chat(options: argparse.Namespace, out: Output) -> int:
@@ -55,8 +56,10 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
     live_of(agent).asks = True
     model = agent.llm.model
     async with agent:
-        view = View(out, cwd=".", asker=Asker(out))
-        session = await session_of(agent, options, settings, view)
+        asker = Asker(out)
+        view = View(out, cwd=".", asker=asker)
+        with Interrupts(agent, out, asker, opening=True):
+            session = await session_of(agent, options, settings, view)
         view.cwd = session.cwd
         out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, /exit all.", "dim")
         offer_leaving(agent, session)
@@ -64,13 +67,15 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
         while (prompt := await read(lines, out)) is not None:
             if not prompt.strip():
                 continue
-            if prompt.strip().removeprefix("/") in LEAVING:
+            if leaves(prompt.strip()):
                 break
             out.line()
-            with Interrupts(agent, out):
+            with Interrupts(agent, out, asker):
                 reply = await agent.prompt(session, prompt)
                 await idle(session)
             view.conclude(reply)
+            if asker.is_left:
+                break
             if reply.stop_reason == "cancelled":
                 out.note("interrupted")
             else:

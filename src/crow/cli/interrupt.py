@@ -10,6 +10,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from crow.cli.ask import Asker
     from crow.cli.output import Output
     from crow.core.agent import Agent
 
@@ -18,19 +19,24 @@ CAN_WAKE = sys.platform != "win32"
 
 
 class Interrupts:
-    """``with Interrupts(agent, out) as interrupts``: signals cancel what runs in its sessions.
+    """``with Interrupts(...) as interrupts``: signals cancel what runs in the agent's sessions.
 
-    While ``opening``, until `opened` is called, they cancel the task that opens the session.
+    So does who leaves instead of answering the ``asker``. While ``opening``, until `opened` is
+    called, they cancel the task that opens the session.
     ``status`` is the exit status that the signal stands for, None where none came.
     """
 
-    def __init__(self, agent: Agent, out: Output, *, opening: bool = False) -> None:
+    def __init__(
+        self, agent: Agent, out: Output, asker: Asker | None, *, opening: bool = False
+    ) -> None:
         self.agent = agent
         self.out = out
         self.status: int | None = None
         self._loop = asyncio.get_running_loop()
         self._opening = asyncio.current_task() if opening else None
         self._before: dict[signal.Signals, Any] = {}
+        if asker is not None:
+            asker.when_left = self._cancel
 
     def __enter__(self) -> Self:
         for each in SIGNALS:
@@ -60,10 +66,10 @@ class Interrupts:
         if self.status is not None:
             os._exit(self.status)
         self.status = 128 + number
+        self.out.at_start = not self.out.is_terminal  # which has written ^C
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
-        self.out.at_start = not self.out.is_terminal  # which has written ^C
         if self._opening is not None:
             self._opening.cancel()
         for session in self.agent.sessions.values():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import sys
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import IO, Literal, TextIO
 
 from crow.cli.wrap import Wrap, columns
@@ -51,14 +51,16 @@ def shorten(text: str, width: int) -> str:
 class Output:
     """Standard output and standard error.
 
-    ``gone`` is True once the reader of standard output has left; writing does nothing then, and
-    ``when_gone`` was called. ``complaint`` is the last thing that `error` said.
+    ``gone`` is True once the reader of standard output has left, or it cannot be written to (then
+    ``loss`` is True as well); writing does nothing then, and ``when_gone`` was called.
+    ``complaint`` is the last thing that `error` said.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        self.out = out or sys.stdout or nowhere()
-        self.err = err or sys.stderr or nowhere()
+        self.out = out or sys.stdout
+        self.err = err or sys.stderr
         self.gone = False
+        self.loss = False
         self.complaint = ""
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
@@ -153,27 +155,36 @@ class Output:
             self.err.write(f"{self.styled(one_line(text), 'dim', stream=self.err)}\n")
             self.err.flush()
 
+    def flush(self) -> None:
+        """Write what others have printed, and still lies here."""
+        self._attempt(self.out.flush)
+
     def _put(self, text: str) -> None:
+        self._attempt(lambda: print(text, end="", file=self.out, flush=True))
+
+    def _attempt(self, write: Callable[[], object]) -> None:
         if self.gone:
             return
         try:
-            self.out.write(text)
-            self.out.flush()
+            write()
         except (BrokenPipeError, ValueError):
             self.leave()
+        except OSError as error:
+            self.leave()
+            self.loss = True
+            is_closed = error.errno == errno.EBADF
+            self.error(
+                f"standard output {'is closed' if is_closed else f'fails: {error.strerror}'}"
+            )
 
     def leave(self) -> None:
         """Stop writing to a reader that has left, and keep the interpreter from trying again."""
         self.gone = True
+        self.at_start = True
         if self.when_gone is not None:
             self.when_gone()
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.out.fileno())
-
-
-def nowhere() -> TextIO:
-    """A stream in the place of one that was closed before the program began."""
-    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def has_colours(stream: IO[str]) -> bool:

@@ -24,8 +24,16 @@ COMMANDS = {
 }
 
 
+PLAIN = "\0"
+"""Before a word that is no option, however it begins; no word of a command line can hold it."""
+
+
 class UsageError(CrowError):
     """The command line cannot be understood; the command ends with status 2."""
+
+
+class Help(Exception):  # noqa: N818 - what was asked for is no error
+    """Somebody wants this text, and nothing done."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,15 +53,34 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print."""
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def print_help(self, file: Any = None) -> NoReturn:
+        """Raise what argparse would print."""
+        raise Help(self.format_help())
+
     def understand(self, argv: list[str]) -> argparse.Namespace:
-        """The options of a command line. Raises `UsageError` for one that is unknown."""
-        options, unknown = self.parse_known_args(argv)
+        """The options of a command line, wherever they stand among the arguments.
+
+        What comes behind ``--`` is none. Raises `UsageError` for one that is unknown.
+        """
+        end = argv.index("--") if "--" in argv else len(argv)
+        marked = [*argv[:end], *(PLAIN + word for word in argv[end + 1 :])]
+        options, unknown = self.parse_known_intermixed_args(marked)
+        for name, value in vars(options).items():
+            setattr(options, name, _unmarked(value))
+        unknown = _unmarked(unknown)
         if unknown:
             word = next((word for word in unknown if word.startswith("-")), unknown[0])
             name = word.partition("=")[0]
             noun = "option" if word.startswith("-") else "argument"
             raise UsageError(f"{no_such(noun, name, self.options)} (see {self.prog} --help)")
         return options
+
+
+def _unmarked(value: Any) -> Any:
+    """What was given, without the marks of `understand`."""
+    if isinstance(value, list):
+        return [_unmarked(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    return value.removeprefix(PLAIN) if isinstance(value, str) else value
 
 
 def no_such(noun: str, word: str, known: Iterable[str]) -> str:

@@ -105,7 +105,7 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             await session_of(agent, options, settings, view)
         return DONE
     agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
-    with Interrupts(agent, out, opening=True) as interrupts:
+    with Interrupts(agent, out, asker, opening=True) as interrupts:
         async with agent:
             session = await session_of(agent, options, settings, view)
             interrupts.opened()

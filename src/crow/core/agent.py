@@ -24,6 +24,11 @@ from crow.core.prompt import agreed, answer, follow_up, refuse_own
 from crow.core.session import Reply, Session, Store
 
 SETTLING = 0.3
+STEERING = frozenset(
+    "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
+    "PS4".split()
+)
+"""Variables that make a shell run, or understand, more than what the command says."""
 
 
 class ChatClient(Protocol):
@@ -92,8 +97,13 @@ class Agent:
             self.use(thing)
 
     def environment(self) -> dict[str, str]:
-        """What programs find that are started for a session: no variable that is ``withheld``."""
-        return {name: text for name, text in os.environ.items() if name not in self.withheld}
+        """What programs find that are started for a session.
+
+        No variable that is ``withheld``, and none by which a shell would understand a command
+        otherwise than whoever judged it.
+        """
+        left_out = self.withheld | STEERING
+        return {name: text for name, text in os.environ.items() if name not in left_out}
 
     # what it is made of
 
@@ -394,11 +404,11 @@ class Agent:
             raise SessionError(f"the session {session.id} is closed")
         ctx = RunContext(self, session, prompt, written)
         ctx.shown = shown
-        session.runs.append(ctx)
+        session.enter(ctx)
         try:
             await answer(ctx)
         finally:
-            session.runs.remove(ctx)
+            session.leave(ctx)
             session.spawn(follow_up(ctx)).set_name("after_run")
         return ctx.reply
 
@@ -438,6 +448,8 @@ class Agent:
             return wrong
         if ruling.refused:
             return ruling.reason or "denied by a hook"
+        if not ctx.changes.get("mode", "default"):
+            return "there is no mode without a name"
         for name, value in ctx.changes.items():
             if name in ("model", "mode"):
                 setattr(session, name, value)

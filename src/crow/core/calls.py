@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from crow.core.kept import fixed
 from crow.core.messages import Content, ToolCall, text_of
 
 Outcome = Literal["ok", "error", "denied", "answered", "cancelled"]
@@ -44,6 +45,7 @@ class ToolName(str):
         return frozenset(name for _, name in self.exact | self.loose)
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Call:
     """One tool call of the model's. ``id`` is unique within a session.
@@ -84,6 +86,7 @@ class Call:
         return part
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Location:
     """A place in a file; ``path`` is absolute, ``line`` counts from 1."""
@@ -92,6 +95,7 @@ class Location:
     line: int | None = None
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Diff:
     """A file before and after; ``old`` is None where the file is new.
@@ -110,6 +114,7 @@ LABEL = re.compile(
 )
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a tool call gives: ``content`` for the model, the rest for people and hooks.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crow.core.errand import was_abandoned
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
-from crow.core.kept import kept
+from crow.core.kept import fixed, kept
 from crow.core.messages import Content, Message, Usage, add_usage, context_block, prompt_of, text_of
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session, TokenCount
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("crow.hooks")
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Stopping:
     """Why a run is to end, and who wanted it."""
@@ -255,6 +256,11 @@ class Context:
             )
 
 
+def is_task(value: object) -> bool:
+    """a task or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or isinstance(value, asyncio.Task)
+
+
 class RunContext(Context):
     """One prompt, from its arrival to the end of its run.
 
@@ -282,7 +288,28 @@ class RunContext(Context):
         "task",
     )
 
-    shapes = {"prompt": Content, "reply": Reply}  # noqa: RUF012 - a table
+    shapes = {  # noqa: RUF012 - a table
+        "prompt": Content,
+        "reply": Reply,
+        "stopping": Stopping | None,
+        "stored": bool,
+        "shown": bool,
+        "holds_lock": bool,
+        "abandoned": bool,
+        "cancellation": asyncio.Event,
+        "count": int,
+        "count_in_row": int,
+        "cap": int,
+        "open": list[Context],
+        "partial": list[str],
+        "errands": set[Any],
+        "hung": set[Any],
+        "sent": Message,
+        "task": is_task,
+        "supervisor": is_task,
+        "owner": str,
+        "clock": Clock | None,
+    }
     kept = ("prompt", "reply")
 
     def __init__(
@@ -313,9 +340,12 @@ class RunContext(Context):
         self.cap = agent.stop_cap
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a field. Raises ``TypeError`` for a prompt or a reply that is none."""
+        """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
         if name in RunContext.shapes:
-            check(f"ctx.{name}", value, RunContext.shapes[name])
+            check(f"run.{name}", value, RunContext.shapes[name])
+        elif getattr(self, name, None) is not None:
+            raise AttributeError(f"run.{name} cannot be replaced")
+        if name == "prompt":
             value = kept(value)
         object.__setattr__(self, name, value)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any
 
 from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.context import (
@@ -22,7 +22,8 @@ from crow.core.context import (
 from crow.core.events import ToolProgress
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Request, Tool
-from crow.core.shapes import json_object
+from crow.core.session import SHAPES
+from crow.core.shapes import fits, json_object
 from crow.core.verdicts import Ask
 
 __all__ = [
@@ -63,11 +64,11 @@ class CommandContext(Context):
     args: str
 
 
-class Changes(TypedDict, total=False):
-    """What can be changed by a configuration; other names are options, whose values are free."""
-
-    model: str | None
-    mode: str
+def is_changes(value: Any) -> bool:
+    """new values by name, texts for model and mode"""  # noqa: D400, D403 - a noun for sentences
+    return json_object(value) and all(
+        fits(SHAPES[name])(value[name]) for name in ("model", "mode") if name in value
+    )
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -80,7 +81,7 @@ class ConfigContext(Context):
     for what a person chose.
     """
 
-    shapes = {"changes": Changes}  # noqa: RUF012 - a table
+    shapes = {"changes": is_changes}  # noqa: RUF012 - a table
     kept = ("changes",)
 
     changes: dict[str, Any]

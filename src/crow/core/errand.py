@@ -33,8 +33,10 @@ class Errand(Coroutine[Any, Any, Any]):
         "_told",
         "abandoned",
         "about",
+        "clock",
         "ended",
         "task",
+        "tasks",
     )
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
@@ -42,14 +44,16 @@ class Errand(Coroutine[Any, Any, Any]):
         self._first: Any = NOTHING
         self._told = False
         self.about = about
+        self.clock: Clock | None = None
         self.abandoned = False
         self.ended = False
         self.task: asyncio.Task[Any] | None = None
+        self.tasks: set[Any] = set()
 
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
         try:
-            self._first = self._coroutine.send(None)
+            self._first = self._go_on(self._coroutine.send, None)
         except StopIteration as stop:
             self.ended = True
             return stop.value
@@ -61,6 +65,7 @@ class Errand(Coroutine[Any, Any, Any]):
     def send(self, value: Any) -> Any:
         """Go on, for a task; the first time with what was waited for already."""
         if self.ended:
+            self.over()
             raise StopIteration
         first, self._first = self._first, NOTHING
         return self._go_on(self._coroutine.send, value) if first is NOTHING else first
@@ -68,10 +73,12 @@ class Errand(Coroutine[Any, Any, Any]):
     def throw(self, *error: Any) -> Any:
         """Let the coroutine hear of an error or a cancellation."""
         if self.ended:
+            self.over()
             raise StopIteration
         self._first = NOTHING
         if self.abandoned and self._told:
             self.close()
+            self.over()
             raise asyncio.CancelledError
         self._told = self._told or self.abandoned
         return self._go_on(self._coroutine.throw, *error)
@@ -81,7 +88,17 @@ class Errand(Coroutine[Any, Any, Any]):
         try:
             return step(*arguments)
         except (SystemExit, GeneratorExit) as error:
+            self.over()
             raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        except BaseException:
+            self.over()
+            raise
+
+    def over(self) -> None:
+        """Tell who waits that this is the last step: a turn of the loop before the task would."""
+        self.tasks.discard(self.task)
+        if self.clock is not None:
+            self.clock.wake()
 
     def close(self) -> None:
         """End the coroutine where it stands; what it does about that counts for nothing."""
@@ -105,15 +122,11 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
     caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
     _leave_task(loop, caller)
     _enter_task(loop, task)
+    errand.tasks = tasks
     tasks.add(task)
     try:
-        done = context.run(errand.step)
-        if done is NOTHING:
-            task.add_done_callback(tasks.discard)
-        return task, done
+        return task, context.run(errand.step)
     finally:
-        if errand.ended:
-            tasks.discard(task)
         _leave_task(loop, task)
         _enter_task(loop, caller)
 
@@ -160,7 +173,7 @@ class Clock:
             self._since = loop.time()
             self._handle = loop.call_later(max(self._left, 0), self._expire)
 
-    def wake(self, _: object = None) -> None:
+    def wake(self) -> None:
         """Let `ended` look again."""
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(None)
@@ -175,7 +188,6 @@ class Clock:
         Where the waiting is cancelled, so is the task, which has the rest of its time to end.
         """
         self._left -= spent
-        task.add_done_callback(self.wake)
         self.resume()
         cancelled = False
         loop = asyncio.get_running_loop()

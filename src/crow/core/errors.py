@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 
 class CrowError(Exception):
     """Anything that Crow raises on purpose."""
@@ -51,3 +53,10 @@ def told(error: BaseException) -> str:
     notes = "; ".join(getattr(error, "__notes__", ()))
     text = str(error) or type(error).__name__
     return f"{text} ({notes})" if notes else text
+
+
+def last_line(error: BaseException, path: str) -> str:
+    """File and line: the last in this file that an error came by; empty where it did not."""
+    steps = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in steps if frame.f_code.co_filename == path]
+    return f"{path}:{lines[-1]}" if lines else ""

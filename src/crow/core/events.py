@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult
+from crow.core.kept import fixed
 from crow.core.messages import Content, Usage
 
 StopReason = Literal[
@@ -15,6 +16,7 @@ StopReason = Literal[
 Severity = Literal["info", "warning", "error"]
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class UserMessage:
     """A prompt that the client did not send itself (queued by a hook, or replayed).
@@ -27,6 +29,7 @@ class UserMessage:
     written: Sequence[dict[str, Any]] = ()
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class TextDelta:
     """A piece of the model's answer."""
@@ -35,6 +38,7 @@ class TextDelta:
     message_id: str = ""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ThoughtDelta:
     """A piece of the model's reasoning."""
@@ -43,6 +47,7 @@ class ThoughtDelta:
     message_id: str = ""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class CallDelta:
     """The model is writing a tool call: ``text`` is a piece of its arguments' JSON."""
@@ -52,6 +57,7 @@ class CallDelta:
     text: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Retrying:
     """A request failed and is sent again after ``delay`` seconds."""
@@ -61,6 +67,7 @@ class Retrying:
     reason: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ToolPending:
     """A call is complete and about to be judged. ``title`` is what a person reads."""
@@ -71,6 +78,7 @@ class ToolPending:
     locations: tuple[Location, ...] = ()
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
     """A call was permitted and runs now, with these final arguments."""
@@ -80,6 +88,7 @@ class ToolStarted:
     title: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
     """Output of a call that is still running; ``terminal`` where a client's terminal shows it."""
@@ -89,6 +98,7 @@ class ToolProgress:
     terminal: str | None = None
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
     """A call has its result. ``duration`` in seconds, of the execution alone."""
@@ -99,6 +109,7 @@ class ToolEnded:
     duration: float
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class UsageReported:
     """Tokens of the last request, of the session so far, and the model's window."""
@@ -109,6 +120,7 @@ class UsageReported:
     context_window: int | None
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something a person should know; never part of the conversation."""
@@ -118,6 +130,7 @@ class Notice:
     source: str = ""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
     """One step of a plan."""
@@ -127,6 +140,7 @@ class PlanEntry:
     priority: Literal["high", "medium", "low"] = "medium"
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class PlanChanged:
     """The whole plan, as it is now."""
@@ -134,6 +148,7 @@ class PlanChanged:
     entries: tuple[PlanEntry, ...]
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class ConfigChanged:
     """Model, mode or an option has changed."""
@@ -141,11 +156,13 @@ class ConfigChanged:
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class CommandsChanged:
     """The slash commands on offer have changed."""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class TitleChanged:
     """The session has a (new) title."""
@@ -153,6 +170,7 @@ class TitleChanged:
     title: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Compacted:
     """The history was replaced by a shorter one."""
@@ -161,6 +179,7 @@ class Compacted:
     trigger: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class RunEnded:
     """The last event of a run."""

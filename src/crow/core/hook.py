@@ -7,7 +7,6 @@ import dis
 import inspect
 import logging
 import threading
-import traceback
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
@@ -21,7 +20,7 @@ from typing import Any, TypeVar, cast
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errand import DOING, NOTHING, Clock, Errand, begin
-from crow.core.errors import HookError
+from crow.core.errors import HookError, last_line
 from crow.core.points import COMMON, Filter, Point
 from crow.core.trace import Record
 from crow.core.view import copied, lend, seen, set_awaited, set_clock
@@ -162,7 +161,11 @@ async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> 
 
 async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
     began = perf_counter()
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    cancelling = task.cancelling()
     answer = _called(hook, view, call_next)
+    if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
+        await _spared(task)
     spent = perf_counter() - began
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
@@ -185,9 +188,28 @@ def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
     DOING.set(view)
     try:
         answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
-        return Errand(answer, view).step() if hook.instant else answer
+        return _at_once(answer) if hook.instant else answer
+    except GeneratorExit as error:
+        raise RuntimeError(describe(error)) from error
     finally:
         DOING.set(before)
+
+
+def _at_once(coroutine: Any) -> Any:
+    """What a coroutine answers that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise RuntimeError("waited, though it awaits nothing")
+
+
+async def _spared(task: asyncio.Task[Any]) -> None:
+    """Take a hook's cancellation of the task that it runs in back: that is its error."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    task.uncancel()
+    raise RuntimeError("cancelled the task of the run: use ctx.stop() or agent.cancel(session)")
 
 
 def waits(function: Any) -> bool:
@@ -208,6 +230,7 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     set_clock(view, clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
     errand = ran.errand = Errand(own, view)
+    errand.clock = clock
     began = perf_counter()
     task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
     spent = perf_counter() - began
@@ -362,9 +385,8 @@ def place_of(hook: Hook, error: BaseException | None = None) -> str:
     code = _code_of(hook.function)
     if code is None:
         return ""
-    steps = traceback.walk_tb(error.__traceback__ if error else None)
-    lines = [line for frame, line in steps if frame.f_code.co_filename == code.co_filename]
-    return f"{code.co_filename}:{lines[-1] if lines else code.co_firstlineno}"
+    line = last_line(error, code.co_filename) if error else ""
+    return line or f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def _code_of(function: Any) -> CodeType | None:

@@ -14,7 +14,7 @@ from crow.core.events import Notice
 from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
 from crow.core.points import Point, inject, sub
-from crow.core.shapes import check
+from crow.core.shapes import check, short
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -25,6 +25,7 @@ from crow.core.verdicts import (
     Ruling,
     Stop,
     Verdict,
+    answerable,
 )
 from crow.core.view import seen
 
@@ -182,12 +183,14 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 return None
             case Allow() | Ask() | Deny() | Stop() | Answer():
                 check("the answer", answer, type(answer))
+                if isinstance(answer, Answer):
+                    check("the answer's value", answer.value, answerable)
                 distrusted = isinstance(answer, Allow) and not hook.owner.trusted
                 return None if distrusted else answer
             case _:
                 meant = (self.point.plain or inject)(ctx, answer)
                 if meant is NotImplemented:
-                    raise TypeError(f"answered {answer!r}, which is no verdict")
+                    raise TypeError(f"answered {short(answer)}, which is no verdict")
                 return meant
 
 
@@ -242,7 +245,7 @@ class Fold(
         plain = self.point.plain
         meant = NotImplemented if plain is None else plain(view, answer)
         if meant is NotImplemented:
-            raise TypeError(f"answered {answer!r}, which {self.point.name} cannot use")
+            raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
         return meant
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
@@ -307,7 +310,7 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
             case _ if answer == {}:
                 pass
             case _:
-                raise TypeError(f"answered {answer!r}, which on_stop cannot use")
+                raise TypeError(f"answered {short(answer)}, which on_stop cannot use")
         return []
 
 

@@ -14,7 +14,8 @@ from crow.core.calls import ToolResult
 from crow.core.events import ConfigChanged, TextDelta
 from crow.core.ports import Completion
 from crow.core.session import Reply
-from crow.core.verdicts import Answer, Deny
+from crow.core.shapes import check
+from crow.core.verdicts import Answer, Deny, answerable
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
 Filter: TypeAlias = Callable[[Any], bool]
@@ -76,7 +77,9 @@ def result(ctx: Any, answer: object) -> Any:
         return answer
     if not isinstance(answer, Answer | ToolResult):
         return NotImplemented
-    ctx.result = ToolResult.of(answer.value if isinstance(answer, Answer) else answer)
+    value = answer.value if isinstance(answer, Answer) else answer
+    check("the answer's value", value, answerable)
+    ctx.result = ToolResult.of(value)
     return None
 
 

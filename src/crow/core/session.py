@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, cast
 
 from crow.core.errand import DOING, spawned
-from crow.core.errors import HookError
+from crow.core.errors import HookError, last_line
 from crow.core.events import StopReason
 from crow.core.history import UNBEGUN, History, begins, open_end
+from crow.core.kept import kept
 from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
 from crow.core.ports import Client, Nobody, SlashCommand, Tool
-from crow.core.shapes import check
+from crow.core.shapes import Checked, check, json_object, json_value
 from crow.core.trace import Trace
 
 logger = logging.getLogger("crow.hooks")
@@ -41,6 +42,30 @@ class TokenCount(TypedDict):
     cached_tokens: int
     context_window: int | None
     fraction: float | None
+
+
+def is_session(value: object) -> bool:
+    """a session or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or isinstance(value, Session)
+
+
+def is_store(value: object) -> bool:
+    """a store or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or hasattr(value, "save")
+
+
+def is_name(value: object) -> bool:
+    """a text that is not empty"""  # noqa: D400, D403 - a noun for sentences
+    return isinstance(value, str) and value != ""
+
+
+def is_command(value: object) -> bool:
+    """a command"""  # noqa: D400, D403 - a noun for sentences
+    return hasattr(value, "run") and isinstance(getattr(value, "name", None), str)
+
+
+FIXED = ("id", "parent", "trace", "lock", "tasks", "runs")
+"""Fields of a session that keep what they begin with."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,7 +99,7 @@ class Session:
     store: Store | None = None
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    runs: list[Run] = field(default_factory=list["Run"])
+    runs: tuple[Run, ...] = ()
     pending: list[Message] = field(default_factory=list[Message])
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     closed: bool = False
@@ -82,9 +107,21 @@ class Session:
     _weighed: tuple[int, int] = (0, 0)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a field; a list of messages becomes a history, which remembers the one before."""
+        """Set a field; a list of messages becomes a history, which remembers the one before.
+
+        Raises ``TypeError`` for what the field cannot hold, ``AttributeError`` where it is set once
+        and for all.
+        """
+        if name in SHAPES:
+            check(f"session.{name}", value, SHAPES[name])
+            if name in FIXED and getattr(self, name, value) is not value:
+                raise AttributeError(f"session.{name} cannot be replaced")
         if name == "messages":
             value = self._history(value)
+        elif name == "usage":
+            value = kept(value)
+        elif name in VALUES:
+            value = Checked(f"session.{name}", value, *VALUES[name])
         object.__setattr__(self, name, value)
 
     def _history(self, messages: list[Message]) -> History:
@@ -101,6 +138,14 @@ class Session:
     def history(self) -> History:
         """The messages, for who keeps them whole."""
         return cast(History, self.messages)
+
+    def enter(self, run: Run) -> None:
+        """Let a prompt be worked on."""
+        object.__setattr__(self, "runs", (*self.runs, run))
+
+    def leave(self, run: Run) -> None:
+        """Let a prompt be done with."""
+        object.__setattr__(self, "runs", tuple(each for each in self.runs if each is not run))
 
     @property
     def busy(self) -> bool:
@@ -228,18 +273,30 @@ class Session:
         return True
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
-        """Run something beside the conversation; it ends with the session. A failure is logged."""
+        """Run something beside the conversation; it ends with the session.
+
+        A failure is logged, and told at ``on_error`` where a hook, a tool or a command spawned it.
+        """
         doing = DOING.get()
-        task = spawned(work, doing and copy(doing))
+        whose = None if doing is None else copy(doing)
+        task = spawned(work, whose)
         self.tasks.add(task)
-        task.add_done_callback(self._spawned)
+        task.add_done_callback(lambda task: self._ended(task, whose))
         return task
 
-    def _spawned(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, task: asyncio.Task[Any], whose: Any) -> None:
         self.tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            name = getattr(task.get_coro(), "__qualname__", task.get_name())
-            logger.warning("%s, which was spawned, failed: %r", name, error)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        work: Any = task.get_coro()
+        place = last_line(error, getattr(getattr(work, "cr_code", None), "co_filename", ""))
+        name = getattr(work, "__qualname__", task.get_name())
+        by = "" if whose is None else f" by {whose.owner}"
+        logger.warning("%s, which was spawned%s, failed: %r (%s)", name, by, error, place)
+        if whose is not None and not self.closed:
+            telling = spawned(whose.fail(error, f"hook:{whose.owner}", place), None)
+            self.tasks.add(telling)
+            telling.add_done_callback(self.tasks.discard)
 
 
 def weight(message: Message) -> int:
@@ -277,6 +334,7 @@ REPLY: dict[str, Any] = {
     "usage": Usage,
     "detail": str,
     "error": BaseException | None,
+    "session": Session,
 }
 
 
@@ -333,3 +391,39 @@ class Store(Protocol):
     async def delete(self, session_id: str) -> bool:
         """Remove a session for good; False where there is none of that id."""
         ...
+
+
+SHAPES: Mapping[str, Any] = {
+    "id": is_name,
+    "cwd": str,
+    "directories": tuple[str, ...],
+    "messages": Sequence[Any],
+    "state": dict[str, Any],
+    "cache": dict[str, Any],
+    "client": Client,
+    "parent": is_session,
+    "agent_type": str,
+    "title": str,
+    "model": str | None,
+    "mode": is_name,
+    "options": dict[str, Any],
+    "tools": dict[str, Any],
+    "commands": dict[str, Any],
+    "segment": int,
+    "usage": Usage,
+    "store": is_store,
+    "trace": Trace,
+    "lock": asyncio.Lock,
+    "runs": tuple[Any, ...],
+    "pending": list[Any],
+    "tasks": set[Any],
+    "closed": bool,
+}
+"""What the fields of a session hold."""
+VALUES: Mapping[str, tuple[Any, ...]] = {
+    "state": (dict[str, Any],),
+    "options": (json_value, {"params": json_object}),
+    "tools": (Tool,),
+    "commands": (is_command,),
+}
+"""What the values of its fields that are objects are."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import (
     Any,
     Literal,
     NotRequired,
     Required,
+    TypeVar,
     Union,
     cast,
     get_args,
@@ -20,24 +22,108 @@ from typing import (
 )
 
 Fits = Callable[[Any], bool]
+V = TypeVar("V")
+NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
 SHOWN = 60
+MODULES = re.compile(r"(?:\w+\.)+(?=\w)")
 
 
 def check(name: str, value: object, shape: Any) -> None:
     """Raise ``TypeError`` where a value has not the shape, which is a type or a function."""
     if not fits(shape)(value):
-        raise TypeError(f"{name} must be {_told(shape)}, not {_short(value)}")
+        name, value, shape = _inmost(name, value, shape)
+        raise TypeError(f"{name} must be {_told(shape)}, not {short(value)}")
 
 
-def _short(value: object) -> str:
-    text = repr(value)
+def short(value: object) -> str:
+    """A value as a part of a sentence."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        text = ""
+    if not text or type(value).__repr__ is object.__repr__:
+        return f"an instance of {type(value).__qualname__}"
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _inmost(name: str, value: Any, shape: Any) -> tuple[str, Any, Any]:
+    """The innermost part that is wrong, by name; the whole where that cannot be told."""
+    if get_origin(shape) in (Union, types.UnionType):
+        kinds = [each for each in get_args(shape) if _is_kind(value, each)]
+        return _inmost(name, value, kinds[0]) if len(kinds) == 1 else (name, value, shape)
+    for part, each, inner in _parts(name, value, shape):
+        if not fits(inner)(each):
+            return _inmost(part, each, inner)
+    return name, value, shape
+
+
+def _is_kind(value: Any, shape: Any) -> bool:
+    if getattr(shape, "_is_protocol", False):
+        return fits(shape)(value)
+    kind = dict if is_typeddict(shape) else get_origin(shape) or shape
+    kind = (list, tuple) if kind is Sequence else kind
+    return isinstance(kind, type | tuple) and isinstance(value, cast(type, kind))
+
+
+def _parts(name: str, value: Any, shape: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What a value is made of: the name, the value and the shape of each part."""
+    if not _is_kind(value, shape):
+        return
+    if is_typeddict(shape):
+        hints = get_type_hints(shape)
+        yield from ((f"{name}[{k!r}]", v, hints.get(k, json_value)) for k, v in value.items())
+    elif dataclasses.is_dataclass(shape):
+        for field, hint in get_type_hints(shape).items():
+            yield f"{name}.{field}", getattr(value, field), hint
+    elif inner := get_args(shape):
+        is_map = isinstance(value, Mapping)
+        pairs: Iterable[Any] = cast(Any, value.items() if is_map else enumerate(value))
+        yield from ((f"{name}[{pair[0]!r}]", pair[1], inner[is_map]) for pair in pairs)
+
+
+class Checked(dict[str, V]):
+    """An object whose values have a shape, whoever puts them there; ``shapes`` are single keys'."""
+
+    __slots__ = ("name", "shape", "shapes")
+
+    def __init__(
+        self, name: str, values: Mapping[str, V], shape: Any, shapes: Mapping[str, Any] = NO_SHAPES
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.shapes = shapes
+        super().__init__()
+        self.update(values)
+
+    def __setitem__(self, key: str, value: V) -> None:
+        check(f"a key of {self.name}", key, str)
+        check(f"{self.name}[{key!r}]", value, self.shapes.get(key, self.shape))
+        super().__setitem__(key, value)
+
+    def update(self, *others: Any, **more: V) -> None:
+        """Put several values."""
+        for key, value in dict[str, V](*others, **more).items():
+            self[key] = value
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The value of a key, put there if need be."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
 
 
 def _told(shape: Any) -> str:
     if isinstance(shape, types.FunctionType):
         return str(shape.__doc__)
-    return shape.__name__ if isinstance(shape, type) else str(shape).replace("typing.", "")
+    is_plain = isinstance(shape, type) and get_origin(shape) is None
+    return cast(type, shape).__name__ if is_plain else MODULES.sub("", str(shape))
 
 
 def json_value(value: Any) -> bool:
@@ -68,8 +154,11 @@ def fits(shape: Any) -> Fits:
         return _generic(origin, inner)
     if isinstance(shape, types.FunctionType):
         return shape
-    if shape is Any or not isinstance(shape, type) or getattr(shape, "_is_protocol", False):
+    if shape is Any or not isinstance(shape, type):
         return lambda value: True
+    if getattr(shape, "_is_protocol", False):
+        members = [name for name in (*vars(shape), *shape.__annotations__) if name[0] != "_"]
+        return lambda value: all(hasattr(value, name) for name in members)
     if is_typeddict(shape):
         return _typed_dict(shape)
     if dataclasses.is_dataclass(shape) and getattr(shape, "__dataclass_params__").frozen:  # noqa: B009

@@ -6,11 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from crow.core.calls import ToolResult
+from crow.core.kept import fixed
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+from crow.core.shapes import fits, json_value
 
 Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Allow:
     """Let it pass without asking. Never beats a deny or ask rule of the settings."""
@@ -18,6 +22,7 @@ class Allow:
     reason: str = ""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Ask:
     """Let the user decide.
@@ -41,6 +46,7 @@ class Ask:
     unanswered: Stop | None = None
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Deny:
     """Do not do it; ``reason`` goes to the model (or to the user, where no model asked)."""
@@ -49,6 +55,7 @@ class Deny:
     rule: str | None = None
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Do not do it, and end the run."""
@@ -56,6 +63,7 @@ class Stop:
     reason: str = ""
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Continue:
     """Do not end yet: go on with this message."""
@@ -63,6 +71,7 @@ class Continue:
     message: str
 
 
+@fixed
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Stands in for the guarded operation: a cached read, a synthetic reply."""
@@ -73,6 +82,12 @@ class Answer:
 Verdict: TypeAlias = Allow | Ask | Deny | Stop | Answer
 
 
+def answerable(value: Any) -> bool:
+    """text, JSON or a ToolResult"""  # noqa: D400 - a noun for sentences
+    return json_value(value) or fits(ToolResult)(value)
+
+
+@fixed
 @dataclass(frozen=True, slots=True)
 class Ruling:
     """What all hooks of a gate decided together: the strictest verdict, and an answer if given."""

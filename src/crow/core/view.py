@@ -204,7 +204,10 @@ def seen(ctx: Context) -> View:
 def set_awaited(ctx: Context, awaited: bool) -> None:
     """Know of somebody's work whether a run waits for it."""
     if awaited:
-        _put(ctx, "outer", next(awaiting(), None))
+        outer: View | None = DOING.get()
+        while outer is not None and not outer.awaited:
+            outer = outer.outer
+        _put(ctx, "outer", outer)
     _put(ctx, "awaited", awaited)
 
 

@@ -16,7 +16,7 @@ from crow.core.hook import Hook, Next, Ran, described, note, place_of, run_hook,
 from crow.core.kinds import Slot
 from crow.core.ports import Completion
 from crow.core.shapes import check
-from crow.core.verdicts import Answer
+from crow.core.verdicts import Answer, answerable
 from crow.core.view import seen
 
 logger = logging.getLogger("crow.hooks")
@@ -84,13 +84,20 @@ class Inside:
         try:
             result = await self._go()
         except BaseException as error:
-            self.errors.append(error)
+            if not self._is_own(error, task):
+                self.errors.append(error)
             raise
         finally:
             self._tasks.discard(task)
             clock.resume()
         self.results.append(result)
         return result
+
+    def _is_own(self, error: BaseException, task: asyncio.Task[Any]) -> bool:
+        """True where the hook has cancelled the task that it gave what is wrapped to."""
+        run = self.view.run
+        cancelled = isinstance(error, asyncio.CancelledError) and task.cancelling()
+        return bool(cancelled) and run is not None and not run.cancelled
 
     def close(self) -> None:
         """Refuse further calls, and end those that the hook did not wait for."""
@@ -113,8 +120,8 @@ def _usable(point: str, answer: Any) -> Any:
     elif point == "around_tool":
         if value is None:
             raise TypeError(FORGOTTEN)
+        check("the answer", value, answerable)
         value = ToolResult.of(value)
-        check("the answer", value, ToolResult)
     return value
 
 

@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -69,40 +68,21 @@ class ClientModel:
         where = getattr(self._client, "base_url", None)
         return None if where is None else str(where)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model; see `crow.core.ports.LLM`."""
         clock = Clock(self._timeouts)
         where = self.base_url or type(self._client).__name__
-        who = f"{request.model or self.model} at {str(where).rstrip('/')}"
+        model = request.model or self.model
         redact = faults.Redactor([str(getattr(self._client, "api_key", None) or "")])
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
-            return self._attempt(request, shown, clock)
+            answer = partial(self._answer, request, shown, clock)
+            return self._forms.ask(f"{where} {model}", answer, partial(images_in, request.messages))
 
         def named(error: ModelError) -> ModelError:
-            return faults.named(error, who, redact)
+            return faults.named(error, f"{model} at {where.rstrip('/')}", redact)
 
-        batches = repeat(attempt, self._retries, clock, named)
-        try:
-            async for batch in batches:
-                for item in batch:
-                    yield item
-        finally:
-            await batches.aclose()
-
-    async def _attempt(
-        self, request: Request, shown: Shown, clock: Clock
-    ) -> AsyncGenerator[Batch, None]:
-        """One attempt; asks again at once where the client refuses only how it was asked."""
-        origin = f"{self.base_url or type(self._client).__name__} {request.model or self.model}"
-
-        def answer(form: Form) -> AsyncGenerator[Batch, None]:
-            return self._answer(request, shown, clock, form)
-
-        asked = self._forms.ask(origin, answer, lambda: images_in(request.messages))
-        async with aclosing(asked) as batches:
-            async for batch in batches:
-                yield batch
+        return repeat(attempt, self._retries, clock, named)
 
     async def _answer(
         self, request: Request, shown: Shown, clock: Clock, form: Form

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from crow.llm.chat.opaque import DETAILS, EXTRA, TEXTS
+from crow.llm.chat.opaque import EXTRA, LISTS, TEXTS
 from crow.llm.chat.shapes import is_array, is_object
 
 FIELDS = ("content", "refusal", *TEXTS)
-OPAQUE = (DETAILS, EXTRA)
+OPAQUE = (*LISTS, EXTRA)
 USAGE_FIELDS = (
     "prompt_tokens",
     "completion_tokens",

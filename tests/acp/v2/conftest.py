@@ -8,11 +8,10 @@ import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from inspect import isawaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from acp.exceptions import RequestError
-from acp.experimental.v2 import ClientSideConnection, schema
 
 from crow import Agent
 from crow.acp import run_agent
@@ -23,7 +22,9 @@ from crow.testing.remote import dial
 from crow.testing.schema import Version
 from crow.testing.wire import Message, Wire
 
-INFO = schema.Implementation(name="draft-client", version="1")
+if TYPE_CHECKING:
+    from acp.experimental.v2 import ClientSideConnection
+
 OFFER = Offer(store=True, mcp=True, latest=2)
 NEWER = (
     "InitializeResponse.capabilities.auth.status",
@@ -143,12 +144,16 @@ class Draft:
 
     @asynccontextmanager
     async def _talking(self, wire: Wire) -> AsyncGenerator[None]:
+        from acp.experimental.v2 import ClientSideConnection, schema  # takes a second
+
         self.wire = wire
         self.connection = ClientSideConnection(self, wire)
         capabilities = {"elicitation": {"form": {}}} if self.answer is not None else {}
         try:
             self.greeting = await self.connection.initialize(
-                2, INFO, schema.ClientCapabilities.model_validate(capabilities)
+                2,
+                schema.Implementation(name="draft-client", version="1"),
+                schema.ClientCapabilities.model_validate(capabilities),
             )
             yield
         finally:
@@ -163,6 +168,8 @@ class Draft:
 
     async def prompt(self, session_id: str, *said: str | Message) -> str:
         """Send a prompt; the id of its message as soon as it stands in the conversation."""
+        from acp.experimental.v2 import schema
+
         blocks = [{"type": "text", "text": b} if isinstance(b, str) else b for b in said]
         request = schema.PromptRequest.model_validate({"sessionId": session_id, "prompt": blocks})
         return (await self.connection.prompt(session_id, request.prompt)).message_id

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from acp.exceptions import RequestError
-from acp.experimental.v2 import schema
 
 from crow import Agent, Ask, Deny
 from crow.core.catalog import Command
@@ -205,6 +204,8 @@ async def test_a_resumed_session_is_replayed_message_by_message_with_the_same_id
         session = await first.new_session(tmp_path)
         await first.turn(session, "Run it")
     async with later.connected(agent("More.")):
+        from acp.experimental.v2 import schema
+
         start = schema.ReplayFromStartVariant()
         await later.connection.resume_session(session, str(tmp_path), replay_from=start)
         assert later.updates("user_message") == first.updates("user_message")
@@ -232,6 +233,8 @@ async def test_attachments_are_replayed_as_they_were_sent(draft: Any, tmp_path: 
         await first.saw("state_update", state="idle")
     hooks = [PersistenceHook(tmp_path / "db")]
     async with later.connected(Agent(llm=ScriptedModel(), hooks=hooks)):
+        from acp.experimental.v2 import schema
+
         start = schema.ReplayFromStartVariant()
         await later.connection.resume_session(session, str(tmp_path), replay_from=start)
         assert later.updates("user_message") == first.updates("user_message")

@@ -184,3 +184,29 @@ async def test_the_user_is_told_that_somebody_waits(asked: Asked):
 
     await asked(*ANSWERS, Notification=notified)
     assert told == [("elicitation_dialog", "Which one?")]
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("action", "maybe"),
+        ("action", None),
+        ("content", "text"),
+        ("content", {"note": object()}),
+        ("content", {1: "x"}),
+    ],
+)
+async def test_an_answer_of_the_wrong_shape_is_that_hooks_error_and_declines(
+    asked: Asked, field: str, value: Any
+):
+    def change(ctx: Any) -> None:
+        setattr(ctx, field, value)
+
+    assert await asked(*ANSWERS, ElicitationResult=change) == {"action": "decline"}
+
+
+async def test_a_hook_that_fails_has_changed_nothing_of_the_answer(asked: Asked):
+    def change(ctx: Any) -> None:
+        ctx.content["note"] = object()
+
+    assert await asked(*ANSWERS, ElicitationResult=change) == {"action": "decline"}

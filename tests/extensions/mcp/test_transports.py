@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,21 +31,24 @@ def web_trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_the_web(web_trace: Path) -> Iterator[dict[str, Table]]:
     """The servers that run on ports for all tests of this module, by transport."""
     kinds = ("http", "sse", "http new")
-    running = {kind: start(kind, trace=web_trace) for kind in kinds}
-    yield {kind: described(kind, process) for kind, process in running.items()}
-    for process in running.values():
-        end(process)
+    process = start("each", *kinds, trace=web_trace)
+    yield {kind: described(kind, process) for kind in kinds}
+    end(process)
 
 
-def start(kind: str, port: int = 0, trace: Path | None = None) -> subprocess.Popen[str]:
-    kind, _, era = kind.partition(" ")
-    env = {"PYTHONWARNINGS": "ignore", "TRACE": str(trace or ""), "ERA": era or "old"}
-    env = {**os.environ, **env}
-    command = [sys.executable, FULL, kind, str(port)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+def start(*argv: str, trace: Path | None = None) -> subprocess.Popen[str]:
+    env = {"PYTHONWARNINGS": "ignore", "TRACE": str(trace or ""), "ERA": "old"}
+    return subprocess.Popen(
+        [sys.executable, FULL, *argv],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **env},
+        start_new_session=True,
+    )
 
 
 def described(kind: str, process: subprocess.Popen[str]) -> Table:
+    """The server that the next line of the process tells the port of."""
     assert process.stdout is not None
     path = "sse" if kind == "sse" else "mcp"
     return {
@@ -53,7 +58,9 @@ def described(kind: str, process: subprocess.Popen[str]) -> Table:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    process.kill()
+    """Kill a process with its forks."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
@@ -146,7 +153,7 @@ async def test_questions_of_a_server_are_put_to_the_user(
         assert it.results[1] == '<mcp-data server="full">\naccept\n</mcp-data>'
 
 
-@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize("kind", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 async def test_questions_in_the_newest_protocol_are_put_to_the_user_too(
     opened: Open, full: Table, on_the_web: dict[str, Table], kind: str
 ):
@@ -161,7 +168,7 @@ async def test_questions_in_the_newest_protocol_are_put_to_the_user_too(
         assert "cancel: None" in it.results[2]
 
 
-@pytest.mark.parametrize("kind", ["stdio", "http"])
+@pytest.mark.parametrize("kind", [pytest.param("stdio", marks=pytest.mark.slow), "http"])
 async def test_changes_in_the_newest_protocol_are_listened_for(
     opened: Open, full: Table, on_the_web: dict[str, Table], kind: str
 ):
@@ -207,18 +214,18 @@ async def test_tools_and_prompts_that_come_and_go_reach_model_and_user(
 
 
 async def test_prompts_are_commands_before_the_model_is_asked_for_anything(
-    opened: Open, full: Table
+    opened: Open, on_the_web: dict[str, Table]
 ):
-    async with opened({"full": full}) as it:
+    async with opened({"full": on_the_web["http"]}) as it:
         await it.client.until(lambda: any(isinstance(e, CommandsChanged) for e in it.client.events))
         assert "mcp__full__review" in it.agent.commands
         assert it.model.asked == []
 
 
 async def test_a_prompt_that_is_typed_before_its_server_is_there_is_waited_for(
-    opened: Open, full: Table
+    opened: Open, on_the_web: dict[str, Table]
 ):
-    async with opened({"full": full}, "Reviewed.") as it:
+    async with opened({"full": on_the_web["http"]}, "Reviewed.") as it:
         assert await it.prompt("/mcp__full__review a.py") == "Reviewed."
         assert it.session.latest_prompt().endswith("Review a.py with an eye on everything.")
 
@@ -244,7 +251,7 @@ async def test_a_web_server_that_goes_away_fails_its_calls_and_is_found_again(op
 
     def bring_back() -> None:
         end(process)
-        again.append(start("http", port))
+        again.append(start("http", str(port)))
         described("http", again[0])
 
     again: list[subprocess.Popen[str]] = []

@@ -69,3 +69,38 @@ def test_directories_that_an_untrusted_project_adds_do_not_count():
     assert judged(**project, trusted=False) == "ask"
     user = {"rules_origin": "user", "additional_directories": ["{TMP}"]}
     assert judged(**user, trusted=False) == "allow"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *({"cwd": 1}, {"cwd": {"path": "/"}}, {"cwd": ["/etc"]}, {"cd": True}, {"root": ["a"]}),
+        *({"env": {"PATH": "."}}, {"env": "PATH=."}, {"env": {"NODE_ENV": 1}}, {"env": ["A=1"]}),
+        *({"environment": {"LD_PRELOAD": "./x"}}, {"shell": "./sh"}, {"stdin": "rm -rf /"}),
+    ],
+)
+def test_a_field_by_which_a_command_could_do_otherwise_is_asked_about(world, field):
+    args = {"command": "ls", **field}
+    for options in ({}, {"allow": ["Bash"]}, {"mode": "bypassPermissions"}):
+        assert decide(world, "Bash", args, **options) == "ask"
+    assert decide(world, "Bash", args, mode="dontAsk") == "deny"
+    assert decide(world, "Bash", {**args, "command": "curl x"}, deny=["Bash(curl *)"]) == "deny"
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *({"cwd": None}, {"cwd": ""}, {"env": {}}, {"env": None}, {"env": {"NODE_ENV": "test"}}),
+        *({"cd": "src"}, {"root": "src"}, {"timeout": 5}, {"description": "x"}, {"cwd": "src"}),
+    ],
+)
+def test_a_field_that_changes_nothing_is_no_question(world, field):
+    assert decide(world, "Bash", {"command": "ls", **field}) == "allow"
+
+
+@pytest.mark.parametrize("name", ["cd", "root", "chdir", "working-directory"])
+@pytest.mark.parametrize("path", ["..", "/etc", "file:///etc", "@HOME@/.ssh"])
+def test_a_directory_is_judged_by_whatever_name_it_comes(world, name, path):
+    assert decide(world, "Bash", {"command": "ls", name: path}) == "ask"
+    denied = {"deny": ["Read(//etc/**)", "Read(~/.ssh/**)", "Read(../**)"], "allow": ["Bash"]}
+    assert decide(world, "Bash", {"command": "make", name: path}, **denied) != "allow"

@@ -37,6 +37,7 @@ NOT_SOURCE = [
     *(".venv/bin/ls", "venv/lib/python3.11/site-packages/x.py", "node_modules/.bin/tsc"),
     *("node_modules/x/index.js", "x.pth", "lib/sitecustomize.py", "usercustomize.py"),
     *(".gitattributes", "pnpm-workspace.yaml", "app.code-workspace", ".tox/py/bin/python"),
+    "app.sublime-project",
 ]
 PROTECTED = [
     *(".cursor/mcp.json", ".devcontainer.json", ".devcontainer/x.sh", ".zed/tasks.json"),
@@ -44,6 +45,10 @@ PROTECTED = [
     *(".npmrc", ".yarnrc.yml", ".bazelrc", ".gitmodules", ".envrc", ".pre-commit-config.yaml"),
     *("lefthook.yml", "mise.toml", ".lldbinit", ".hg/hgrc", "pkg/.windsurf/x", ".config/nvim/x"),
     *(".dir-locals.el", "pip.conf", ".nvim.lua", ".pdbrc", ".CURSOR/mcp.json"),
+    *(".git-hooks/pre-commit", ".hooks/x", ".theia/tasks.json", ".qwen/settings.json", ".goose/x"),
+    *(".factory/mcp.json", ".direnvrc", ".Renviron", ".Rprofile", ".helix/languages.toml"),
+    *(".docker/config.json", ".kube/config", ".aws/config", "x/.rvmrc", ".ghci", ".github/hooks/x"),
+    *(".ycm_extra_conf.py", ".crush.json", ".config/helix/config.toml", ".git-credentials"),
 ]
 SOURCE = [
     *("pyproject.toml", "conftest.py", "package.json", "Makefile", "setup.py", "src/app.py"),
@@ -55,7 +60,17 @@ SOURCE = [
         "Cargo.toml",
         ".env.example",
     ),
-    *("CLAUDE.md", "docs/lefthook.md", "justfile", ".eslintrc.json", "venvs.md", "tests/pth.py"),
+    *(
+        "CLAUDE.md",
+        "docs/lefthook.md",
+        "justfile",
+        "hooks/use.ts",
+        "docker/config.json",
+        "kube/config",
+        ".eslintrc.json",
+        "venvs.md",
+        "tests/pth.py",
+    ),
 ]
 
 
@@ -88,3 +103,15 @@ def test_a_workspace_may_lie_in_such_a_directory_itself(make_world) -> None:
     permissions = world.permissions(mode="acceptEdits")
     made = permissions.judge("Write", {"file_path": "a.py"}, cwd=str(inner))
     assert made.decision == "allow"
+
+
+def test_nohup_writes_to_a_file_that_nobody_named(make_world) -> None:
+    world = make_world()
+    allow = ["Bash(npm *)"]
+    assert world.judge("nohup npm start", allow=allow).decision == "allow"
+    assert world.judge("nohup ls").decision == "allow"
+    assert world.judge("nohup ls", mode="plan").decision == "ask"
+    assert world.judge("nohup npm start", allow=allow, deny=["Edit(nohup.out)"]).decision == "deny"
+    (world.cwd / "nohup.out").symlink_to(world.home / ".bashrc")
+    assert world.judge("nohup npm start", allow=allow).decision == "ask"
+    assert world.judge("nohup ls").decision == "ask"

@@ -87,7 +87,7 @@ def test_whether_there_is_one_and_what_it_is_called_are_no_secret(world, command
 @pytest.mark.parametrize(
     "command",
     [
-        *("env", "printenv", "printenv HOME", "set", "declare -p", "declare -x", "export -p"),
+        *("env", "printenv", "printenv -0", "set", "declare -p", "declare -x", "export -p"),
         *("typeset -p", "compgen -v", "readonly -p", "echo ${!X}", 'echo "${!OPENAI*}"'),
         *("cat /proc/self/environ", "cat /proc/1/environ", "tr a b < /proc/self/environ"),
         *("cat /proc/*/environ", "cat /proc/$PPID/environ", "ps e", "ps auxe", "ps eww"),
@@ -130,3 +130,46 @@ def test_a_link_to_an_environment_shows_nothing(make_world):
     world = make_world()
     (world.cwd / "link").symlink_to("/proc/self/environ")
     assert world.judge("cat link", allow=["Read"]).decision == "ask"
+
+
+OTHERS = [
+    *("/proc/$PPID/environ", "/proc/self/environ", "/proc/*/environ", '"/proc/$PPID/environ"'),
+    *("/proc/1/task/1/environ", "/proc/self/../1/environ", "//proc/./1/environ", "/proc/1/mem"),
+    *("/proc/1/root/proc/1/environ", "../../../../../proc/1/environ", "/pro?/1/env*", "/proc/1/e*"),
+    *("/proc/thread-self/environ", "$X/environ", "/proc/$(pidof crow)/environ", "/*/1/environ"),
+]
+
+
+@pytest.mark.parametrize("path", OTHERS)
+def test_no_general_rule_means_what_lies_in_the_environment_of_a_process(world, path):
+    rules = ["Read", "Bash(cat *)", "Bash(xxd *)", "Bash(sudo *)", "Bash(pidof *)", "Bash(sh -c *)"]
+    for command in (
+        f"cat {path}",
+        f"xxd {path}",
+        f"cat < {path}",
+        f"x={path}; cat $x",
+        f"sudo cat {path}",
+        f"sh -c 'cat {path}'",
+    ):
+        assert world.judge(command, allow=rules).decision == "ask"
+
+
+@pytest.mark.parametrize("command", ["ps e", "ps auxe", "ps axeww", "ps -E", "ps -eo pid,environ"])
+def test_nor_does_one_for_listing_processes(world, command):
+    assert world.judge(command, allow=["Bash(ps *)"]).decision == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *('cat "$DIR"/process/*', "cat docs/environ", "grep -r environ src", "cat src/proc/mem"),
+        *("ps -C node", "ps -ef", "ps aux", "ps -eo pid,args", "cat $f", "cat *"),
+    ],
+)
+def test_what_only_looks_like_that_is_no_question(world, command):
+    assert world.judge(command, allow=["Bash(cat *)", "Bash(ps *)"]).decision == "allow"
+
+
+def test_a_rule_that_names_the_environment_counts(world):
+    rule = "Bash(cat /proc/self/environ)"
+    assert world.judge("cat /proc/self/environ", allow=[rule]).decision == "allow"

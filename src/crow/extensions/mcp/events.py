@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from crow.core.contexts import Context
 from crow.core.points import Alias, Point, deny
+from crow.core.shapes import json_object
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]
@@ -43,10 +44,17 @@ class ElicitationContext(Context):
         self.requested_schema: dict[str, Any] = asked.get("requested_schema") or {}
 
 
+def json_content(value: Any) -> bool:
+    """an object of JSON, or None"""  # noqa: D400, D403 - a noun for sentences
+    return value is None or json_object(value)
+
+
 class ElicitationResultContext(ElicitationContext):
     """A question was answered; a hook may change ``action`` and ``content``."""
 
     __slots__ = ("action", "content")
+    shapes = {"action": Action, "content": json_content}  # noqa: RUF012 - a table
+    kept = ("content",)
 
     def __init__(self, ctx: Context, server: str, asked: Mapping[str, Any], answer: Answer) -> None:
         super().__init__(ctx, server, asked)

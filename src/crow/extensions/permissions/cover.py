@@ -11,15 +11,15 @@ from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.disk import Place
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
-from crow.extensions.permissions.listing import INERT, Names, fed_use
+from crow.extensions.permissions.listing import INERT, Names, fed_use, found_use
 from crow.extensions.permissions.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.paths import Paths
-from crow.extensions.permissions.programs import Use
+from crow.extensions.permissions.programs import Use, program_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
 from crow.extensions.permissions.script import HOLE, Assignment, Text, Word
-from crow.extensions.permissions.secret import secrets_in
+from crow.extensions.permissions.secret import ENVIRON, secrets_in
 from crow.extensions.permissions.wrapper import (
     EXACT,
     INTERPRETERS,
@@ -43,7 +43,8 @@ class Cover:
     """The allow rules. ``changed`` tells that a cd went before.
 
     ``fed`` tells that the command's input are names of files, which may be read. ``own`` are
-    variables that the script itself sets.
+    variables that the script itself sets. ``makes_files`` tells of a command that may make some,
+    under any name.
     """
 
     paths: Paths
@@ -88,7 +89,8 @@ class Cover:
                 for rule in self.allow
                 if rule.command is not None and words
             ):
-                self.report.secret = f"the variable {name} may carry a secret"
+                what = "the environment of a process" if name == ENVIRON else f"the variable {name}"
+                self.report.secret = f"{what} may carry a secret"
 
     def _may_source(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a rule names the very file that is sourced, and nobody writes it unasked.
@@ -108,6 +110,7 @@ class Cover:
         if any(self.paths.files.write(where, removed=True).kind == "allow" for where in places):
             return False
         self.report.rules.append(rule.text)
+        self.makes_files = True
         self.paths.files.lookup.first += [where.path.rpartition("/")[0] for where in places]
         return True
 
@@ -142,10 +145,13 @@ class Cover:
         for rule in self.allow:
             if rule.command is not None and self.allows(rule, words):
                 self.report.rules.append(rule.text)
+                self.makes_files = self.makes_files or not is_reading(words)
                 return True
         if self.fed and words[0].text == "xargs" and (use := fed_use(words, self.fed)) is not None:
             fed = self._may_feed(words, cwds) and self.may_use(use, cwds)
             return fed and self._is_found(words, cwds, outside=outside)
+        if (found := found_use(words)) is not None:
+            return self._may_run_on_found(*found, cwds, outside=outside)
         for inner in unwrap(words):
             if inner.plain:
                 more = (Word((Text(HOLE),)),) if inner.open else ()
@@ -208,6 +214,7 @@ class Cover:
             if pattern is None or list(pattern.head[: count + 1]) != shapes[: count + 1]:
                 continue
             if pattern.matches(shapes) and self._reaches(pattern, words, count):
+                self.makes_files = self.makes_files or not is_reading(words)
                 return rule
         return None
 
@@ -242,7 +249,36 @@ class Cover:
             return words[2].text is not None
         only = cwds[0] if len(cwds) == 1 else None
         use = reads([self.paths.resolved(word, only) for word in words])
+        if use is not None and is_version(words) and not self._is_systems(words[0]):
+            return False
         return use is not None and self.may_use(use, cwds)
+
+    def _is_systems(self, name: Word) -> bool:
+        """Whether a program is the system's own, and none that picks another by the directory."""
+        if self.paths.files.lookup.is_systems(name.text or ""):
+            return True
+        self.report.miss(f"{name.text} may be another program in each directory")
+        return False
+
+    def _may_run_on_found(
+        self,
+        search: tuple[Word, ...],
+        inner: tuple[Word, ...],
+        use: Use,
+        cwds: Cwds,
+        *,
+        outside: bool,
+    ) -> bool:
+        """Whether a search only reads, and the command too to which what is found is given."""
+        files, looked = self.paths.files, reads(search)
+        if looked is None or files.has_read_limits or not self.only_reads(search, cwds):
+            return False
+        places = [where for word in looked.paths for where in self.paths.places(word, cwds)]
+        if any(map(files.leads_out, places)):
+            self.report.miss("it follows links, which may lead out of the working directories")
+            return False
+        found = self._is_found(search, cwds, outside=outside)
+        return found and self._is_found(inner, cwds, outside=True) and self.may_use(use, cwds)
 
     def _may_feed(self, words: Sequence[Word], cwds: Cwds) -> bool:
         """Whether names of files reach a command whole, and none of them is denied."""
@@ -274,6 +310,12 @@ class Cover:
         return True
 
     def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
+        start, words = git.moved(words)
+        if start is not None:
+            there = self.paths.places(start, cwds)
+            if start.globbed or len(there) != 1 or not self.paths.files.is_inside(there[0]):
+                return False
+            cwds = (there[0].path,)
         operands = git.reads_only(words)
         if operands is None or len(cwds) != 1 or cwds[0] is None:
             return False
@@ -316,6 +358,18 @@ class Cover:
             if not self.paths.files.is_inside(where):
                 self.report.miss(f"cd leads out of the working directories, to {where.path}")
         return tuple(dict.fromkeys(where.path for where in places))
+
+
+def is_version(words: Sequence[Word]) -> bool:
+    """Whether a command asks a program for its version, which does everything else too."""
+    found = program_of(words[0].text)
+    return found is not None and found.operands == "version"
+
+
+def is_reading(words: Sequence[Word]) -> bool:
+    """Whether a command makes no files, whatever a rule says of it."""
+    read = git.reads_only(words) if words[0].text == "git" else reads(words)
+    return read is not None
 
 
 def unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -38,7 +38,7 @@ WRITERS = frozenset(
     {*ACCEPTED, *LAST, "sed", "tee", "truncate", "chmod", "chown", "chgrp", "dd", "shred", "unlink"}
     | {"patch", "unzip", "mkfifo", "mknod", "setfacl", "chattr", "sponge", "ex", "ed", "vi", "vim"}
 )
-PATHLESS = frozenset({"text", "none", "printf", "date", "ps", "number"})
+PATHLESS = frozenset({"text", "none", "printf", "printenv", "version", "date", "ps", "number"})
 READING = frozenset(
     "less more most bat batcat yq zcat bzcat xzcat gzip gunzip "
     "bzip2 xz zip tar bsdtar 7z 7za rar cp mv ln install rsync scp dd tee source . "

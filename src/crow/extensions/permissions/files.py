@@ -16,6 +16,7 @@ from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 
 Kind = Literal["deny", "ask", "guard", "allow", "none"]
 SEARCHERS = frozenset({"Glob", "Grep", "LS"})
+PUBLIC = frozenset({"/etc/os-release", "/usr/lib/os-release", "/etc/debian_version"})
 WALKED = 4000
 PLAIN_NAME = re.compile(r"[^\s'\"\\]+")
 
@@ -78,6 +79,8 @@ class Files:
             return outside(where, "blockReadsOutsideWorkingDirectories")
         if self.has_read_limits and self.disk.links(where.real) > 1:
             return Finding("guard", f"{where.path} has another name, which may be a denied one")
+        if where.path in PUBLIC and where.real in {where.path, *PUBLIC}:
+            return Finding("allow", f"{where.path} is the same for everybody")
         return self._permission(where, "Read", tool, deep=deep and tool in SEARCHERS)
 
     def write(self, where: Place, *, tool: str = "Edit", removed: bool = False) -> Finding:
@@ -237,6 +240,17 @@ class Files:
             else:
                 fixed = fixed or rule
         return fixed or next(iter(relative.values()), None)
+
+    def denials_below(self, path: str) -> list[Rule]:
+        """The deny and ask rules that may speak of reading something below a directory."""
+        rules = [rule for rule in (*self.deny, *self.ask) if rule.tool in READERS]
+        found: list[Rule] = []
+        for rule in rules:
+            starts = self._starts(rule) if rule.path is not None else ()
+            starts = (*starts, *self.real(starts))
+            if rule.path is not None and rule.path.reaches(path, starts):
+                found.append(rule)
+        return [] if all(rule.path and rule.path.negated for rule in found) else found
 
     def hides_denied(
         self, where: Place, tools: frozenset[str] = READERS

@@ -19,21 +19,36 @@ JQ_FLAGS = re.compile(
 JQ_ELSEWHERE = re.compile(
     r"\b(?:env|ENV|import|include|modulemeta|get_search_list|input_filename)\b"
 )
-FIELD = r'(?:\$(?:\d+|NF)|NR|NF|"[^"\\]*")'
-CONDITION = r"(?:NR\s*(?:==|!=|>=?|<=?)\s*\d+|/[\w .:=-]*/)"
+OWN = r"(?:[a-df-hj-z]|sum|total|count|min|max)"
+"""Variables of a program's own; none of them is a word of the language."""
+NUMBER = r"(?:\$(?:\d+|NF)|\$\(NF-\d+\)|NR|NF)"
+FIELD = rf'(?:{NUMBER}|"[^"\\]*")'
+TEST = r"(?:(?:NR|NF|\$\d+)\s*(?:==|!=|>=?|<=?)\s*\d+|/[\w .:=-]*/)"
+CONDITION = rf"{TEST}(?:\s*(?:&&|\|\||,)\s*{TEST})*"
 PRINT = rf"\{{\s*print(?:\s*{FIELD}(?:[ ,]*{FIELD})*)?\s*;?\s*\}}"
-AWK_PRINTS = re.compile(rf"\s*(?:{CONDITION}|(?:{CONDITION})?\s*{PRINT})\s*")
+ADD = rf"\{{\s*{OWN}(?:\s*\+=\s*{NUMBER}|\+\+)\s*;?\s*\}}"
+TOLD = rf"(?:{FIELD}|{OWN}(?:\s*/\s*(?:NR|\d+))?)"
+END = rf"END\s*\{{\s*print\s+{TOLD}(?:[ ,]+{TOLD})*\s*;?\s*\}}"
+AWK_PRINTS = re.compile(
+    rf"\s*(?:{CONDITION}|(?:{CONDITION})?\s*{PRINT}|(?:(?:{CONDITION})?\s*{ADD})?\s*{END})\s*"
+)
 AWK_FLAGS = re.compile(r"-F.+", re.DOTALL)
 
 
 def read_jq(words: Sequence[Word]) -> Use | None:
     """What ``jq`` reads; None where its filter could look elsewhere."""
     operands: list[Word] = []
-    for word in words[1:]:
+    waiting = list(reversed(words[1:]))
+    while waiting:
+        word = waiting.pop()
         text = word.text
         if text is None or word.globbed:
             return None
-        if not text.startswith("-") or text == "-":
+        if text in {"--arg", "--argjson"}:
+            named = [waiting.pop() for _ in "ab" if waiting]
+            if len(named) < 2 or any(one.text is None or one.globbed for one in named):
+                return None
+        elif not text.startswith("-") or text == "-":
             operands.append(word)
         elif not JQ_FLAGS.fullmatch(text):
             return None

@@ -43,6 +43,13 @@ def reads_only(words: Sequence[Word]) -> tuple[Word, ...] | None:
     return tuple(read.operands[1:] if skips else read.operands)
 
 
+def moved(words: Sequence[Word]) -> tuple[Word | None, tuple[Word, ...]]:
+    """The directory of ``git -C DIR ...``, if it has one, and the command without it."""
+    if len(words) > 3 and words[1].text == "-C" and words[2].text:
+        return words[2], (words[0], *words[3:])
+    return None, tuple(words)
+
+
 def _is_plain(word: Word) -> bool:
     """Whether a word is certainly one word, and nothing that makes git run a program."""
     single = word.known and not word.globbed and not word.splits

@@ -87,6 +87,22 @@ def _filters(node: Node) -> bool:
     return use is not None and not use.paths and _has_only(node.words, FILTERS[node.name])
 
 
+def found_use(words: Sequence[Word]) -> tuple[tuple[Word, ...], tuple[Word, ...], Use] | None:
+    """``find ... -exec COMMAND {} +``: the search, the command, and what that reads beside names.
+
+    None where more could come of it than reading, whatever is found.
+    """
+    texts = [word.text for word in words]
+    if texts[:1] != ["find"] or texts.count("-exec") != 1 or texts.count("{}") != 1:
+        return None
+    start, named = texts.index("-exec"), texts.index("{}")
+    if not start + 1 < named < len(words) - 1 or texts[named + 1] not in {";", "+"}:
+        return None
+    inner, search = tuple(words[start + 1 : named]), (*words[:start], *words[named + 2 :])
+    use = _inner_use(inner, None, "paths")
+    return None if use is None else (search, inner, use)
+
+
 def fed_use(words: Sequence[Word], listed: Names) -> Use | None:
     """What ``xargs`` and its command read beside the names that they are given; else None.
 

@@ -18,6 +18,7 @@ BUILT_IN = frozenset(
     "echo printf test [ [[ pwd cd true false : type read wait set exit break continue command "
     "builtin time".split()
 )
+SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 STARTS = {"egrep": ("grep",), "fgrep": ("grep",), "git": ("less", "pager")}
 """Programs that start others by name: scripts around them, and what shows long output."""
 
@@ -50,6 +51,13 @@ class Lookup:
             if found is not None:
                 return f"{one} would be {found}, which may have been put there"
         return None
+
+    def is_systems(self, name: str) -> bool:
+        """Whether a name leads to a program in one of the system's own directories."""
+        for directory, is_open in self.entries:
+            if not is_open and self.disk.settled(f"{directory}/{name}") is not None:
+                return directory in SYSTEM
+        return False
 
     def _found(self, name: str, cwds: Cwds) -> str | None:
         """The program, where it is in a directory that is written to."""

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crow.extensions.permissions.disk import inside
+
 SINGLE = re.compile(r"[^/*?\[]+/\*\*")
 SET_MARKS = re.compile(r"[\[\\&~|]|(?<=-)-|-(?=-)")  # what `re` takes, or will take, for more
 CHILD = "\x02"  # a name that stands for anything in a directory
@@ -63,13 +65,14 @@ class PathPattern:
 
     ``base`` is ``/``, ``~`` (home), ``root`` (the rule's source) or ``cwd``. ``negated`` patterns
     carve out of earlier ones. ``strict`` patterns (allow) keep to the letter; the others (deny,
-    ask) ignore case and find ``dir/**`` at any depth.
+    ask) ignore case and find ``dir/**`` at any depth. ``fixed`` is what all its paths begin with.
     """
 
     base: str
     prefix: str
     expression: re.Pattern[str]
     negated: bool = False
+    fixed: str = ""
 
     @classmethod
     def of(cls, text: str, *, strict: bool) -> PathPattern:
@@ -85,7 +88,18 @@ class PathPattern:
             expression = re.compile(translate(normal(pattern), anywhere=anywhere), flags)
         except re.error as error:
             raise ValueError(f"its pattern is broken ({error})") from None
-        return cls(base, prefix, expression, negated)
+        anchored = "/" in pattern.rstrip("/") and not anywhere
+        fixed = re.split(r"[*?\[\\]", pattern, maxsplit=1)[0].rpartition("/")[0] if anchored else ""
+        return cls(base, prefix, expression, negated, fixed.strip("/"))
+
+    def reaches(self, path: str, roots: Sequence[str]) -> bool:
+        """Whether it may mean something below a directory, whatever lies there."""
+        path = normal(path).casefold()
+        for root in roots:
+            start = posixpath.normpath(posixpath.join(root, self.prefix, self.fixed)).casefold()
+            if inside(path, start) or inside(start, path):
+                return True
+        return False
 
     def matches(self, path: str, roots: Sequence[str]) -> bool:
         """Whether an absolute path is one of those that the pattern means, below any root."""

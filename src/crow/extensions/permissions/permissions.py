@@ -12,7 +12,12 @@ from threading import local
 from typing import TYPE_CHECKING, Any
 
 from crow.extensions.permissions import characters
-from crow.extensions.permissions.arguments import SEARCHERS, named_directories, named_paths
+from crow.extensions.permissions.arguments import (
+    SEARCHERS,
+    named_directories,
+    named_paths,
+    steering,
+)
 from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
 from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
@@ -162,7 +167,10 @@ class Permissions:
     def by_kind(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
         """Decide by what the tool does."""
         if name == "Bash":
-            return self._shell(args, cwd)
+            field = steering(args)
+            unclear = Decision("ask", f"what its field {field} does cannot be foreseen")
+            decision = self._shell(args, cwd)
+            return decision if field is None else min(decision, unclear, key=strictness)
         if name in READERS or name in EDITORS:
             return self._file(name, args, cwd)
         if name == "WebFetch":

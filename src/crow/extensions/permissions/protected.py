@@ -13,6 +13,8 @@ DIRECTORIES = frozenset(
     | {".vscode", ".idea", ".zed", ".fleet", ".vs", ".devcontainer", ".cargo", ".yarn", ".mvn"}
     | {".claude", ".crow", ".cursor", ".windsurf", ".codeium", ".continue", ".gemini", ".codex"}
     | {".kiro", ".roo", ".amazonq", ".opencode", ".junie", ".trae", ".augment"}
+    | {".qwen", ".factory", ".goose", ".cline", ".kilocode", ".openhands", ".crush", ".copilot"}
+    | {".git-hooks", ".hooks", ".theia", ".helix", ".nova", ".lapce", ".shadowenv.d"}
     | {".emacs.d", ".vim", ".nvim", ".direnv", ".mise", ".ipython", ".jupyter"}
 )
 FILES = frozenset(
@@ -35,7 +37,13 @@ FILES = frozenset(
     }
     | {".screenrc", ".tmux.conf", ".exrc", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit"}
     | {".pythonrc", ".pdbrc", ".irbrc", ".pryrc", ".rprofile", ".sqliterc", ".psqlrc"}
-    | {".bash_history", ".autoenv", ".autoenv.zsh"}
+    | {".bash_history", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", ".rvmrc", ".direnvrc"}
+    | {".renviron", ".ghci", ".ocamlinit", ".perldb", ".juliarc.jl", ".byebugrc", ".duckdbrc"}
+    | {".mongorc.js", ".mongoshrc.js", ".my.cnf", ".sbclrc", ".guile", ".radare2rc", ".tigrc"}
+    | {".ycm_extra_conf.py", ".vimspector.json", ".dir-locals-2.el", ".kakrc", ".wezterm.lua"}
+    | {".git-credentials", ".jjconfig.toml", ".pam_environment", ".xsessionrc", ".mailcap"}
+    | {".procmailrc", ".muttrc", ".terraformrc", ".gemrc", "crush.json", ".crush.json"}
+    | {"mise.local.toml", ".rtx.toml"}
 )
 HOOKS = frozenset(
     f"{dot}{name}.{kind}"
@@ -45,15 +53,23 @@ HOOKS = frozenset(
 )
 CONFIGS = frozenset(
     {"git", "fish", "crow", "claude", "systemd", "autostart", "environment.d", "direnv", "mise"}
-    | {"nvim", "zed", "pip", "zsh", "nushell", "opencode"}
+    | {"nvim", "zed", "pip", "zsh", "nushell", "opencode", "helix", "goose", "crush", "xonsh"}
+    | {"tmux", "zellij", "kitty", "wezterm", "alacritty", "ghostty", "sway", "i3", "hypr"}
+    | {"gh", "jj", "lazygit", "emacs", "doom", "kak", "code", "cursor", "vscodium", "elvish"}
 )
+PAIRS = frozenset(
+    {(".docker", "config.json"), (".kube", "config"), (".aws", "config"), (".aws", "credentials")}
+    | {(".gradle", "init.d"), (".gradle", "init.gradle"), (".m2", "settings.xml")}
+    | {(".github", "hooks"), ("library", "launchagents")}
+)
+"""A directory, and the one thing in it that names programs which are run."""
 OPEN = frozenset({"worktrees"})
 AGENTS = frozenset({".claude", ".crow"})
 INSTALLED = frozenset({"node_modules", ".venv", "venv", "site-packages", ".tox", ".nox"})
 STARTED = frozenset(
     {".gitattributes", "sitecustomize.py", "usercustomize.py", "pyvenv.cfg", "pnpm-workspace.yaml"}
 )
-ENDINGS = (".pth", ".code-workspace", ".egg-link")
+ENDINGS = (".pth", ".code-workspace", ".egg-link", ".sublime-project", ".sublime-workspace")
 
 
 def is_started(path: str) -> bool:
@@ -75,7 +91,11 @@ def is_protected(path: str) -> bool:
         after = parts[index + 1] if index + 1 < len(parts) else ""
         if part in AGENTS and after in OPEN and index + 2 < len(parts):
             continue
-        if part in DIRECTORIES or (part == ".config" and after in CONFIGS):
+        if (
+            part in DIRECTORIES
+            or (part == ".config" and after in CONFIGS)
+            or (part, after) in PAIRS
+        ):
             return True
     return bool(parts) and (parts[-1] in FILES or parts[-1] in HOOKS)
 

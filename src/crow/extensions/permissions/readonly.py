@@ -20,6 +20,8 @@ from crow.extensions.permissions.sed import read_sed
 
 STOPPING = frozenset({"getopt", "getopt_long"})  # some stop at the first operand
 PRINTF_ASSIGNS = re.compile(r"%[-+ #0-9.*']*[hlLjzt]*n")
+NAME = re.compile(r"[A-Za-z_]\w*")
+VERSIONS = frozenset({("node", "-v"), ("nodejs", "-v"), ("python", "-V"), ("python3", "-V")})
 PS_SHOWS = re.compile(
     r"(?:(?:-?[axuwfl]+|-[eA][fFlLjw]*|-[fFl]+|-[pCou] [\w,%=.-]+|-eo [\w,%=.-]+|--forest"
     r"|--no-headers|--sort=[\w,+-]+)(?: |$))*"
@@ -79,11 +81,27 @@ def _loose_use(program: Program, read: Options) -> Use:
     return Use((*paths, *here, *read.files), deep, read.has(program.follows))
 
 
-def _ps(words: Sequence[Word]) -> Use | None:
+def shows_processes(words: Sequence[Word]) -> bool:
     """``ps aux``; a BSD ``e`` would show what is in other programs' environments."""
     texts = [word.text if word.text and not word.globbed else "?" for word in words[1:]]
     text = " ".join("?" if " " in one else one for one in texts)
-    return Use() if PS_SHOWS.fullmatch(text) else None
+    return PS_SHOWS.fullmatch(text) is not None and "environ" not in text
+
+
+def _ps(words: Sequence[Word]) -> Use | None:
+    return Use() if shows_processes(words) else None
+
+
+def _printenv(words: Sequence[Word]) -> Use | None:
+    """``printenv NAME``; without a name it shows all of them."""
+    names = [word.text or "" for word in words[1:]]
+    return Use() if names and all(map(NAME.fullmatch, names)) else None
+
+
+def _version(words: Sequence[Word]) -> Use | None:
+    """``node --version`` and nothing more."""
+    said = words[1].text if len(words) == 2 else None
+    return Use() if said == "--version" or (words[0].text, said) in VERSIONS else None
 
 
 def _printf(words: Sequence[Word]) -> Use | None:
@@ -108,6 +126,8 @@ def _date(words: Sequence[Word]) -> Use | None:
 SPECIAL: dict[str, Callable[[Sequence[Word]], Use | None]] = {
     "test": read_test,
     "printf": _printf,
+    "printenv": _printenv,
+    "version": _version,
     "date": _date,
     "sed": read_sed,
     "find": read_find,

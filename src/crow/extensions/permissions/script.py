@@ -126,8 +126,8 @@ class Word:
     def braced(self) -> bool:
         """Whether ``{a,b}`` or ``{1..9}`` makes several words of it."""
         bare = self.bare
-        opened = bare.find("{")
-        return 0 <= opened < bare.rfind("}") and ("," in bare or ".." in bare)
+        inner = bare[bare.find("{") : bare.rfind("}") + 1] if "{" in bare else ""
+        return "," in inner or ".." in inner
 
     @property
     def splits(self) -> bool:

@@ -12,13 +12,24 @@ from crow.extensions.permissions.disk import Disk, Place, place
 from crow.extensions.permissions.edits import Edits, edits, may_read
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.globbing import expand
+from crow.extensions.permissions.history import History
+from crow.extensions.permissions.language import given
 from crow.extensions.permissions.paths import Cwds, Paths
 from crow.extensions.permissions.programs import Use
 from crow.extensions.permissions.protected import is_critical
-from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.shown import without_git_options
+from crow.extensions.permissions.told import (
+    globs,
+    makes_links,
+    opened,
+    parts_of,
+    placeholders,
+    settled,
+    words_told,
+)
 from crow.extensions.permissions.trees import findings
 from crow.extensions.permissions.wrapper import (
     INTERPRETERS,
@@ -33,15 +44,9 @@ from crow.extensions.permissions.wrapper import (
 DEEPEST = 6
 MOVING = {"env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "git": ("-C",)}
 PLACERS = frozenset({"ln", "cp", "install", "mv", "link"})
-PATH_LIKE = re.compile(r"[\w./~-]*[./][\w./~-]*")
-SCRIPTED_PATH = re.compile(r"[rRwW]\s*([\w./~-]*[./][\w./~-]*)")
 REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred"})
-GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
-GIT_TAKES_TEXT = frozenset(
-    {"commit", "log", "show", "diff", "tag", "merge", "notes", "grep", "blame", "shortlog"}
-)
-GIT_OPTION = re.compile(r"-(?!m|-message|-grep|-author|-format|-pretty|-date|-trailer|S|G)")
-LINKING = re.compile(r"-[a-zA-Z]*[sl]|--(?:symbolic-)?link$")
+UNNAMED = {"nohup": (Word.plain("nohup.out"),)}
+"""What a program writes without being told to: this one where its output is a terminal."""
 RUNS_TEXT = frozenset(
     {"vim", "vi", "nvim", "ex", "ed", "emacs", "tar", "rsync", "sqlite3", "make", "less", "zip"}
 )
@@ -51,6 +56,8 @@ RUNS_TEXT = frozenset(
 class Search:
     """The deny and ask rules. ``visit`` goes through a text that a shell is given.
 
+    ``fed`` are texts that the command which is looked at has for its input. ``marks`` are what
+    ``find`` and ``xargs`` put names of files for, ``loose`` those that need not begin with a path.
     ``trees`` are whole directories that commands work on: they are looked into last, and only
     where that matters.
     """
@@ -61,6 +68,9 @@ class Search:
     deny: Sequence[Rule]
     visit: Callable[[str, Cwds], None]
     depth: int = 0
+    fed: tuple[Word, ...] = ()
+    marks: tuple[str, ...] = ()
+    loose: tuple[str, ...] = ()
     trees: list[tuple[Bulk, Cwds]] = field(default_factory=list[tuple[Bulk, Cwds]])
     carried: list[str] = field(default_factory=list[str])
 
@@ -68,6 +78,7 @@ class Search:
         """Look for deny and ask rules in a command, and in all that it runs."""
         if self.depth > DEEPEST:
             return self.report.suspect("the command is nested too deeply")
+        words = opened(words, self.loose)
         self.match_rules(words, vague=vague)
         if not vague:
             if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
@@ -77,14 +88,19 @@ class Search:
             if self.depth and builtin.evaluates(words) and builtin.may_hide(words):
                 self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
-        inside = self.moved(words, cwds)
+        inside, name = self.moved(words, cwds), program(words[0])
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()
+            before, marks = (self.marks, self.loose), placeholders(words, inner)
+            self.marks += marks
+            self.loose += marks if name == "xargs" else ()
             self.command(inner.words + more, inside, vague=vague or inner.vague)
+            self.marks, self.loose = before
         if not vague:
             self.search_texts(words, cwds)
         elif program(words[0]) in SHELLS:
             self.guess_texts(words, cwds)
+        self.look_for_programs(words, cwds, vague=vague)
         self.depth -= 1
         return None
 
@@ -108,19 +124,38 @@ class Search:
     def search_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Look into texts that a command has a shell evaluate."""
         for text in shell_texts(words):
-            if text is None:
+            if text is None or any(mark in text for mark in self.marks):
                 self.report.suspect("it has a shell run text that cannot be foreseen")
-            else:
-                self.visit(text, cwds)
+            self.visit(text or "", cwds)
         name = program(words[0])
-        operands = [word for word in words[1:] if not (word.text or "-").startswith("-")]
-        if name in {"at", "batch"} or (name in SHELLS and not operands):
+        first = next((one.shape for one in words[1:] if not one.shape.startswith("-")), HOLE)
+        unclear = first.startswith(HOLE) or any(one.shape.startswith("-" + HOLE) for one in words)
+        if name in {"at", "batch"} or (name in SHELLS and unclear):
             self.report.suspect("a shell reads commands from its input")
+
+    def look_for_programs(self, words: tuple[Word, ...], cwds: Cwds, *, vague: bool) -> None:
+        """Look at what an interpreter runs: it may be unknown, or come as its input."""
+        told = given([settled(self.paths.resolved(word, cwds[0])) for word in words])
+        if told is None:
+            return
+        has_dashes = self.paths.files.has_dashes
+        hidden = told.globbed and any(cwd is None or has_dashes(cwd) for cwd in cwds)
+        hidden = hidden or any(mark in one.shape for one in told.texts for mark in self.marks)
+        if told.hidden or hidden:
+            self.report.suspect(f"it has {program(words[0])} run text that cannot be foreseen")
+        if told.from_input and not vague:
+            if not self.fed or any(HOLE in word.shape for word in self.fed):
+                self.report.suspect(f"{program(words[0])} reads what it runs from its input")
+            self.match_rules((*words, *self.fed), vague=False)
+            if self.paths.files.has_read_limits:
+                self._match_others((*words, *self.fed), cwds)
 
     def guess_texts(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Look into texts that a shell may be given, somewhere else perhaps; a denial asks."""
         denied = self.report.deny
         for text in shell_texts(words):
+            if text is None:
+                self.report.suspect("it has a shell run text that cannot be foreseen")
             self.visit(text or "", cwds)
         found = self.report.deny
         if found is not denied and found is not None:
@@ -193,7 +228,7 @@ class Search:
     def match_paths(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Compare the files that a command names with the path rules."""
         done = edits(words)
-        for word in done.writes if done is not None else ():
+        for word in done.writes if done is not None else UNNAMED.get(program(words[0]) or "", ()):
             self.paths.writes(word, cwds, known=False)
         self._note_links(words, done, cwds)
         whole = bulk(words)
@@ -279,6 +314,7 @@ class Search:
                 if part and not part.startswith("-"):
                     for where in self.paths.places(Word.plain(part), cwds):
                         self.paths.note_refusal(self.paths.files.read(where))
+        History(self.paths, self.report).match(words, cwds)
 
     def note_hidden(
         self, where: Place, tools: frozenset[str] = READERS, *, large: bool = True
@@ -326,32 +362,6 @@ class Search:
         self.report.critical = self.report.critical or reason
 
 
-def makes_links(words: Sequence[Word]) -> bool:
-    """Whether a command gives files more names, or makes links to them."""
-    name = program(words[0])
-    return name in {"ln", "link"} or (name == "cp" and any(LINKING.match(w.shape) for w in words))
-
-
-def words_told(words: Sequence[Word]) -> Sequence[Word]:
-    """The words behind a command's name that it may take for more than text."""
-    name = program(words[0])
-    done = edits(words)
-    if name in {"echo", "printf"} or reads(words) is not None or (done and done.sure):
-        return ()
-    if name == "gh" and len(words) > 1 and words[1].text in {"pr", "issue", "release"}:
-        return ()
-    if name in SHELLS:
-        texts = shell_texts(words)  # which are read as commands
-        return [word for word in words[1:] if word.text not in texts]
-    if name != "git":
-        return words[1:]
-    index = next((i for i, w in enumerate(words[1:], 1) if w.text in GIT_TAKES_TEXT), len(words))
-    if any(w.text in {"-c", "--exec-path"} for w in words[1:index]):
-        return words[1:]
-    rest = words[index + 1 :]
-    return (*words[1:index], *(w for w in rest if GIT_OPTION.match(w.shape)))
-
-
 def removed(disk: Disk, cwd: str, text: str) -> list[str]:
     """What the removal of a glob removes: a whole directory where it matches all that is in it."""
     segments = text.split("/")
@@ -361,36 +371,3 @@ def removed(disk: Disk, cwd: str, text: str) -> list[str]:
     if head == "/" or not re.sub(r"\[[^\]]*\]|[*?.]", "", segments[first]):
         return [head]
     return expand(disk, cwd, text)
-
-
-def parts_of(text: str) -> set[str]:
-    """All in a text that may be a path; what follows an unknown part may be below the cwd."""
-    found = {text, *PATH_LIKE.findall(text), *SCRIPTED_PATH.findall(text)}
-    if HOLE in text:
-        found |= {part.lstrip("/") for part in found}
-    return {part for part in found if part and HOLE not in part}
-
-
-def globs(words: Sequence[Word], wanted: Sequence[str]) -> bool:
-    """Whether a glob among words could stand for a literal word of a rule."""
-    for word in words:
-        if word.globbed:
-            expression = wildcards(word.shape)
-            if any(expression.fullmatch(one) for one in wanted if "*" not in one):
-                return True
-    return False
-
-
-def wildcards(text: str) -> re.Pattern[str]:
-    """A glob of the shell, taken generously."""
-    return re.compile(
-        "".join(".*" if one in "*?[]" or one == HOLE else re.escape(one) for one in text), re.DOTALL
-    )
-
-
-def without_git_options(words: list[str]) -> list[str]:
-    """``git -C dir push`` as ``git push``."""
-    index = 1
-    while index < len(words) and words[index].startswith("-"):
-        index += 2 if words[index] in GIT_VALUED else 1
-    return [words[0], *words[index:]]

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
+from posixpath import normpath
 
-from crow.extensions.permissions.script import Variable, Word
+from crow.extensions.permissions.readonly import shows_processes
+from crow.extensions.permissions.script import HOLE, Variable, Word
 
 NAME = r"[\w.-]*(?:PASS|PWD|TOKEN|SECRET|KEY|CREDENTIAL|AUTH|BEARER)[\w.-]*"
 GIVEN = re.compile(rf"(?:^|[^\w-])-*{NAME}[\"']?\s*(?:=|:(?!:))", re.IGNORECASE)
@@ -43,6 +46,10 @@ HARMLESS = re.compile(
 )
 LOOKED_UP = re.compile(r"(?:ENVIRON\s*\[\s*\"|\benv\.|\$ENV\.|\[\s*\")(\w+)")
 LOOKING_UP = frozenset({"printenv", "jq", "awk", "gawk", "mawk"})
+ENVIRON = "environ"
+"""The file of ``/proc`` in which any process of the same user finds a process's variables."""
+HOLDING = (ENVIRON, "mem")
+PS_ENVIRONMENT = re.compile(r"[A-Za-z]*[eE][A-Za-z]*|-[A-Za-z]*E[A-Za-z]*|.*environ.*")
 TESTS = frozenset({"test", "[", "[["})
 PRESENCE = frozenset({"-n", "-z", "-v"})
 
@@ -70,6 +77,26 @@ def secrets_in(words: Sequence[Word]) -> Iterator[str]:
         plain = [text for text in texts if text]
         named = plain if "printenv" in looks_up else LOOKED_UP.findall(" ".join(plain))
         yield from filter(is_secret, named)
+    if any(is_environment(word.shape) for word in words) or _lists_environments(words):
+        yield ENVIRON
+
+
+def is_environment(shape: str) -> bool:
+    """Whether a path may lead to the variables of a process: ``/proc/$PPID/environ``."""
+    if not shape.startswith(("/", "..", HOLE)):
+        return False
+    *above, last = normpath(shape.replace(HOLE, "*")).lstrip("/").split("/")
+    if not above or not any(fnmatchcase(name, last) for name in HOLDING):
+        return False
+    named = "proc" in above or (ENVIRON in last and any(fnmatchcase("proc", one) for one in above))
+    return named or (shape.startswith("/") and fnmatchcase("proc", above[0]))
+
+
+def _lists_environments(words: Sequence[Word]) -> bool:
+    """``ps auxe``."""
+    if not words or words[0].text != "ps" or shows_processes(words):
+        return False
+    return any(PS_ENVIRONMENT.fullmatch(word.shape) for word in words[1:])
 
 
 def holds_secret(words: Sequence[str]) -> bool:

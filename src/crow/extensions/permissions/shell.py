@@ -174,7 +174,9 @@ class ShellJudge:
                 self._suspect_assignment(assignment)
             return cwds
         words = node.words if node.name == "[[" else expanded(node.words)
+        before, self.search.fed = self.search.fed, input_of(node)
         self.search.command(words, cwds)
+        self.search.fed = before
         if node.assignments and (rule := self.cover.spells_out(node.assignments, words)):
             self.report.rules.append(rule.text)
             return cwds
@@ -223,6 +225,11 @@ class ShellJudge:
         if redirect.target.globbed or self.cover.changed:
             self.report.miss("it writes to a file that cannot be foreseen")
         self.paths.writes(redirect.target, cwds, known=True)
+
+
+def input_of(node: Simple) -> tuple[Word, ...]:
+    """The texts that a command has for its input."""
+    return tuple(one.target for one in node.redirects if one.op in HERE and one.fd in {"", "0"})
 
 
 def redirect_fault(redirect: Redirect) -> str | None:

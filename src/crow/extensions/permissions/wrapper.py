@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from posixpath import basename
 
 from crow.extensions.permissions.script import Word
+from crow.extensions.permissions.sed import is_plain
 
 SHELLS = frozenset(
     {"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash"}
@@ -63,7 +64,7 @@ RUNNERS: dict[str, frozenset[str]] = {
     "git": RUNS_COMMANDS,
 }
 DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
-SED_RUNS = re.compile(r"(?:^|[;{}\n\d$/])\s*e\s+([^\n]+)")
+SED_RUNS = re.compile(r"(?:^(?:-\w*?e)?|[;{}\n\d$/!IM])\s*e\s*([^\n]*)")
 SED_RUNS_LINES = re.compile(r"s([^\w\s\\]).*\1.*\1[gpiIMm0-9]*e")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
@@ -272,8 +273,9 @@ def shell_texts(words: Sequence[Word]) -> list[str | None]:
 def _hooked(name: str, texts: Sequence[str | None]) -> list[str | None]:
     """Texts that a program other than a shell has one evaluate."""
     if name == "sed":
-        found: list[str | None] = [one for text in texts for one in SED_RUNS.findall(text or "")]
-        return found + [None for text in texts if text and SED_RUNS_LINES.search(text)]
+        odd = [text for text in texts if text is not None and not is_plain(text)]
+        found = [one or None for text in odd for one in SED_RUNS.findall(text)]
+        return found + [None for text in odd if SED_RUNS_LINES.search(text)]
     if name == "git" and "grep" in texts:
         return [one[2:] for one in texts if one and one.startswith("-O") and one != "-O"]
     if name == "nix-shell" or (name == "git" and not RUNS_COMMANDS.isdisjoint(texts)):

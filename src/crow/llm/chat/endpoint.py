@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
@@ -95,42 +94,25 @@ class ChatCompletions:
         """What the model takes beside text, as far as is known."""
         return self._inputs if self._forms.form.images else self._inputs - {"image"}
 
-    async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
+    def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model; see `crow.core.ports.LLM`."""
         clock = Clock(self._timeouts)
+        origin = f"{self.base_url} {request.model or self.model}"
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
-            return self._attempt(request, shown, clock)
+            answer = partial(self._answer, request, shown, clock)
+            images = partial(self._encoder.images, request.session_id)
+            return self._forms.ask(origin, answer, images)
 
         def named(error: ModelError) -> ModelError:
             who = f"{request.model or self.model} at {self.base_url}"
             return faults.named(error, who, self._redact, self.key_origin)
 
-        batches = repeat(attempt, self._retries, clock, named)
-        try:
-            async for batch in batches:
-                for item in batch:
-                    yield item
-        finally:
-            await batches.aclose()
+        return repeat(attempt, self._retries, clock, named)
 
     async def aclose(self) -> None:
         """Close the connection; a later request opens it again."""
         await self._connection.aclose()
-
-    async def _attempt(
-        self, request: Request, shown: Shown, clock: Clock
-    ) -> AsyncGenerator[Batch, None]:
-        """One attempt; asks again at once where the endpoint refuses only how it was asked."""
-        origin = f"{self.base_url} {request.model or self.model}"
-
-        def answer(form: Form) -> AsyncGenerator[Batch, None]:
-            return self._answer(request, shown, clock, form)
-
-        asked = self._forms.ask(origin, answer, lambda: self._encoder.images(request.session_id))
-        async with aclosing(asked) as batches:
-            async for batch in batches:
-                yield batch
 
     async def _answer(
         self, request: Request, shown: Shown, clock: Clock, form: Form

@@ -29,10 +29,10 @@ OF_IMAGES = re.compile(
     r"image|vision|mmproj|multi.?modal|modalit|content.{0,30}string", re.IGNORECASE
 )
 OF_THOUGHTS = re.compile(
-    r"(?:reasoning\w*|extra_content)[^.]{0,60}(?:not permitted|unsupported|not supported|unknown"
-    r"|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
+    r"(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
+    r"|not supported|unknown|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
-    r"(?:reasoning_|extra_content|'reasoning'|\"reasoning\")",
+    r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")",
     re.IGNORECASE,
 )
 REFUSALS = frozenset({400, 404, 413, 415, 422, 500, 501})

@@ -1,7 +1,8 @@
 """What an endpoint sends of its model's thoughts and wants back as it came, whatever is in it.
 
-Texts come in pieces under one of three names, ``reasoning_details`` as a list whose neighbouring
-pieces of text belong together, ``extra_content`` (of a message or a call) as an object.
+Texts come in pieces under one of three names, ``reasoning_details`` and ``thinking_blocks``
+as lists whose neighbouring pieces of text belong together, ``extra_content`` (of a message or a
+call) as an object.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from crow.llm.chat.shapes import is_array, is_object
 from crow.llm.chat.text import clean_value
 
 TEXTS = ("reasoning_content", "reasoning", "reasoning_text")
-DETAILS = "reasoning_details"
+LISTS = ("reasoning_details", "thinking_blocks")
 EXTRA = "extra_content"
-NAMES = frozenset({*TEXTS, DETAILS, EXTRA})
-WRITTEN = ("text", "summary")
+NAMES = frozenset({*TEXTS, *LISTS, EXTRA})
+WRITTEN = ("text", "summary", "thinking")
 SAME = ("type", "index", "id")
 
 
 class Opaque:
     """The fields of one reply. ``take`` every delta; ``fields`` are what is to go back."""
 
-    __slots__ = ("_details", "_extra", "_texts")
+    __slots__ = ("_extra", "_lists", "_texts")
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
-        self._details: list[Any] = []
+        self._lists: dict[str, list[Any]] = {}
         self._extra: Any = None
 
     def take(self, delta: dict[str, Any]) -> str:
@@ -36,9 +37,11 @@ class Opaque:
             if (piece := delta.get(name)) and isinstance(piece, str):
                 self._texts.setdefault(name, []).append(piece)
                 thought = thought or piece
-        if is_array(details := delta.get(DETAILS)):
-            for detail in details:
-                self._detail(detail)
+        for name in LISTS:
+            if is_array(details := delta.get(name)) and details:
+                known = self._lists.setdefault(name, [])
+                for detail in details:
+                    _add(detail, known)
         self._extra = merged(self._extra, delta.get(EXTRA))
         return thought
 
@@ -46,29 +49,29 @@ class Opaque:
     def fields(self) -> dict[str, Any]:
         """The fields under the names that the endpoint used; nothing where there were none."""
         found: dict[str, Any] = {name: "".join(texts) for name, texts in self._texts.items()}
-        if self._details:
-            found[DETAILS] = self._details
+        found |= self._lists
         if self._extra is not None:
             found[EXTRA] = self._extra
         return clean_value(found)
 
-    def _detail(self, detail: Any) -> None:
-        last: Any = self._details[-1] if self._details else None
-        if is_object(detail) and is_object(last) and _goes_on(last, detail):
-            for name, value in detail.items():
-                if name in WRITTEN and isinstance(value, str):
-                    last[name] = (last.get(name) or "") + value
-                elif value is not None:
-                    last[name] = value
-        else:
-            self._details.append(dict(detail) if is_object(detail) else detail)
+
+def _add(detail: Any, known: list[Any]) -> None:
+    last: Any = known[-1] if known else None
+    if is_object(detail) and is_object(last) and _goes_on(last, detail):
+        for name, value in detail.items():
+            if name in WRITTEN and isinstance(value, str):
+                last[name] = (last.get(name) or "") + value
+            elif value is not None:
+                last[name] = value
+    else:
+        known.append(dict(detail) if is_object(detail) else detail)
 
 
 def _goes_on(last: dict[str, Any], detail: dict[str, Any]) -> bool:
     """Whether a detail is a further piece of the text before it, or its signature."""
     if not any(isinstance(last.get(name), str) for name in WRITTEN):
         return False
-    if "data" in detail:
+    if "data" in detail or ("index" not in detail and last.get("signature")):
         return False
     named = [name for name in SAME if detail.get(name) is not None]
     return "type" in named and all(last.get(name) in (None, detail[name]) for name in named)

@@ -60,7 +60,7 @@ async def repeat(
     retries: Retries,
     clock: Clock,
     named: Callable[[ModelError], ModelError],
-) -> AsyncGenerator[Batch, None]:
+) -> AsyncGenerator[Delta | Completion, None]:
     """Run attempts until one ends well; what a person has seen already is not shown again.
 
     Raises the last `ModelError`, as ``named`` words it.
@@ -74,7 +74,8 @@ async def repeat(
             if delay:
                 await clock.pause(delay)
             async for batch in batches:
-                yield batch
+                for item in batch:
+                    yield item
             return  # noqa: TRY300
         except ModelError as error:
             failures += 1
@@ -84,7 +85,7 @@ async def repeat(
                 raise failure from error
         finally:
             await batches.aclose()
-        yield [Retrying(failures, delay, str(failure))]
+        yield Retrying(failures, delay, str(failure))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,4 +1,4 @@
-"""A server with everything, on the transport that its first argument names.
+"""A server with everything, on the transport that its first argument names; ``each`` is several.
 
 ``ERA`` in the environment makes it one that knows only the ``old`` or only the ``new`` handshake.
 """
@@ -9,6 +9,7 @@ import asyncio
 import base64
 import json
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -36,8 +37,8 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 ERA = os.environ.get("ERA", "")
-UNKNOWN = {"old": "server/discover", "new": "initialize"}.get(ERA, "")
-"""The handshake that is not known here."""
+UNKNOWN = {"old": "server/discover", "new": "initialize"}
+"""The handshake that is not known, by era."""
 REFUSAL = {
     "old": ErrorData(code=-32601, message="Method not found"),
     "new": ErrorData(code=-32022, message="No", data={"supported": ["2026-07-28"]}),
@@ -228,7 +229,7 @@ async def serve_process() -> None:
         async with to_server:
             async for item in reading:
                 message = item.message
-                if isinstance(message, JSONRPCRequest) and message.method == UNKNOWN:
+                if isinstance(message, JSONRPCRequest) and message.method == UNKNOWN.get(ERA):
                     error = JSONRPCError(jsonrpc="2.0", id=message.id, error=REFUSAL[ERA])
                     await writing.send(SessionMessage(error))
                 else:
@@ -252,7 +253,7 @@ def refusing(app: Any) -> Any:
             body += part.get("body", b"")
             more = part.get("more_body", False)
         told = json.loads(body)
-        if told.get("method") == UNKNOWN or (
+        if told.get("method") == UNKNOWN[ERA] or (
             ERA == "old" and dict(scope["headers"]).get(b"mcp-protocol-version") == b"2026-07-28"
         ):
             error = REFUSAL[ERA].model_dump(exclude_none=True)
@@ -269,25 +270,46 @@ def refusing(app: Any) -> Any:
 
         return await app(scope, again, send)
 
-    return serve if UNKNOWN else app
+    return serve if ERA else app
 
 
-async def serve() -> None:
-    """Run until the end of the input, or for ever on a port that is printed."""
-    if sys.argv[1] == "stdio":
-        await serve_process()
-        return
+def bound(port: int = 0) -> socket.socket:
+    """A socket that listens; its port is printed."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind(("127.0.0.1", port))
+    listening.listen()
+    print(listening.getsockname()[1], flush=True)
+    return listening
+
+
+async def serve_web(kind: str, listening: socket.socket) -> None:
+    """Answer on a port, for ever."""
     import uvicorn
 
-    app = mcp.sse_app() if sys.argv[1] == "sse" else mcp.streamable_http_app()
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(("127.0.0.1", int(sys.argv[2]) if len(sys.argv) > 2 else 0))
-        listening.listen()
-        print(listening.getsockname()[1], flush=True)
-        config = uvicorn.Config(refusing(app), log_level="error")
-        await uvicorn.Server(config).serve(sockets=[listening])
+    app = mcp.sse_app() if kind == "sse" else mcp.streamable_http_app()
+    config = uvicorn.Config(refusing(app), log_level="error")
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def serve_each(kinds: list[str]) -> None:
+    """Serve each kind (``http new``: transport and era) in a fork: the library is imported once."""
+    global ERA
+    for kind in kinds:
+        listening = bound()
+        if os.fork() == 0:
+            transport, _, era = kind.partition(" ")
+            ERA = era or "old"
+            asyncio.run(serve_web(transport, listening))
+            os._exit(0)
+    signal.pause()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    if sys.argv[1] == "stdio":
+        asyncio.run(serve_process())
+    elif sys.argv[1] == "each":
+        serve_each(sys.argv[2:])
+    else:
+        port = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+        asyncio.run(serve_web(sys.argv[1], bound(port)))

@@ -121,9 +121,9 @@ def crow(*argv: str, streams: str, cwd: Path) -> subprocess.CompletedProcess[str
     ],
 )
 def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
-    tmp_path: Path, argv: list[str], streams: str, why: str
+    project: Path, argv: list[str], streams: str, why: str
 ) -> None:
-    ended = crow(*argv, streams=streams, cwd=tmp_path)
+    ended = crow(*argv, streams=streams, cwd=project)
     assert (ended.returncode, ended.stderr) == (1, f"crow: {why}\n")
 
 
@@ -141,28 +141,28 @@ def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
     ],
 )
 def test_a_stream_that_is_not_needed_may_be_closed(
-    tmp_path: Path, argv: list[str], streams: str, status: int
+    project: Path, argv: list[str], streams: str, status: int
 ) -> None:
-    ended = crow(*argv, streams=streams, cwd=tmp_path)
+    ended = crow(*argv, streams=streams, cwd=project)
     assert ended.returncode == status, ended.stderr
     assert len(ended.stderr.splitlines()) == (status != 0 and streams == "<&-")
 
 
 @pytest.mark.parametrize("streams", [">&-", ">/dev/full"])
 def test_a_client_that_cannot_be_written_to_is_an_error_in_one_line(
-    tmp_path: Path, streams: str
+    project: Path, streams: str
 ) -> None:
     hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
-    (tmp_path / "hello").write_text(f"{hello}\n")
-    ended = crow("acp", "--model", "rehearsal", streams=f"<hello {streams}", cwd=tmp_path)
+    (project / "hello").write_text(f"{hello}\n")
+    ended = crow("acp", "--model", "rehearsal", streams=f"<hello {streams}", cwd=project)
     assert ended.returncode == 1
     assert ended.stderr.startswith("crow: nothing can be written to the client: ")
 
 
-def test_no_file_takes_the_place_of_a_stream_that_was_closed(tmp_path: Path) -> None:
+def test_no_file_takes_the_place_of_a_stream_that_was_closed(project: Path) -> None:
     look = "[os.readlink(f'/proc/self/fd/{number}') for number in range(3)]"
     hold = f"from crow.cli.streams import hold; hold(); print({look}, file=open('seen', 'w'))"
     hold = f"import os; {hold}"
     line = f"exec {shlex.join([sys.executable, '-c', hold])} <&- >&- 2>&-"
-    subprocess.run(["sh", "-c", line], cwd=tmp_path, check=True)
-    assert (tmp_path / "seen").read_text() == f"{['/dev/null'] * 3}\n"
+    subprocess.run(["sh", "-c", line], cwd=project, check=True)
+    assert (project / "seen").read_text() == f"{['/dev/null'] * 3}\n"

@@ -171,9 +171,17 @@ async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
     assert listed.out.count("hello \ufffd") == 2
 
 
-@pytest.mark.parametrize("closing", ["2>&-", "<&-", "2>&- <&-"])
-async def test_a_stream_that_is_closed_from_the_start_and_not_needed_is_no_error(
-    crow: Crow, endpoint: Endpoint, closing: str
+@pytest.mark.parametrize(
+    "closing, status, out, err",
+    [
+        (">&-", 1, b"", b"crow: standard output is closed\n"),
+        (">&- 2>&- <&-", 1, b"", b""),
+        ("2>&-", 0, b"Hello.\n", b""),
+        ("<&-", 0, b"Hello.\n", b""),
+    ],
+)
+async def test_of_the_streams_only_the_output_must_not_be_closed(
+    crow: Crow, endpoint: Endpoint, closing: str, status: int, out: bytes, err: bytes
 ) -> None:
     endpoint.play(answer("Hello."))
     command = " ".join(map(shlex.quote, crow.command("run", "hello")))
@@ -184,8 +192,8 @@ async def test_a_stream_that_is_closed_from_the_start_and_not_needed_is_no_error
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, err = await process.communicate()
-    assert (process.returncode, out, err) == (0, b"Hello.\n", b"")
+    assert await process.communicate() == (out, err)
+    assert process.returncode == status
 
 
 async def test_the_package_itself_is_the_command(crow: Crow) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +32,7 @@ def on_the_web(web_trace: Path) -> Iterator[dict[str, Table]]:
     kinds = ("http", "sse", "http new")
     process = start("each", *kinds, trace=web_trace)
     yield {kind: described(kind, process) for kind in kinds}
+    os.killpg(process.pid, signal.SIGKILL)  # its forks with it
     end(process)
 
 
@@ -58,9 +58,7 @@ def described(kind: str, process: subprocess.Popen[str]) -> Table:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Kill a process with its forks."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
     if process.stdout is not None:
         process.stdout.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -254,6 +255,24 @@ def test_a_function_named_like_no_event_says_what_to_do():
 
     with pytest.raises(HookError, match="name the function like an event, or mark it @hook"):
         agent_with(hooks=[guard])
+
+
+def test_no_value_that_is_made_when_it_is_asked_for_is_made_by_looking_for_hooks():
+    class Lazy:
+        made = 0
+
+        @cached_property
+        def dear(self) -> int:
+            self.made += 1
+            return self.made
+
+        @classmethod
+        def after_turn(cls) -> None: ...
+
+    lazy = Lazy()
+    agent = agent_with(hooks=[lazy])
+    assert lazy.made == 0
+    assert [hook.name for hook in agent.hooks.after_turn.entries] == ["after_turn"]
 
 
 def test_a_mark_on_something_else_is_an_error():

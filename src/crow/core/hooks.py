@@ -240,7 +240,7 @@ class Hooks:
         Classes do not count: a module that imports `Stop` has no hook of that name.
         """
         for name in dir(thing):
-            if name.startswith("__") or isinstance(inspect.getattr_static(thing, name), property):
+            if name.startswith("__") or _is_computed(inspect.getattr_static(thing, name)):
                 continue
             known = name in self._names or name in ELSEWHERE
             method = getattr(thing, name, None)
@@ -283,6 +283,11 @@ def _callable(method: Any) -> Callable[..., Any]:
     if not callable(method):
         raise HookError(f"{method!r} is marked as a hook and cannot be called")
     return method
+
+
+def _is_computed(member: object) -> bool:
+    """True for a value that is made when it is asked for: it is no hook."""
+    return hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
 
 
 def _untouched(thing: object, name: str) -> bool:

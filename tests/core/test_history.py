@@ -72,6 +72,7 @@ def sent_whole(model: ScriptedModel) -> None:
     st.integers(1, 3),
 )
 @example([("on_message", 13, False), ("on_message", 0, False)], 1)
+@example([("before_llm_request", 20, False), ("before_llm_request", 1, False)], 1)
 @settings(deadline=None, max_examples=60)
 async def test_whatever_hooks_do_to_the_history_no_result_is_lost_and_every_request_is_whole(
     acts, calls
@@ -396,3 +397,13 @@ async def test_a_history_that_is_assigned_is_held_to_the_same(echo, whole):
     assert reply.session.messages is not other.messages
     assert reply.session.messages[2]["content"] == "echo a"
     whole(reply.session.messages)
+
+
+async def test_a_new_history_of_calls_whose_results_are_cut_off_has_the_results():
+    session = await Agent(ScriptedModel("done")).new_session()
+    asked: Any = {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}  # fmt: skip
+    session.messages = [user("go"), asked, tool_answer("c", "found")]
+    session.restart(session.messages[:2])
+    assert [message["role"] for message in session.messages] == ["user", "assistant", "tool"]
+    assert session.messages[-1]["content"] == "found"

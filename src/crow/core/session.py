@@ -177,7 +177,9 @@ class Session:
         which closes them. Returns the messages that were added.
         """
         self._judge()
-        ongoing = self.busy if ongoing is None else ongoing
+        return self._mend(why, self.busy if ongoing is None else ongoing, {})
+
+    def _mend(self, why: str, ongoing: bool, answers: Mapping[str, Message]) -> list[Message]:
         added: list[Message] = []
         whole: list[Message] = []
         open_ids: list[str] = []
@@ -189,7 +191,7 @@ class Session:
                     whole.append(message)
                 continue
             ended = [] if ongoing and message is None else open_ids
-            closing = [tool_answer(call_id, why) for call_id in ended]
+            closing = [answers.get(call_id) or tool_answer(call_id, why) for call_id in ended]
             added += closing
             whole += closing
             open_ids = []
@@ -214,7 +216,8 @@ class Session:
         """Begin a new segment of history under the same id.
 
         Without ``messages`` it begins with the prompt that is being answered. Calls that wait for
-        their results stay at the end. Raises `HookError` where nobody would speak before them.
+        their results stay at the end, and calls keep the results that they have. Raises `HookError`
+        where nobody would speak before those that wait.
         """
         self._judge()
         if messages is None:
@@ -224,10 +227,11 @@ class Session:
         messages = [*(message for message in messages if message not in waiting), *waiting]
         if waiting and not begins(messages):
             raise HookError(f"calls wait for their results, and the history goes on: {UNBEGUN}")
+        answers = {m.get("tool_call_id", ""): m for m in self.messages if m["role"] == "tool"}
         self.segment += 1
         object.__setattr__(self, "messages", History(messages))
         self._anchor, self._weighed = (0, Usage()), (0, 0)
-        self.mend()
+        self._mend(INTERRUPTED, bool(waiting), answers)
 
     def _judge(self) -> None:
         """Take back what somebody did to the history, where it is not whole since."""

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -94,10 +95,17 @@ class Layout:
 
 
 def link(path: Path, target: Path) -> None:
+    with suppress(FileNotFoundError):
+        remove(path)
+    path.symlink_to(target)
+
+
+def remove(path: Path) -> None:
+    """Take away a folder or whatever else it is; a pipe is not opened for that."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
-    path.unlink(missing_ok=True)
-    path.symlink_to(target)
+    else:
+        path.unlink()
 
 
 def written(name: str, text: str) -> Callable[[Layout], object]:
@@ -128,23 +136,24 @@ def linked(name: str, target: str) -> Callable[[Layout], object]:
 
 
 def _empty(layout: Layout) -> None:
-    shutil.rmtree(layout.git)
+    remove(layout.git)
     layout.git.mkdir()
 
 
 def _file(layout: Layout) -> None:
-    shutil.rmtree(layout.git)
+    remove(layout.git)
     layout.git.write_text(f"gitdir: {layout.elsewhere}/bare\n")
 
 
 def _hidden_file(layout: Layout) -> None:
-    layout.git.rename(layout.top / "other")
-    (layout.top / "other/config").write_text(layout.evil)
+    other = layout.git.rename(layout.top / "other")
+    (other / "config").unlink()
+    (other / "config").write_text(layout.evil)
     layout.git.write_text("gitdir: other\n")
 
 
 def _pipe(layout: Layout) -> None:
-    shutil.rmtree(layout.git)
+    remove(layout.git)
     os.mkfifo(layout.git)
 
 
@@ -283,7 +292,7 @@ def test_a_directory_that_git_may_take_for_a_repository_is_asked_about(tmp_path:
     layout = Layout(tmp_path)
     layout.bare(layout.top / "sub")
     assert (judge(layout.top), judge(layout.top / "sub")) == ("allow", "ask")
-    shutil.rmtree(layout.git)
+    remove(layout.git)
     assert judge(layout.top) == "allow"
     layout.bare(layout.root, without="config")
     assert judge(layout.top) == "ask"

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from tests.tracing import MARK, read_trace
 
-LOST = 'openat(AT_FDCWD</work>, "gone", O_RDONLY'
-FOUND = 'openat(AT_FDCWD</work>, "here", O_RDONLY'
+LOST = 'openat(AT_FDCWD</folder>, "gone", O_RDONLY'
+FOUND = 'openat(AT_FDCWD</folder>, "here", O_RDONLY'
 
 
 def deeds(tmp_path: Path, *lines: str):
     trace = tmp_path / "trace"
     begin = f'1 openat(AT_FDCWD</>, "{MARK}0", O_RDONLY) = -1 ENOENT (No such file or directory)'
     trace.write_text("\n".join([begin, *lines, ""]))
-    [found] = read_trace(trace, ["/work"])
+    [found] = read_trace(trace, ["/folder"])
     return found
 
 
@@ -23,17 +23,17 @@ def deeds(tmp_path: Path, *lines: str):
     ("lines", "opened"),
     [
         ([f"1 {LOST}) = -1 ENOENT (No such file or directory)"], set()),
-        ([f"1 {FOUND}) = 3</work/here>"], {"/work/here"}),
+        ([f"1 {FOUND}) = 3</folder/here>"], {"/folder/here"}),
         (
             [
                 f"1 {LOST} <unfinished ...>",
                 f"2 {FOUND} <unfinished ...>",
                 "1 <... openat resumed>) = -1 ENOENT (No such file or directory)",
-                "2 <... openat resumed>) = 3</work/here>",
+                "2 <... openat resumed>) = 3</folder/here>",
             ],
-            {"/work/here"},
+            {"/folder/here"},
         ),
-        ([f"1 {LOST} <unfinished ...>"], {"/work/gone"}),
+        ([f"1 {LOST} <unfinished ...>"], {"/folder/gone"}),
     ],
     ids=["failed", "opened", "interrupted", "cut off"],
 )
@@ -45,7 +45,7 @@ def test_an_interrupted_start_of_a_program_is_one_start(tmp_path):
     found = deeds(
         tmp_path,
         '1 execve("/bin/evil", ["evil"], 0x1 /* 3 vars */ <unfinished ...>',
-        '2 openat(AT_FDCWD</work>, "w", O_WRONLY|O_CREAT, 0666) = 3</work/w>',
+        '2 openat(AT_FDCWD</folder>, "w", O_WRONLY|O_CREAT, 0666) = 3</folder/w>',
         "1 <... execve resumed>) = 0",
     )
     assert found.ran == ["/bin/evil"]
@@ -57,6 +57,6 @@ def test_a_mark_ends_what_came_before_even_if_it_was_interrupted(tmp_path):
         tmp_path,
         f'1 openat(AT_FDCWD</>, "{MARK}end", O_RDONLY <unfinished ...>',
         "1 <... openat resumed>) = -1 ENOENT (No such file or directory)",
-        f"1 {FOUND}) = 3</work/here>",
+        f"1 {FOUND}) = 3</folder/here>",
     )
     assert found.opened == set()

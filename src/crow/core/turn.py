@@ -59,7 +59,7 @@ def request_of(ctx: Context) -> Request:
 
 async def stream(now: TurnContext) -> Completion:
     """Show the reply while it comes."""
-    async with aclosing(now.agent.llm.stream(whole(now.request))) as deltas:
+    async with aclosing(now.agent.llm.stream(whole(now))) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 return delta
@@ -67,10 +67,11 @@ async def stream(now: TurnContext) -> Completion:
     raise ModelError("the model ended without an answer", kind="protocol")
 
 
-def whole(request: Request) -> Request:
-    """The request, whatever hooks have done to single messages in place."""
-    wrong = flaw(request.messages)
-    if wrong is not None:
+def whole(now: TurnContext) -> Request:
+    """The request, whatever hooks have made of it; a history that nobody touched is whole."""
+    request, history = now.request, now.session.history
+    touched = request.messages is not history or history.before is not None
+    if touched and (wrong := flaw(request.messages)) is not None:
         logger.warning("a message was changed in place, and the request repaired: %s", wrong)
         request.messages = repaired(request.messages)
     return request

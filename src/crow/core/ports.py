@@ -264,7 +264,7 @@ class Nobody:
 
 
 class Bench(Protocol):
-    """What a running tool has at hand; a `crow.core.context.ToolContext` is one.
+    """What a running tool has at hand; a `crow.core.contexts.ToolContext` is one.
 
     ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
     ``cache`` is memory of the session that is not stored.

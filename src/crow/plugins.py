@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.core.contexts import Context
@@ -37,7 +38,7 @@ class PluginError(CrowError):
     """A folder is no plugin that can be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plugin:
     """One plugin.
 

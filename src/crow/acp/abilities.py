@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from crow.acp.jsonrpc import as_object
+from crow.core.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Abilities:
     """The client's capabilities. ``files`` needs both reading and writing.
 

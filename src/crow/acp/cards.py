@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
 from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.core.frozen import frozen
 from crow.core.ports import PermissionRequest
 
 SHOWN = 16 * 1024
@@ -21,7 +22,7 @@ FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Card:
     """What the client knows of a call, by an id that is unique in its session."""
 

@@ -6,8 +6,10 @@ same for every version, and only the words differ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
+
+from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.acp.abilities import Abilities
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from crow.core.session import Reply, Session
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Poll:
     """A question that is asked as a request for permission, and the updates around it."""
 

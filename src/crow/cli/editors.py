@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from crow.core.frozen import frozen
 
 Command = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Editor:
     """An editor. ``where`` says where the snippet belongs, ``write`` makes it of a command."""
 

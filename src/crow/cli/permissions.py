@@ -14,7 +14,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import somebody_is_there
@@ -23,6 +22,7 @@ from crow.cli.options import agent_of, declare_agent, directory, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
+from crow.core.frozen import frozen
 from crow.core.verdicts import Allow, Ask, Deny, Stop
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def check_call(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """A decision, and who made it: a ``rule`` or a ``hook``. ``args`` are what hooks made of it."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from crow.core.frozen import frozen
 from crow.settings import Settings
 from crow.settings.schema import schema
 from crow.settings.secrets import hidden
@@ -18,7 +18,7 @@ BY_ENVIRONMENT = {"model": "CROW_MODEL", "base_url": "CROW_BASE_URL", "api_key":
 Node = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One value of one setting.
 

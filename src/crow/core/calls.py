@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Self
 
-from crow.core.kept import fixed
+from crow.core.frozen import frozen
 from crow.core.messages import Content, ToolCall, text_of
 
 Outcome = Literal["ok", "error", "denied", "answered", "cancelled"]
@@ -45,8 +45,7 @@ class ToolName(str):
         return frozenset(name for _, name in self.exact | self.loose)
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One tool call of the model's. ``id`` is unique within a session.
 
@@ -86,8 +85,7 @@ class Call:
         return part
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """A place in a file; ``path`` is absolute, ``line`` counts from 1."""
 
@@ -95,8 +93,7 @@ class Location:
     line: int | None = None
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diff:
     """A file before and after; ``old`` is None where the file is new.
 
@@ -114,8 +111,7 @@ LABEL = re.compile(
 )
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolResult:
     """What a tool call gives: ``content`` for the model, the rest for people and hooks.
 

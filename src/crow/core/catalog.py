@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from crow.core.errors import ExtensionError
+from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.core.contexts import CommandContext
@@ -70,7 +70,7 @@ class Catalog(Mapping[str, T], Generic[T]):
         return len(self._things)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Command:
     """A slash command.
 
@@ -85,7 +85,7 @@ class Command:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mode:
     """A way of working that the user can choose, such as ``plan``."""
 
@@ -94,7 +94,7 @@ class Mode:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PromptSection:
     """A part of the system prompt. A callable is asked once a session."""
 

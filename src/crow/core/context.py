@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from crow.core.errand import was_abandoned
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
-from crow.core.kept import fixed, kept
+from crow.core.frozen import frozen
+from crow.core.kept import kept
 from crow.core.messages import Content, Message, Usage, add_usage, context_block, prompt_of, text_of
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session, TokenCount
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("crow.hooks")
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stopping:
     """Why a run is to end, and who wanted it."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult
-from crow.core.kept import fixed
+from crow.core.frozen import frozen
 from crow.core.messages import Content, Usage
 
 StopReason = Literal[
@@ -16,8 +16,7 @@ StopReason = Literal[
 Severity = Literal["info", "warning", "error"]
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class UserMessage:
     """A prompt that the client did not send itself (queued by a hook, or replayed).
 
@@ -29,8 +28,7 @@ class UserMessage:
     written: Sequence[dict[str, Any]] = ()
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextDelta:
     """A piece of the model's answer."""
 
@@ -38,8 +36,7 @@ class TextDelta:
     message_id: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThoughtDelta:
     """A piece of the model's reasoning."""
 
@@ -47,8 +44,7 @@ class ThoughtDelta:
     message_id: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallDelta:
     """The model is writing a tool call: ``text`` is a piece of its arguments' JSON."""
 
@@ -57,8 +53,7 @@ class CallDelta:
     text: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retrying:
     """A request failed and is sent again after ``delay`` seconds."""
 
@@ -67,8 +62,7 @@ class Retrying:
     reason: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolPending:
     """A call is complete and about to be judged. ``title`` is what a person reads."""
 
@@ -78,8 +72,7 @@ class ToolPending:
     locations: tuple[Location, ...] = ()
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted:
     """A call was permitted and runs now, with these final arguments."""
 
@@ -88,8 +81,7 @@ class ToolStarted:
     title: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolProgress:
     """Output of a call that is still running; ``terminal`` where a client's terminal shows it."""
 
@@ -98,8 +90,7 @@ class ToolProgress:
     terminal: str | None = None
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolEnded:
     """A call has its result. ``duration`` in seconds, of the execution alone."""
 
@@ -109,8 +100,7 @@ class ToolEnded:
     duration: float
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsageReported:
     """Tokens of the last request, of the session so far, and the model's window."""
 
@@ -120,8 +110,7 @@ class UsageReported:
     context_window: int | None
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """Something a person should know; never part of the conversation."""
 
@@ -130,8 +119,7 @@ class Notice:
     source: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanEntry:
     """One step of a plan."""
 
@@ -140,38 +128,33 @@ class PlanEntry:
     priority: Literal["high", "medium", "low"] = "medium"
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanChanged:
     """The whole plan, as it is now."""
 
     entries: tuple[PlanEntry, ...]
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigChanged:
     """Model, mode or an option has changed."""
 
     changes: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandsChanged:
     """The slash commands on offer have changed."""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class TitleChanged:
     """The session has a (new) title."""
 
     title: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compacted:
     """The history was replaced by a shorter one."""
 
@@ -179,8 +162,7 @@ class Compacted:
     trigger: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunEnded:
     """The last event of a run."""
 

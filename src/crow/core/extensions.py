@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crow.core.errors import CrowError, ExtensionError, HookError
+from crow.core.frozen import frozen
 from crow.core.hook import Owner
 from crow.core.hooks import MARK, Hooks, unknown_event
 
@@ -30,7 +30,7 @@ LEAVE_TIMEOUT = 5.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """An extension that was looked for: where it came from, and the error if it is broken."""
 

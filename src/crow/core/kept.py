@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, fields
 from typing import Any, NoReturn, TypeVar, cast
 
 V = TypeVar("V")
@@ -50,18 +49,3 @@ def kept(value: V) -> V:
     if isinstance(value, list):
         return cast(V, KeptList(map(kept, cast("list[Any]", value))))
     return value
-
-
-def fixed(cls: type[V]) -> type[V]:
-    """A frozen dataclass that says what to do instead, where somebody assigns a field."""
-
-    def refuse(self: Any, name: str, *_: object) -> NoReturn:
-        known = [field.name for field in fields(self)]
-        if name not in known:
-            raise AttributeError(f"{cls.__name__} has no {name}; it has {', '.join(known)}")
-        instead = f"dataclasses.replace(..., {name}=...) makes another one"
-        raise FrozenInstanceError(f"{cls.__name__}.{name} cannot be assigned: {instead}")
-
-    for name in ("__setattr__", "__delattr__"):
-        setattr(cls, name, refuse)
-    return cls

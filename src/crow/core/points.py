@@ -7,11 +7,12 @@ and no code. Nothing in this file runs a hook.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias
 
 from crow.core.calls import ToolResult
 from crow.core.events import ConfigChanged, TextDelta
+from crow.core.frozen import frozen
 from crow.core.ports import Completion
 from crow.core.session import Reply
 from crow.core.shapes import check
@@ -83,7 +84,7 @@ def result(ctx: Any, answer: object) -> Any:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alias:
     """Another name of a point; ``when`` says for which contexts it fires."""
 
@@ -91,7 +92,7 @@ class Alias:
     when: Filter | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Point:
     """A moment at which hooks are called.
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from crow.core.calls import Call, Diff, Location, ToolKind, ToolResult
 from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
-from crow.core.kept import fixed
+from crow.core.frozen import frozen
 from crow.core.messages import Message, ToolSpec, Usage
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
@@ -34,8 +34,7 @@ class Request:
     message_id: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completion:
     """A model's whole answer to one request.
 
@@ -102,8 +101,7 @@ class LLM(Protocol):
 OptionKind = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One answer that the user can give when asked for permission."""
 
@@ -116,8 +114,7 @@ ALLOW_ONCE = Option("allow_once", "Allow once", "allow_once")
 REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class PermissionRequest:
     """A question to the user: may this call run? ``reason`` says why it is asked.
 
@@ -151,8 +148,7 @@ class PermissionRequest:
                 return False
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """A question of a hook's to the user.
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypedDict, cast
 from crow.core.errand import DOING, spawned
 from crow.core.errors import HookError, last_line
 from crow.core.events import StopReason
+from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
 from crow.core.kept import kept
 from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
@@ -361,7 +362,7 @@ class Run(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionInfo:
     """A stored session, as a list shows it. ``updated`` is ISO 8601, UTC."""
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any
+
+from crow.core.frozen import frozen
 
 KEPT = 10_000
 USER = "user"
 """The owner of a record that is no hook's: what the user answered to a question."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Record:
     """One run of one hook.
 

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from crow.core.calls import ToolResult
-from crow.core.kept import fixed
+from crow.core.frozen import frozen
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
 from crow.core.shapes import fits, json_value
 
 Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Allow:
     """Let it pass without asking. Never beats a deny or ask rule of the settings."""
 
     reason: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """Let the user decide.
 
@@ -46,8 +43,7 @@ class Ask:
     unanswered: Stop | None = None
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deny:
     """Do not do it; ``reason`` goes to the model (or to the user, where no model asked)."""
 
@@ -55,24 +51,21 @@ class Deny:
     rule: str | None = None
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stop:
     """Do not do it, and end the run."""
 
     reason: str = ""
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Continue:
     """Do not end yet: go on with this message."""
 
     message: str
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """Stands in for the guarded operation: a cached read, a synthetic reply."""
 
@@ -87,8 +80,7 @@ def answerable(value: Any) -> bool:
     return json_value(value) or fits(ToolResult)(value)
 
 
-@fixed
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ruling:
     """What all hooks of a gate decided together: the strictest verdict, and an answer if given."""
 

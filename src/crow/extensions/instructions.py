@@ -16,6 +16,7 @@ from typing import Literal, cast
 from crow.core.agent import Agent
 from crow.core.catalog import PromptSection
 from crow.core.contexts import Context, ToolContext
+from crow.core.frozen import frozen
 from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
 from crow.core.session import Session
@@ -75,7 +76,7 @@ class InstructionsContext(Context):
         self.trigger_file_path = trigger
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instructions:
     """One file's text; ``parent`` is the file that imports it."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
+from crow.core.frozen import frozen
 
 LONGEST_PERIOD = 5
 NUDGE = (
@@ -17,7 +18,7 @@ NUDGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One tool call as it is compared: what was called, what came of it, and whether it failed."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
+from crow.core.frozen import frozen
 from crow.llm.chat.shapes import is_array, is_object
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
@@ -24,7 +24,7 @@ ASKED_UNNAMED = "ollama"
 """The local server that is asked although nobody has named it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """An endpoint that can be asked for its models; ``provider`` is empty for the given URL."""
 

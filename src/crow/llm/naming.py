@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from typing import Any
 
 from crow.core.errors import ModelError
+from crow.core.frozen import frozen
 from crow.core.ports import LLM
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
 
@@ -75,7 +76,7 @@ def nothing(provider: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Key:
     """An API key, empty where there is none; ``origin`` says where it came from."""
 
@@ -86,7 +87,7 @@ class Key:
 NO_KEY = Key()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keys:
     """Where keys come from."""
 
@@ -114,7 +115,7 @@ class Keys:
         return known if known.value else Key(self.stored(provider) or "", LOGIN)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A preset with what settings and environment make of it. ``table`` is the settings' part."""
 

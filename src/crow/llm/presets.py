@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
+from crow.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Preset:
     """An endpoint. ``key_names`` are variables that may hold its key, none for a local server.
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from crow.core.frozen import frozen
 from crow.settings.files import (
     DROP_INS,
     Memory,
@@ -231,7 +232,7 @@ def load(
     return Reader(file, flags or {}, home or Path.home(), managed).load(cwd)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """Reads settings, once more when they have changed; the fields are `load`'s."""
 

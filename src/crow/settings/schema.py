@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
+from crow.core.frozen import frozen
 from crow.settings.secrets import hidden
 
 PATH = Path(__file__).with_name("schema.json")
@@ -67,7 +67,7 @@ def near(word: str, known: Any) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sieve:
     """Lets through what fits the schema; ``complain`` gets a line for everything else.
 

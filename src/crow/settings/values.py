@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.settings.files import Memory
@@ -21,7 +22,7 @@ class SettingsError(CrowError):
     """A settings file that was asked for by name cannot be used."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """Where a setting came from. ``root`` is what its rules' paths that begin with ``/`` mean.
 
@@ -37,7 +38,7 @@ class Source:
         return self.path or self.layer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One entry of a list that all files add to: a permission rule, a directory, a name."""
 
@@ -45,7 +46,7 @@ class Entry:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permissions:
     """The lists of all files joined, the strongest file's first, and the mode to begin with.
 
@@ -63,7 +64,7 @@ class Permissions:
     limits: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Withheld:
     """What one file of a project wants that its user has not trusted."""
 
@@ -80,7 +81,7 @@ class Withheld:
         return f"{self.source}: {', '.join(self.names)}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unused:
     """What of a file does not count, by name; ``why`` says what is against it.
 
@@ -92,7 +93,7 @@ class Unused:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """What all settings files and the command line's options say together.
 

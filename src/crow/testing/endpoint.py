@@ -11,9 +11,10 @@ import json
 import socket
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Self, TypeAlias
+
+from crow.core.frozen import frozen
 
 
 class Act(Enum):
@@ -29,7 +30,7 @@ Step: TypeAlias = bytes | float | Act
 Response: TypeAlias = Sequence[Step]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Received:
     """A request as it arrived; ``at`` is the event loop's time, ``connection`` counts from 1."""
 

@@ -6,17 +6,18 @@ import asyncio
 import copy
 import json
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict
 
 from crow.core.calls import Call
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
+from crow.core.frozen import frozen
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Delta, FinishReason, Request
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedText:
     """A text to say, and what to report with it."""
 
@@ -26,7 +27,7 @@ class ScriptedText:
     finish: FinishReason = "stop"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScriptedCall:
     """A tool call to make, and what to report with it."""
 
@@ -37,7 +38,7 @@ class ScriptedCall:
     fault: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delay:
     """Seconds to wait before what follows."""
 

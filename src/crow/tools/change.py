@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from crow.core.calls import Diff, Location, ToolResult
+from crow.core.frozen import frozen
 from crow.core.ports import Bench
 from crow.tools import disk, files, hidden, paths
 from crow.tools.excerpt import excerpts
@@ -16,7 +16,7 @@ Rewrite = Callable[[files.Document | None], tuple[str, int, int]]
 """Gives the new text, the line of the first change and how many there are, or raises."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What becomes of a file. ``before`` is what it is now, None for a new one."""
 

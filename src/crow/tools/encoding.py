@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.tools.errors import ToolError
 
 _MARKS = (
@@ -18,7 +18,7 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b"))
 _PROBE = 8192
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encoding:
     """How text became bytes: a codec's name, and the byte order mark in front."""
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 from dataclasses import dataclass, field, replace
 
+from crow.core.frozen import frozen
 from crow.core.ports import Bench
 from crow.tools import disk
 from crow.tools.encoding import Encoding, decode
@@ -19,7 +20,7 @@ _KEY = "tools.files"
 _MARK = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A file as it is now. ``text`` is what counts: the client's where that has unsaved changes.
 
@@ -42,7 +43,7 @@ class Document:
         return self.has_buffer and self.text != self.disk_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """Hashes of what the model knows of a file, and of what the disk had at that time."""
 

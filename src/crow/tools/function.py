@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from crow.core.calls import Location, ToolKind, ToolResult
+from crow.core.frozen import frozen
 from crow.core.ports import Bench
 from crow.tools import docstring
 from crow.tools.checker import Checker
@@ -29,7 +30,7 @@ Preview = Callable[..., Awaitable[ToolResult | None]]
 _CONTEXTS = ("Bench", "ToolContext")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class _Parameter:
     name: str
     key: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from crow.core.calls import Location, ToolResult
+from crow.core.frozen import frozen
 from crow.core.ports import Bench
 from crow.tools import disk, hidden, paths, recency, ripgrep, scan, spill, walk
 from crow.tools.errors import ToolError
@@ -27,7 +27,7 @@ _EMPTY = "pattern: it is empty."
 _LONGEST = COLUMNS + 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """What is sought, where, and how the answer shall look."""
 
@@ -43,7 +43,7 @@ class Search:
     spans_lines: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """The answer's lines; ``why`` there may be more, ``kept`` files must not be read."""
 

@@ -9,9 +9,9 @@ import signal
 import sys
 import sysconfig
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from crow.core.frozen import frozen
 from crow.tools.errors import ToolError
 
 MOST = 8 * 1024 * 1024
@@ -23,7 +23,7 @@ INHERITED = ("HOME", "XDG_CONFIG_HOME", "PATH", "LANG", "LC_ALL", "USERPROFILE",
 """All that it finds in its environment."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What ripgrep printed; ``is_cut`` where it was ended before it had printed all.
 

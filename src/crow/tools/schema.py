@@ -12,6 +12,8 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from crow.core.frozen import frozen
+
 JSONSchema = dict[str, Any]
 Reader = Callable[[Any], Any]
 
@@ -35,7 +37,7 @@ _ARRAYS: dict[Any, Reader | None] = {
 _OBJECTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class Arg:
     """More about a parameter, written inside ``Annotated``.
 
@@ -49,7 +51,7 @@ class Arg:
     maximum: float | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """A type as JSON Schema; ``read`` makes a Python value of a JSON value, None if it is one."""
 

@@ -6,9 +6,9 @@ import ipaddress
 import os
 import socket
 import sys
-from dataclasses import dataclass
 
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 
 PATH = "/acp"
 BACKLOG = 128
@@ -23,7 +23,7 @@ class AddressError(CrowError):
     """It is not possible to listen there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """A host (an IP address or a name, without brackets) and a port; 0 for any that is free."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from crow.acp.listen.address import ip_of
+from crow.core.frozen import frozen
 
 LOCAL = "localhost"
 BEARER = "bearer"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Objection:
     """Why a request is refused: an HTTP status, and a line for whoever sent it."""
 

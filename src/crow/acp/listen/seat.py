@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crow.acp.listen.journal import Journal
@@ -22,6 +22,7 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
+from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
     from crow.acp.editor import Editor
@@ -36,7 +37,7 @@ STILL_TRUE = (TitleChanged, UsageReported)
 CallKey = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a client is in what happens in a session.
 

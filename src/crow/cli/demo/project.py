@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from crow.core.frozen import frozen
 
 PROJECT = {
     "README.md": (
@@ -18,7 +19,7 @@ PROJECT = {
 TEMPORARY = ("build.tmp", "cache.tmp", "download.tmp", "notes.txt")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """``project`` is where the agent works, ``tmp`` stands for ``/tmp``."""
 

@@ -12,6 +12,7 @@ from typing import Literal
 
 from crow import frontmatter
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 from crow.plugins import Plugin, filled
 
 LONGEST = 100_000
@@ -30,7 +31,7 @@ Scope = Literal["project", "user", "plugin"]
 Stamp = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A part of a command's text: as it is, a command line for the shell, or the path of a file."""
 
@@ -38,7 +39,7 @@ class Piece:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recipe:
     """A custom command. ``model`` is the one that is to answer, None for the session's own.
 

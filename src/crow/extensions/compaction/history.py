@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.core.messages import Message, is_prompt
 from crow.core.session import weight
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Split:
     """A history in two: no call is parted from its answers.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ipaddress
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from crow.core.errors import ExtensionError
+from crow.core.frozen import frozen
 from crow.core.messages import Usage
 
 LIBRARY = "genai_prices.data"
@@ -17,7 +17,7 @@ MILLION = 1_000_000
 NAMES = ("input", "output", "cached")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Price:
     """US dollars for a million tokens; ``cached`` is for input that was read from a cache."""
 

@@ -6,12 +6,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 
 Transport = Literal["stdio", "http", "sse"]
 Table = Mapping[str, Any]
@@ -31,7 +32,7 @@ class DescriptionError(CrowError):
     """A server's description makes no sense."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Description:
     """One server. ``source`` is ``client``, ``settings`` or ``project``."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from crow.core.frozen import frozen
 
 MEBIBYTE = 1024 * 1024
 MESSAGE = 8 * MEBIBYTE
@@ -14,7 +14,7 @@ ENTRIES = 1000
 """Tools, prompts or resources of one server."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     """Seconds. ``call`` counts from the last sign of life; ``wait`` is what a prompt waits."""
 

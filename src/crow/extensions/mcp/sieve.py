@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, cast
 
@@ -26,6 +25,7 @@ from mcp.types.methods import validate_server_result
 from mcp.types.version import LATEST_MODERN_VERSION
 from pydantic import ValidationError
 
+from crow.core.frozen import frozen
 from crow.extensions.mcp.requests import Broken, Request, Requests, clean, failed
 from crow.extensions.mcp.schema import fault
 
@@ -42,7 +42,7 @@ VERSIONS = {"supported": [LATEST_MODERN_VERSION], "requested": ""}
 """What a server that refuses a version should say, where it does not."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Told:
     """Whom a sieve tells: of tools that are left out, of lines that are nothing, of the end."""
 

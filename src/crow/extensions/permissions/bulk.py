@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.edits import edits
 from crow.extensions.permissions.script import Word
 from crow.extensions.permissions.wrapper import program
@@ -22,7 +22,7 @@ REMOTE = re.compile(r"[^/]*:")
 FINDS = frozenset({"-name", "-iname"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bulk:
     """``removed`` directories go away whole, ``copied`` ones (with where to) are repeated there.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.script import GAP, HOLE
 
 SPANS_OPTIONS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandPattern:
     """A command rule's specifier.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.files import Finding
 
 ORDER = ("deny", "ask", "guard", "none", "allow")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """May it run? ``rule`` is the rule that says so, as it was written.
 

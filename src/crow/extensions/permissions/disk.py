@@ -6,9 +6,11 @@ import os
 import posixpath
 import stat
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
+
+from crow.core.frozen import frozen
 
 LARGEST = 256 * 1024 * 1024
 """No file that a judgement depends on is larger."""
@@ -83,7 +85,7 @@ def _without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalDisk:
     """The file system of this machine. ``path`` stands in for ``PATH`` where it is given."""
 
@@ -208,7 +210,7 @@ class LocalDisk:
             return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a path leads: as written (normalised) and with every link followed."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.programs import Program, Use, option, program_of
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.script import Word
@@ -13,7 +13,7 @@ from crow.extensions.permissions.sed import edited
 from crow.extensions.permissions.wrapper import program
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edits:
     """What a command writes (or removes) and reads. ``sure`` where that is all it does."""
 

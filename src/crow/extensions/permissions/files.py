@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.disk import Disk, Place, inside, place
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.lookup import Lookup
@@ -21,7 +21,7 @@ WALKED = 4000
 PLAIN_NAME = re.compile(r"[^\s'\"\\]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """What was found for one path. ``guard``: nothing but the user may approve it."""
 
@@ -30,7 +30,7 @@ class Finding:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Files:
     """The path rules, for one working directory.
 

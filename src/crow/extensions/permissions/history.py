@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.disk import Place, inside, place
 from crow.extensions.permissions.files import Finding
 from crow.extensions.permissions.lookup import Cwds
@@ -20,7 +20,7 @@ from crow.extensions.permissions.shown import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """Compares what git shows with the deny and ask rules for reading."""
 

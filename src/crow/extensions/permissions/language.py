@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.script import HOLE, Word
 from crow.extensions.permissions.wrapper import program
 
@@ -18,7 +19,7 @@ GLOBS = frozenset("*?[")
 FILE, NOTHING = 0, -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Language:
     """How a program is given what it runs.
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.gaps import gap_fault, is_lost_dash
 from crow.extensions.permissions.joints import JOINED, continued
 from crow.extensions.permissions.quoting import (
@@ -58,7 +58,7 @@ PLAIN_PATTERN = re.compile(r"[\w.*?:,/@^+\[\]-]+\$?")
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What a parser made of a script; ``fault`` says why it cannot be relied on."""
 

@@ -6,8 +6,8 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.disk import inside
 
 SINGLE = re.compile(r"[^/*?\[]+/\*\*")
@@ -59,7 +59,7 @@ def normal(path: str) -> str:
     return path if path.isascii() else unicodedata.normalize("NFC", path)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PathPattern:
     """A path rule's specifier. ``base`` is where it counts from.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.script import Word
 
 SHORT = re.compile(r"(\w|\.)(::|:|@)?")
@@ -19,7 +19,7 @@ LONG = re.compile(r"(--[a-z0-9-]+)(::|:\?|:|@)?")
 NUMBER = "-NUM"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """What a command reads: these paths, and whether all that is below them.
 
@@ -33,7 +33,7 @@ class Use:
     globs: tuple[Word, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """One line of a table.
 
@@ -69,7 +69,7 @@ class Program:
         return cls(reader, operands, harm, takes, **marks)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One word of options as its program reads it.
 

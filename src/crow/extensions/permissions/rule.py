@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from crow.core.calls import ToolName
+from crow.core.frozen import frozen
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.domain import domain_expression
 from crow.extensions.permissions.pattern import PathPattern
@@ -37,7 +37,7 @@ def tool_name(name: str) -> str:
     return NAMES.get(name.lower(), name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One rule, parsed. Which of the matchers it has depends on its tool."""
 

@@ -7,14 +7,15 @@ What cannot change which program runs (negation, background) is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from crow.core.frozen import frozen
 
 HOLE = "\x01"  # stands for text that only the shell will know; no command can contain it
 GAP = "\x00"  # stands between the words of a joined command
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """Literal text; ``quoted`` text is never expanded."""
 
@@ -22,7 +23,7 @@ class Text:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """``$name`` or ``${name}`` and nothing more."""
 
@@ -30,7 +31,7 @@ class Variable:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Substitution:
     """``$(...)``, backquotes (``command``) or ``<(...)``, ``>(...)`` (``process``)."""
 
@@ -39,7 +40,7 @@ class Substitution:
     quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """An expansion that is not understood well enough to be let through; ``inner`` is in it."""
 
@@ -51,7 +52,7 @@ class Unknown:
 Part: TypeAlias = Text | Variable | Substitution | Unknown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     """One word of a command."""
 
@@ -146,7 +147,7 @@ class Word:
         return not any(isinstance(part, Unknown) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     """``name=value``; ``odd`` where it has a subscript, an array or ``+=``."""
 
@@ -155,7 +156,7 @@ class Assignment:
     odd: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redirect:
     """``fd op target``; of a here-document the target is its body."""
 
@@ -164,7 +165,7 @@ class Redirect:
     fd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Simple:
     """A simple command."""
 
@@ -178,7 +179,7 @@ class Simple:
         return self.words[0].text if self.words else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """``left && right``, ``left || right``, ``left | right``, ``left |& right``."""
 
@@ -187,14 +188,14 @@ class Chain:
     right: Node
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sequence:
     """Commands one after another."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """A compound command: ``subshell``, ``braces``, ``if``, ``while``, ``for`` or ``case``.
 
@@ -209,7 +210,7 @@ class Group:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Other:
     """Something that is never let through by itself (``kind`` says what) and what is in it."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.disk import Disk
 from crow.extensions.permissions.script import Word
 
@@ -45,7 +45,7 @@ SPLIT = b"link\x00\x00"
 """The mark of an index that has a part of its names in another file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shown:
     """``paths`` are the pathspecs, ``objects`` files of a revision (from the repository's top).
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from posixpath import basename
 
+from crow.core.frozen import frozen
 from crow.extensions.permissions.script import Word
 from crow.extensions.permissions.sed import is_plain
 
@@ -69,7 +69,7 @@ SED_RUNS_LINES = re.compile(r"s([^\w\s\\]).*\1.*\1[gpiIMm0-9]*e")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The options of a wrapper: those that take a value, and those that do not."""
 
@@ -131,7 +131,7 @@ SEEN_THROUGH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unwrapped:
     """What a wrapper runs.
 

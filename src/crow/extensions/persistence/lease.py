@@ -16,17 +16,18 @@ import os
 import re
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, cast
 
 from crow.core.errors import SessionInUse
+from crow.core.frozen import frozen
 from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A piece of streamed text. ``where`` is the message's index, or the call's id for output."""
 
@@ -111,7 +112,7 @@ class Lease:
         self._close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tail:
     """What a lease's file holds."""
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from crow.core.errors import SessionError
+from crow.core.frozen import frozen
 from crow.core.messages import Content, Message, Usage, is_prompt, text_of
 from crow.core.session import Session
 from crow.extensions.persistence.lease import Lease
@@ -21,7 +22,7 @@ Fields = dict[str, "str | int | None"]
 TITLE_LENGTH = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """What is written in one transaction: rows, and what changed of session and states."""
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import islice
 from typing import Any, Literal, cast
 
 from crow.core.calls import Call, Diff, Location, ToolResult
 from crow.core.contexts import ToolContext
 from crow.core.events import PlanChanged, PlanEntry
+from crow.core.frozen import frozen
 from crow.core.text import shortened
 from crow.core.trace import Record
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
@@ -31,7 +32,7 @@ LONGEST = 32 * 1024
 VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A row that is to be written. ``at`` is for people: ``seq`` alone orders."""
 
@@ -42,7 +43,7 @@ class Row:
     at: float = field(default_factory=time.time)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A row as it was read. ``data`` is None where the row is damaged."""
 

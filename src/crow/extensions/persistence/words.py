@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
+from crow.core.frozen import frozen
 from crow.core.messages import is_prompt, text_of
 from crow.core.session import SessionInfo
 from crow.extensions.persistence.sql import Connection
@@ -14,7 +14,7 @@ BATCH = 1000
 AROUND = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A session that a text was found in. ``snippet`` is the place, ``seq`` its record's number.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
+from crow.core.frozen import frozen
 from crow.extensions.shell_hooks.entry import Entry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """``urls`` are patterns in which ``*`` stands for anything; ``variables`` those of headers.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from crow.core.frozen import frozen
 from crow.extensions.shell_hooks.event import (
     EVENTS,
     KNOWN,
@@ -39,7 +40,7 @@ USER_CONFIG = "${user_config."
 """How a plugin's option is named in a command and its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """The ``hooks`` table of one file.
 
@@ -54,7 +55,7 @@ class File:
     plugin: Plugin | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """One handler at one event.
 

@@ -6,16 +6,17 @@ They are Claude Code's 33, and two of Crow's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
+
+from crow.core.frozen import frozen
 
 Blocking = Literal["block", "tell", "user", "ignore"]
 ALL = ("command", "http", "mcp_tool", "prompt", "agent")
 SHORT = ("command", "http", "mcp_tool")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event.
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from crow.core.frozen import frozen
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, Permission
 
 STRICTNESS: tuple[Permission | None, ...] = (None, "allow", "ask", "defer", "deny")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joined:
     """The outcomes of one firing, in the order in which the handlers are configured."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from crow.core.frozen import frozen
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.output import SILENCE, Output, Printed, read
@@ -13,7 +14,7 @@ Kind = Literal["success", "blocking", "non_blocking_error", "cancelled"]
 Permission = Literal["allow", "ask", "defer", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """How the run of one handler ended.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
+from crow.core.frozen import frozen
 from crow.extensions.shell_hooks.event import Event
 
 Fields = Mapping[str, Any]
@@ -43,7 +44,7 @@ PERMITS = ("approve", "allow", "accept", True)
 OUTPUT_FIELDS = frozenset({*PLAIN_TYPES, "decision"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """What was printed: ``fields`` of a valid object, else ``plain`` text, else a ``fault``.
 
@@ -70,7 +71,7 @@ NONE: Fields = {}
 SILENCE = Output()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Printed:
     """What a handler left: exit status (0 where it has none), output and errors."""
 

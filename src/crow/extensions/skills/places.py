@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from crow.core.agent import Agent
+from crow.core.frozen import frozen
 from crow.extensions.skills.skill import FILE, Scope
 from crow.plugins import Plugin
 
 Stamp = tuple[str, int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A folder of skills.
 

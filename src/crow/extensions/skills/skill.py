@@ -10,11 +10,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 from crow.frontmatter import flag, parse, text
 from crow.plugins import Plugin, filled
 
@@ -34,7 +34,7 @@ class SkillError(CrowError):
     """A SKILL.md cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skill:
     """What is known of a skill before it is used; its text is read when it is.
 

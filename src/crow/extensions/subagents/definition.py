@@ -10,6 +10,7 @@ from typing import Any
 
 from crow.core.calls import ToolName
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 from crow.frontmatter import TOOLS, WITHOUT, listed, parse, text
 from crow.plugins import Plugin, filled
 
@@ -17,7 +18,7 @@ LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """An agent that can be called by its name.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
 from crow.core.contexts import ToolContext
+from crow.core.frozen import frozen
 from crow.core.messages import add_usage
 from crow.core.ports import LLM, Tool
 from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, Reply, Session
@@ -22,7 +22,7 @@ CALLERS = ("inherit", "sonnet", "opus", "haiku")
 DECIDING = ("before_tool", "on_permission")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """What a sub-agent is to do; ``title`` in a few words."""
 

@@ -6,13 +6,14 @@ import asyncio
 import re
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from crow._version import __version__
 from crow.core.errors import CrowError
+from crow.core.frozen import frozen
 from crow.extensions.web.address import Address, AddressError, Network, Resolve, addresses, look_up
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class FetchError(CrowError):
     """A page cannot be had; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """What a server answered. ``elsewhere`` is where another host's page was pointed to."""
 
@@ -51,7 +52,7 @@ class Page:
     elsewhere: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fetcher:
     """Fetches pages: ``limit`` in bytes, ``timeout`` in seconds for all of it together."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from crow.core.errors import ModelError
+from crow.core.frozen import frozen
 from crow.core.messages import ImagePart, Message, TextPart
 from crow.llm.chat.opaque import EXTRA, NAMES, TEXTS
 
@@ -38,7 +39,7 @@ OF_THOUGHTS = re.compile(
 REFUSALS = frozenset({400, 404, 413, 415, 422, 500, 501})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """What an endpoint is sent.
 

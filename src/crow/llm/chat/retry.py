@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC
 from typing import TypeAlias
 
 from crow.core.errors import ModelError
 from crow.core.events import Retrying
+from crow.core.frozen import frozen
 from crow.core.ports import Completion, Delta
 from crow.llm.chat.splice import Shown
 from crow.llm.chat.timing import Clock
@@ -25,7 +25,7 @@ class UnreachableError(ModelError):
     """Nobody answers at the endpoint's address; that seldom mends itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retries:
     """Bounded retries with full jitter; times in seconds.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from crow.core.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Step:
     """A tool to call, and its arguments."""
 
@@ -20,7 +21,7 @@ class Step:
 Make: TypeAlias = Callable[[dict[str, str]], list[Step]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phrase:
     """A sentence: an example for people, the pattern, and what it becomes."""
 

@@ -1,0 +1,94 @@
+"""Frozen data classes that are quick to define: a process that starts defines a hundred of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: type[T]) -> type[T]:
+    """``dataclass(frozen=True, slots=True)``, made in a fifth of the time.
+
+    Before Python 3.13 `dataclass` compiles six functions for each class; this one compiles
+    ``__init__`` alone. `dataclasses.fields` and `replace`, ``match`` and pickling work as ever. An
+    assignment is refused with what to do instead.
+    """
+    below = any(hasattr(base, "__dataclass_params__") for base in cls.__bases__)
+    made: Any = dataclass(init=False, repr=False, eq=False, slots=True, frozen=below)(cls)
+    made.__dataclass_params__.frozen = True  # what `dataclass` asks of the bases of a class
+    made.__init__ = _init(made)
+    for name, method in METHODS.items():
+        if name not in vars(cls):
+            setattr(made, name, method)
+    return cast("type[T]", made)
+
+
+def _init(cls: type[Any]) -> Callable[..., None]:
+    """The ``__init__`` of a class with these fields."""
+    names: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}
+    args, lines = ["self"], list[str]()
+    for each in fields(cls):
+        name = value = each.name
+        default = f"_{name}"
+        if each.default is not MISSING:
+            names[default] = each.default
+        elif each.default_factory is not MISSING:
+            names[default], names[f"_make_{name}"] = MISSING, each.default_factory
+            value = f"_make_{name}() if {name} is _MISSING else {name}"
+        args.append(f"{name}={default}" if default in names else name)
+        lines.append(f"_set(self, {name!r}, {value})")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    body = "\n ".join(lines or ["pass"])
+    exec(f"def __init__({', '.join(args)}):\n {body}", names)  # noqa: S102 - as dataclass does
+    made = names["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {**{each.name: each.type for each in fields(cls)}, "return": None}
+    return made
+
+
+def _equal(self: Any, other: object) -> bool:
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    names = [each.name for each in fields(self) if each.compare]
+    return all(getattr(self, name) == getattr(other, name) for name in names)
+
+
+def _hash(self: Any) -> int:
+    counts = [each.compare if each.hash is None else each.hash for each in fields(self)]
+    return hash(tuple(value for value, is_in in zip(_values(self), counts, strict=True) if is_in))
+
+
+def _repr(self: Any) -> str:
+    shown = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"
+
+
+def _refuse(self: Any, name: str, *_: object) -> NoReturn:
+    called, known = type(self).__name__, [each.name for each in fields(self)]
+    if name not in known:
+        raise AttributeError(f"{called} has no {name}; it has {', '.join(known)}")
+    instead = f"dataclasses.replace(..., {name}=...) makes another one"
+    raise FrozenInstanceError(f"{called}.{name} cannot be assigned: {instead}")
+
+
+def _reduce(self: Any) -> tuple[Any, ...]:
+    return cast(type, self.__class__), _values(self)
+
+
+def _values(self: Any) -> tuple[Any, ...]:
+    return tuple(getattr(self, each.name) for each in fields(self))
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "__eq__": _equal,
+    "__hash__": _hash,
+    "__repr__": _repr,
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__reduce__": _reduce,
+}

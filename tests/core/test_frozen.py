@@ -1,0 +1,157 @@
+"""`frozen` beside the `dataclass` that it stands for: whatever one does, the other does."""
+
+import copy
+import dataclasses
+import inspect
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crow.core.frozen import frozen
+
+SLOTS: Any = dataclasses.dataclass(frozen=True, slots=True)
+
+
+@frozen
+class Mine:
+    """A class with each kind of field."""
+
+    a: int
+    b: str = "b"
+    c: list[int] = dataclasses.field(default_factory=list[int])
+    d: object = dataclasses.field(default=None, repr=False)
+    e: object = dataclasses.field(default=None, compare=False)
+    f: object = dataclasses.field(default=None, hash=False)
+
+
+@SLOTS
+class Theirs:
+    """The same by the standard library."""
+
+    a: int
+    b: str = "b"
+    c: list[int] = dataclasses.field(default_factory=list[int])
+    d: object = dataclasses.field(default=None, repr=False)
+    e: object = dataclasses.field(default=None, compare=False)
+    f: object = dataclasses.field(default=None, hash=False)
+
+
+ARGUMENTS = st.fixed_dictionaries(
+    {"a": st.integers(0, 1)},
+    optional={
+        "b": st.sampled_from("bc"),
+        "c": st.lists(st.integers(0, 1), max_size=1),
+        "d": st.sampled_from([None, 1]),
+        "e": st.sampled_from([None, 1]),
+        "f": st.sampled_from([None, ()]),
+    },
+)
+
+
+@given(ARGUMENTS, ARGUMENTS)
+def test_it_is_the_dataclass_of_the_same_fields(one: dict[str, Any], two: dict[str, Any]):
+    mine, theirs = Mine(**one), Theirs(**one)
+    assert repr(mine) == repr(theirs).replace("Theirs", "Mine")
+    assert dataclasses.asdict(mine) == dataclasses.asdict(theirs)
+    assert (mine == Mine(**two)) == (theirs == Theirs(**two))
+    changed = dataclasses.replace(mine, **two)
+    assert dataclasses.asdict(changed) == dataclasses.asdict(dataclasses.replace(theirs, **two))
+    assert mine != theirs
+    assert mine != one
+
+
+@given(ARGUMENTS)
+def test_copies_are_equal_and_of_their_own(given: dict[str, Any]):
+    mine = Mine(**given)
+    for other in (copy.copy(mine), copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
+        assert other == mine
+        assert other is not mine
+    assert copy.deepcopy(mine).c is not mine.c
+
+
+def test_equal_ones_have_one_hash_and_what_has_none_says_so():
+    @frozen
+    class Point:
+        x: int
+        note: object = dataclasses.field(default=None, hash=False)
+
+    assert hash(Point(1, [1])) == hash(Point(1, [2]))
+    assert len({Point(1), Point(1), Point(2)}) == 2
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Mine(1))
+
+
+def test_defaults_that_are_made_are_made_for_each():
+    assert Mine(1).c is not Mine(1).c
+    with pytest.raises(ValueError, match="mutable default"):
+
+        @frozen
+        class Shared:  # pyright: ignore[reportUnusedClass]
+            c: list[int] = []  # noqa: RUF012
+
+
+def test_a_wrong_call_names_the_class():
+    wrong: Any = Mine
+    with pytest.raises(TypeError, match=r"Mine\.__init__\(\) missing 1 required"):
+        wrong()
+    with pytest.raises(TypeError, match=r"Mine\.__init__\(\) got an unexpected keyword .*'z'"):
+        wrong(1, z=2)
+    mine, theirs = inspect.signature(Mine), inspect.signature(Theirs)
+    assert list(mine.parameters) == list(theirs.parameters)
+    assert mine.parameters["a"].annotation == theirs.parameters["a"].annotation
+
+
+def test_nothing_can_be_assigned_and_the_error_says_what_to_do():
+    mine: Any = Mine(1)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"dataclasses.replace\(\.\.\., a="):
+        mine.a = 2
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"Mine.a cannot be assigned"):
+        del mine.a
+    with pytest.raises(AttributeError, match="Mine has no z; it has a, b, c"):
+        mine.z = 2
+    assert mine.a == 1
+
+
+def test_a_class_keeps_its_own_methods_and_is_matched_by_position():
+    @frozen
+    class Named:
+        name: str
+        made: str = ""
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "made", self.name.upper())
+
+        def __repr__(self) -> str:
+            return f"<{self.name}>"
+
+    match Named("x"):
+        case Named(name, made):
+            assert (name, made) == ("x", "X")
+    assert repr(Named("x")) == "<x>"
+
+
+def test_classes_below_it_are_either_kind():
+    @frozen
+    class Below(Mine):
+        g: int = 0
+
+    @SLOTS
+    class Other(Mine):
+        g: int = 0
+
+    assert Below(1, g=2).g == 2
+    assert Below(1) == Below(1) != Below(1, g=1)
+    assert Other(1, g=2).g == 2
+    assert repr(Other(1)).endswith("Other(a=1, b='b', c=[], e=None, f=None, g=0)")
+
+
+def test_a_class_without_fields_is_one_too():
+    @frozen
+    class Nothing:
+        """Nothing."""
+
+    assert Nothing() == Nothing()
+    assert repr(Nothing()).endswith("Nothing()")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
@@ -13,10 +14,13 @@ from crow.cli.streams import hold
 from crow.core.errors import CrowError
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+LATE = (100_000, 1, 2)
+"""When garbage is collected: not during a start, whose objects all stay (80,000 of them)."""
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command line; the exit status: 0 done, 1 error, 2 usage, 130 interrupted."""
+    gc.set_threshold(*LATE)
     hold()
     out = Output()
     try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from crow.core.agent import Agent
 from crow.extensions.web.address import Resolve, look_up, networks
-from crow.extensions.web.fetch import Fetcher
 from crow.extensions.web.tool import WebFetch
+
+if TYPE_CHECKING:
+    from crow.extensions.web.fetch import Fetcher
 
 
 class WebHook:
@@ -28,8 +32,15 @@ class WebHook:
         timeout: float = 30.0,
         resolve: Resolve = look_up,
     ) -> None:
-        self.fetcher = Fetcher(tuple(networks(allow_private)), resolve, limit, timeout)
+        self._options = tuple(networks(allow_private)), resolve, limit, timeout
 
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""
-        agent.add_tool(WebFetch(self.fetcher))
+        agent.add_tool(WebFetch(lambda: self.fetcher))
+
+    @cached_property
+    def fetcher(self) -> Fetcher:
+        """What fetches, made for the first page."""
+        from crow.extensions.web.fetch import Fetcher
+
+        return Fetcher(*self._options)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import Bench
-from crow.extensions.web.fetch import Fetcher, FetchError, Page, plain
-from crow.extensions.web.page import text_of
+
+if TYPE_CHECKING:
+    from crow.extensions.web.fetch import Fetcher, Page
 
 DESCRIPTION = (
     "Fetch a page of the public web and get its text as Markdown. Say in `prompt` what you want "
@@ -31,18 +33,18 @@ WARNING = (
 )
 LONGEST_URL = 2000
 LONGEST_TITLE = 200
-_MARK = re.compile(r"</?web-page", re.IGNORECASE)
+_MARK = r"(?i)</?web-page"
 
 
 class WebFetch:
-    """Fetches a page."""
+    """Fetches a page with what ``fetcher`` gives."""
 
     name = "WebFetch"
     description = DESCRIPTION
     parameters = PARAMETERS
     kind: ToolKind = "fetch"
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Callable[[], Fetcher]) -> None:
         self._fetcher = fetcher
 
     def title(self, args: dict[str, Any]) -> str:
@@ -51,6 +53,8 @@ class WebFetch:
 
     def prepare(self, args: dict[str, Any], cwd: str) -> dict[str, Any]:
         """The URL as it will be fetched, so that rules judge the host that is asked."""
+        from crow.extensions.web.fetch import FetchError, plain
+
         try:
             return {**args, "url": plain(str(args["url"]))}
         except (KeyError, FetchError):
@@ -58,9 +62,12 @@ class WebFetch:
 
     async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
         """Fetch it. What cannot be had is an error that says why."""
+        from crow.extensions.web.fetch import FetchError
+        from crow.extensions.web.page import text_of
+
         url, began = str(args["url"]), perf_counter()
         try:
-            page = await self._fetcher.fetch(url)
+            page = await self._fetcher().fetch(url)
         except FetchError as error:
             return ToolResult.failure(f"{url[:LONGEST_URL]} cannot be fetched: {error}.")
         text = _elsewhere(page) if page.elsewhere else await asyncio.to_thread(text_of, page)
@@ -85,7 +92,7 @@ def _elsewhere(page: Page) -> str:
 
 
 def _shown(page: Page, text: str, prompt: str) -> str:
-    safe = _MARK.sub(lambda match: match[0].replace("<", "&lt;"), text)
+    safe = re.sub(_MARK, lambda match: match[0].replace("<", "&lt;"), text)
     lines = [
         f"{page.url} answered {page.code} {page.reason}".rstrip() + f". {WARNING}",
         f"<web-page>\n{safe}\n</web-page>",

@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from crow.core.ports import ENV_FILE, Bench
+from crow.process.reaper import ProcessReaper
 from crow.tools import spill
 from crow.tools.errors import ToolError
-from crow.tools.process import MARKER, Process
+from crow.tools.process import Process
 from crow.tools.spool import Spool
-from crow.warden import Warden
 
 _KEY = "tools.shells"
 _TITLE = 200
@@ -65,7 +65,7 @@ class Shells:
         self.environment: Mapping[str, str] = {}
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
-        self._warden: Warden | None = None
+        self._reaper = ProcessReaper()
         self._guard: asyncio.Task[None] | None = None
 
     @classmethod
@@ -84,16 +84,15 @@ class Shells:
             "bash",
             threshold=-1 if is_background else limit,
         )
-        process = Process(command, spool, limit, pending=limit if is_background else 65536)
+        pending = limit if is_background else 65536
+        process = Process(command, spool, limit, pending, self._reaper)
         try:
-            self._warden = self._warden or Warden()
             line = sourced(command, self.env_file)
             bash = program(cwd, self.environment.get("PATH", os.defpath))
             await process.start([bash, "-c", line], cwd, self.environment)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)
-        self._warden.add(process.pid, f"{MARKER}={process.marker}")
         return process
 
     def register(self, process: Process) -> str:
@@ -116,8 +115,6 @@ class Shells:
             self._watch_over()
             return
         self._running.discard(process)
-        if self._warden:
-            self._warden.remove(process.pid)
         process.close()
 
     def _sweep(self) -> None:
@@ -147,12 +144,9 @@ class Shells:
         running = list(self._running)
         await asyncio.gather(*(process.stop(0.3) for process in running))
         for process in running:
-            if self._warden:
-                self._warden.remove(process.pid)
             process.close()
         self._running.clear()
-        if self._warden:
-            await asyncio.to_thread(self._warden.close)
+        await asyncio.to_thread(self._reaper.close)
 
 
 def sourced(command: str, env_file: str | None) -> str:

@@ -48,6 +48,7 @@ from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way
 from crow.extensions.mcp.web import http_streams, sse_streams
+from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, Transport
@@ -76,7 +77,7 @@ class Owner(Protocol):
 
     description: Description
     limits: Limits
-    watch: Callable[[int], Callable[[], None]]
+    reaper: ProcessReaper
 
     @property
     def cwd(self) -> str:
@@ -275,7 +276,7 @@ def streams_of(
     described, limits = owner.description, owner.limits
     match transport:
         case "stdio":
-            return process_streams(described, owner.cwd, failure, limits.close, owner.watch)
+            return process_streams(described, owner.cwd, failure, limits.close, owner.reaper)
         case "http":
             return http_streams(described, failure, limits.connect)
         case "sse":

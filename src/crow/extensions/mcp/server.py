@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -17,6 +17,7 @@ from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
+from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult
@@ -47,14 +48,14 @@ class Server:
         ctx: Context,
         limits: Limits,
         definitions: Definitions,
-        watch: Callable[[int], Callable[[], None]],
+        reaper: ProcessReaper,
         known: KnownWays,
     ) -> None:
         self.description = description
         self.name = description.name
         self.limits = limits
         self.definitions = definitions
-        self.watch = watch
+        self.reaper = reaper
         self.state: State = "connecting"
         self.error = ""
         self.tools: list[McpTool] = []

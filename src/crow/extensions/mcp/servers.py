@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crow.core.contexts import Context
@@ -19,7 +17,7 @@ from crow.extensions.mcp.prompts import Prompts
 from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
-from crow.warden import Warden
+from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import KnownWays
@@ -48,14 +46,14 @@ class Servers:
         self._ctx = ctx
         self._limits = limits
         self._prompts = prompts
-        self._warden: Warden | None = None
+        self._reaper = ProcessReaper()
         self._given: dict[str, Tool] = {}
         self._told: set[str] = set()
         self._has_waited = False
         self._late: set[str] = set()
         alone, ambiguous = unambiguous(descriptions, lambda each: server_part(each.name))
         self.all = [
-            Server(each, ctx, limits, definitions, self._watch, known) for each in alone.values()
+            Server(each, ctx, limits, definitions, self._reaper, known) for each in alone.values()
         ]
         self.refused = [
             f"the MCP servers {', '.join(repr(each.name) for each in same)} are not started:"
@@ -170,15 +168,6 @@ class Servers:
                 self._told.add(text)
                 await self._ctx.ui.notify(text, severity="warning")
 
-    def _watch(self, group: int) -> Callable[[], None]:
-        """See to it that a process group does not outlive the agent, however that ends."""
-        if os.name != "posix":
-            return lambda: None
-        with suppress(OSError):
-            self._warden = self._warden or Warden()
-            self._warden.add(group)
-        return lambda: self._warden.remove(group) if self._warden else None
-
     async def aclose(self) -> None:
         """Close all connections, each in its own task, and wait for that a bounded time."""
         session = self._ctx.session
@@ -193,8 +182,7 @@ class Servers:
             session.tools.pop(name, None)
         self._given = {}
         self._prompts.forget(session)
-        if self._warden is not None:
-            await asyncio.to_thread(self._warden.close)
+        await asyncio.to_thread(self._reaper.close)
 
 
 def _named(what: str, servers: Iterable[Server]) -> str:

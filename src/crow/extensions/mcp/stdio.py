@@ -6,11 +6,9 @@ The library's own transport takes lines of any length; hence this one.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import re
-import signal
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from math import inf
 from typing import TYPE_CHECKING, cast
@@ -23,6 +21,8 @@ from mcp.types import jsonrpc_message_adapter
 from crow.extensions.mcp.limits import MESSAGE
 from crow.extensions.mcp.requests import Broken
 from crow.imports import own_caches
+from crow.process.child import ChildProcess, within
+from crow.process.reaper import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description
@@ -41,41 +41,23 @@ Streams = tuple[
 ]
 
 
-class ServerProcess(asyncio.SubprocessProtocol):
+class ServerProcess(ChildProcess):
     """The process. Its output ends when it does, whoever else holds the pipe."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: Failure, reaper: ProcessReaper) -> None:
+        super().__init__(reaper)
         self.output = asyncio.StreamReader(limit=MESSAGE)
-        self.exited = asyncio.Event()
-        self._quiet = asyncio.Event()
         self._failure = failure
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._quiet = asyncio.Event()
         self._is_silent = False
         self._is_stopping = False
-
-    async def start(self, described: Description, cwd: str) -> None:
-        """Start it in a session of its own. Raises ``OSError`` or ``ValueError``."""
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: self,
-            described.command,
-            *described.args,
-            cwd=described.cwd or cwd,
-            env=environment(described.env),
-            start_new_session=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        """Of the process, and of its group."""
-        assert self._transport is not None
-        return self._transport.get_pid()
 
     # called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let the output's reader hold the process back."""
-        self._transport = cast("asyncio.SubprocessTransport", transport)
-        pipe = self._transport.get_pipe_transport(1)
+        super().connection_made(transport)
+        pipe = cast("asyncio.SubprocessTransport", transport).get_pipe_transport(1)
         if pipe is not None:
             self.output.set_transport(pipe)
 
@@ -88,6 +70,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """A server that has closed its input or output is of no use any more."""
+        super().pipe_connection_lost(fd, exc)
         if fd == 1:
             self.silence()
         elif fd == 2:
@@ -97,10 +80,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         """What is still in the pipe is read; its children may hold that open for ever."""
-        assert self._transport is not None
         if not self._is_stopping:
-            self._failure.code = self._transport.get_returncode()
-        self.exited.set()
+            self._failure.code = self.code
+        super().process_exited()
         self._silence_soon()
 
     def _silence_soon(self) -> None:
@@ -114,52 +96,19 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
     # called by the connection
 
-    def send(self, line: bytes) -> None:
-        """Write a line; never waits."""
-        pipe = self._transport.get_pipe_transport(0) if self._transport else None
-        if pipe is not None and not pipe.is_closing():
-            cast("asyncio.WriteTransport", pipe).write(line)
-
-    async def stop(self, grace: float) -> None:
+    async def leave(self, grace: float) -> None:
         """End it and its children: no more input, then SIGTERM, then SIGKILL."""
         self._is_stopping = not self._is_silent
         try:
-            self._end_input()
-            if not await _within(grace / 2, self.exited):
+            self.end_input()
+            if not await within(grace / 2, self.exited):
                 self._is_stopping = True
-                self.signal(signal.SIGTERM)
-                await _within(grace / 2, self.exited)
-            await _within(SETTLE, self._quiet)
+                await self.stop(grace / 2)
+            await within(SETTLE, self._quiet)
         finally:
             self.kill()
-            if self._transport is not None:
-                self._transport.close()
-        await _within(grace / 2, self.exited)
-
-    def kill(self) -> None:
-        """End the whole group at once."""
-        self.signal(signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the group."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if os.name == "nt":
-                if self._transport is not None:
-                    self._transport.kill()
-            else:
-                os.killpg(self.pid, number)
-
-    def _end_input(self) -> None:
-        pipe = self._transport.get_pipe_transport(0) if self._transport else None
-        if pipe is not None:
-            pipe.close()
-
-
-async def _within(seconds: float, event: asyncio.Event) -> bool:
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    return event.is_set()
+            self.close()
+        await within(grace / 2, self.exited)
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
@@ -174,15 +123,15 @@ async def process_streams(
     cwd: str,
     failure: Failure,
     grace: float,
-    watch: Callable[[int], Callable[[], None]],
+    reaper: ProcessReaper,
 ) -> AsyncGenerator[Streams]:
     """Start a server and exchange messages with it; at the end it and its children are gone.
 
-    ``watch`` is told of the process group, and answers with what to call when that has ended.
+    Raises ``OSError`` or ``ValueError`` where it cannot be started.
     """
-    process = ServerProcess(failure)
-    await process.start(described, cwd)
-    ended = watch(process.pid)
+    process = ServerProcess(failure, reaper)
+    argv, env = (described.command, *described.args), environment(described.env)
+    await process.start(argv, described.cwd or cwd, env, stdin=asyncio.subprocess.PIPE)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](inf)
     try:
@@ -196,11 +145,8 @@ async def process_streams(
     finally:
         for stream in (to_session, from_server, to_server, from_session):
             stream.close()
-        try:
-            with anyio.CancelScope(shield=True):
-                await process.stop(grace)
-        finally:
-            ended()
+        with anyio.CancelScope(shield=True):
+            await process.leave(grace)
 
 
 async def _read(

@@ -25,7 +25,7 @@ from crow.extensions.shell_hooks.memory import NAME, SECONDS, Memory, effort_of,
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
 from crow.extensions.shell_hooks.output import Printed, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
-from crow.extensions.shell_hooks.process import Program
+from crow.extensions.shell_hooks.process import GRACE, Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
@@ -146,10 +146,12 @@ class Firing:
             async with asyncio.timeout(entry.timeout):
                 await program.decided.wait()
         except TimeoutError:
-            await program.stop()
+            await program.stop(GRACE)
+            program.close()
             return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
         except asyncio.CancelledError:
-            await program.kill()
+            await program.stop(0)
+            program.close()
             raise
         if program.detached:
             self._leave(entry, self._follow(entry, program, body), program.limit)
@@ -161,15 +163,15 @@ class Firing:
     async def _start(self, entry: Entry, body: bytes) -> Program:
         env = self.env(entry)
         cwd = directory(self.ctx.cwd, root_of(self.ctx.session).cwd, self.project)
-        program = Program(self.main.warden)
-        await program.start(command_line(entry, env), body, cwd, env)
+        program = Program(self.main.reaper)
+        await program.feed(command_line(entry, env), body, cwd, env)
         return program
 
     async def _collect(self, program: Program) -> Printed:
         try:
             return await program.printed()
         except asyncio.CancelledError:
-            await program.kill()
+            await program.stop(0)
             raise
         finally:
             program.close()
@@ -204,7 +206,6 @@ class Firing:
             async with asyncio.timeout(limit):
                 printed = await self._collect(program)
         except TimeoutError:
-            await program.kill()
             return
         self._show(entry, body, printed)
         if entry.spec.get("asyncRewake") and printed.code == 2:

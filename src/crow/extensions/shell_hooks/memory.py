@@ -16,7 +16,7 @@ from crow.extensions.shell_hooks.display import Display
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
-from crow.warden import Warden
+from crow.process.reaper import ProcessReaper
 
 NAME = "shell_hooks"
 SILENT = "shell_hooks_silent"
@@ -68,7 +68,7 @@ class Memory:
     files: set[str] = field(default_factory=set[str])
     entries: list[Entry] = field(default_factory=list[Entry])
     tasks: dict[asyncio.Task[Any], float] = field(default_factory=dict["asyncio.Task[Any]", float])
-    _warden: Warden | None = None
+    reaper: ProcessReaper = field(default_factory=ProcessReaper)
 
     @classmethod
     def of(cls, session: Session, directory: Path) -> Memory:
@@ -82,12 +82,6 @@ class Memory:
             memory = cls(Transcript(path, session), directory / root / "tool-results")
             session.cache[NAME] = memory
         return memory
-
-    @property
-    def warden(self) -> Warden:
-        """Ends the session's programs where Crow itself is killed. Raises ``OSError``."""
-        self._warden = self._warden or Warden()
-        return self._warden
 
     def prompt(self, ctx: Context) -> str:
         """The id of the prompt that is being answered, or was last."""
@@ -122,5 +116,4 @@ class Memory:
             for task in late:
                 task.cancel()
         await self.web.aclose()
-        if self._warden is not None:
-            self._warden.close()
+        self.reaper.close()

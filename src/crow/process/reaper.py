@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import weakref
+from typing import Any
 
 _SCRIPT = """
 trap '' HUP INT TERM
@@ -36,11 +37,29 @@ done
 """
 
 
-class Warden:
-    """Keeps the list of process groups that must not outlive the agent."""
+class ProcessReaper:
+    """Keeps the list of process groups that must not outlive the agent.
+
+    Its process is started with the first of them; where that is impossible nothing is kept.
+    """
 
     def __init__(self) -> None:
+        self._pid = 0
+        self._close: weakref.finalize[[int], Any] | None = None
+
+    def add(self, group: int, mark: str = "") -> None:
+        """From now on this group dies with the agent.
+
+        ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has.
+        """
+        if self._close is None:
+            with contextlib.suppress(OSError, AttributeError):  # there is no posix_spawn everywhere
+                self._start()
+        self._tell(f"+ {group} {mark}")
+
+    def _start(self) -> None:
         listening, self._pipe = os.pipe()
+        close = weakref.finalize(self, os.close, self._pipe)
         try:
             self._pid = os.posix_spawn(
                 "/bin/sh",
@@ -53,30 +72,26 @@ class Warden:
                 ],
                 setpgroup=0,
             )
+        except (OSError, AttributeError):
+            close()
+            raise
         finally:
             os.close(listening)
-        self._close = weakref.finalize(self, os.close, self._pipe)
-
-    def add(self, group: int, mark: str = "") -> None:
-        """From now on this group dies with the agent.
-
-        ``mark`` is a variable of its environment, ``NAME=VALUE`` without blanks, that no other has.
-        """
-        self._tell(f"+ {group} {mark}")
+        self._close = close
 
     def remove(self, group: int) -> None:
         """This group has ended, or may go on."""
         self._tell(f"- {group}")
 
     def close(self) -> None:
-        """End the warden; waits for it, a millisecond where its list is empty."""
-        if self._close.alive:
+        """End it; waits for it, a millisecond where its list is empty."""
+        if self._close is not None and self._close.alive:
             self._close()
             with contextlib.suppress(ChildProcessError):  # somebody else reaped it
                 os.waitpid(self._pid, 0)
 
     def _tell(self, change: str) -> None:
-        if self._close.alive:
-            # where somebody killed the warden, commands run all the same
+        if self._close is not None and self._close.alive:
+            # where somebody killed it, commands run all the same
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, f"{change}\n".encode())

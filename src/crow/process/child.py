@@ -1,0 +1,214 @@
+"""A child process: a program in a session of its own, ended with all that it has started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from crow.process.reaper import ProcessReaper
+
+POLL = 0.02
+LAST = 0.5  # seconds for the news of an end that nothing can hold up
+ROUNDS = 3
+CAN_GROUP = os.name == "posix"
+
+
+class ChildProcess(asyncio.SubprocessProtocol):
+    """A program without a terminal. A subclass is told of its output by ``pipe_data_received``.
+
+    ``exited`` is set when it has ended, whoever still holds its pipes, ``silent`` when nobody does.
+    While it runs ``reaper`` ends it where the agent dies; ``mark``, a variable of its environment
+    (``NAME=VALUE``) that no other has, leads to what has left its group.
+    """
+
+    def __init__(self, reaper: ProcessReaper | None = None, mark: str = "") -> None:
+        self.exited = asyncio.Event()
+        self.silent = asyncio.Event()
+        self._reaper, self._mark = reaper, mark
+        self._open = {1, 2}
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    async def start(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        stdin: int = asyncio.subprocess.DEVNULL,
+    ) -> None:
+        """Start it; cancelled, nothing of it stays.
+
+        Raises ``OSError`` where it cannot be started, ``ValueError`` for an impossible argument.
+        """
+        starting = asyncio.ensure_future(self._spawn(argv, cwd, env, stdin))
+        try:
+            await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # asyncio would end the program alone, and wait for all that it has started
+            try:
+                await asyncio.wait({starting})
+            finally:
+                self.kill()
+                self.close()
+            raise
+
+    async def _spawn(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int
+    ) -> None:
+        name, _, value = self._mark.partition("=")
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: self,
+            *argv,
+            stdin=stdin,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=cwd,
+            env={**env, name: value} if name else env,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Of the program, and of its group."""
+        assert self._transport is not None
+        return self._transport.get_pid()
+
+    @property
+    def code(self) -> int | None:
+        """Exit status, or minus the signal that ended it; None while it runs."""
+        return self._transport.get_returncode() if self._transport else None
+
+    # called by asyncio
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It runs."""
+        self._transport = cast("asyncio.SubprocessTransport", transport)
+        if self._reaper is not None:
+            self._reaper.add(self.pid, self._mark)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Nobody can write to a pipe any more."""
+        self._open.discard(fd)
+        if not self._open:
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        """It has ended."""
+        self.exited.set()
+
+    # its input
+
+    def send(self, data: bytes) -> None:
+        """Write to its input; never waits. One that reads nothing any more is no error."""
+        pipe = self._input()
+        if pipe is not None and not pipe.is_closing():
+            pipe.write(data)
+
+    def end_input(self) -> None:
+        """Close its input, when all that was sent is written."""
+        pipe = self._input()
+        if pipe is not None:
+            pipe.close()
+
+    def _input(self) -> asyncio.WriteTransport | None:
+        pipe = self._transport.get_pipe_transport(0) if self._transport else None
+        return cast("asyncio.WriteTransport | None", pipe)
+
+    # its end
+
+    async def settle(self, seconds: float) -> None:
+        """After the program's end, wait for the rest of its output, but not for its children."""
+        await within(seconds, self.silent)
+
+    async def stop(self, grace: float) -> None:
+        """End the whole group: SIGTERM, ``grace`` seconds, SIGKILL; also those who left it."""
+        try:
+            self.signal(signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    while self.has_members():  # noqa: ASYNC110 - no event tells of a group
+                        await asyncio.sleep(POLL)
+        finally:
+            self.kill()
+        await within(LAST, self.exited)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the group; where there are no groups, end the program."""
+        if self._transport is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if CAN_GROUP:
+                os.killpg(self.pid, number)
+            else:
+                self._transport.kill()
+
+    def has_members(self) -> bool:
+        """True while any process of the group runs; those that nobody has reaped do not count."""
+        if not CAN_GROUP:
+            return not self.exited.is_set()
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return runs(self.pid)
+
+    def kill(self) -> None:
+        """SIGKILL the group, and whatever carries the mark in its environment."""
+        self.signal(signal.SIGKILL if CAN_GROUP else signal.SIGTERM)
+        for _ in range(ROUNDS if self._mark else 0):
+            escaped = marked(self._mark)
+            for pid in escaped:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if not escaped:
+                break
+
+    def close(self) -> None:
+        """Let go of the pipes; the program ends where it still runs, its children may go on."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        reaper, self._reaper = self._reaper, None
+        if reaper is not None:
+            reaper.remove(self.pid)
+
+
+async def within(seconds: float, event: asyncio.Event) -> bool:
+    """Wait a bounded time for an event; whether it came."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
+def runs(group: int) -> bool:
+    """True where a process of a group is more than a zombie (elsewhere than on Linux always)."""
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    for path in stats:
+        try:
+            state, _, its_group = path.read_text("latin-1").rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):
+            continue
+        if int(its_group) == group and state not in "ZX":
+            return True
+    return not stats
+
+
+def marked(mark: str) -> list[int]:
+    """Processes that have a variable in their environment (Linux; elsewhere none)."""
+    sought = mark.encode()
+    found: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if sought in entry.read_bytes():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found

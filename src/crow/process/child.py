@@ -128,14 +128,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
     async def stop(self, grace: float) -> None:
         """End the whole group: SIGTERM, ``grace`` seconds, SIGKILL; also those who left it."""
         try:
-            self.signal(signal.SIGTERM)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace):
-                    while self.has_members():  # noqa: ASYNC110 - no event tells of a group
-                        await asyncio.sleep(POLL)
+            if grace:
+                self.signal(signal.SIGTERM)
+                await self._wait_for_group(grace)
         finally:
             self.kill()
         await within(LAST, self.exited)
+
+    async def _wait_for_group(self, seconds: float) -> None:
+        """Wait until no process of the group runs any more."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.has_members():  # noqa: ASYNC110 - no event tells of a group
+                    await asyncio.sleep(POLL)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the group; where there are no groups, end the program."""

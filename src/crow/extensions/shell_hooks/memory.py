@@ -115,5 +115,7 @@ class Memory:
             _, late = await asyncio.wait(set(self.tasks), timeout=1)
             for task in late:
                 task.cancel()
+            if late:  # each ends its program, which takes half a second at most
+                await asyncio.wait(late)
         await self.web.aclose()
         self.reaper.close()

@@ -53,8 +53,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
             try:
                 await asyncio.wait({starting})
             finally:
-                self.kill()
-                self.close()
+                await self.end()
             raise
 
     async def _spawn(
@@ -128,12 +127,20 @@ class ChildProcess(asyncio.SubprocessProtocol):
     async def stop(self, grace: float) -> None:
         """End the whole group: SIGTERM, ``grace`` seconds, SIGKILL; also those who left it."""
         try:
-            if grace:
-                self.signal(signal.SIGTERM)
-                await self._wait_for_group(grace)
+            self.signal(signal.SIGTERM)
+            await self._wait_for_group(grace)
         finally:
             self.kill()
         await within(LAST, self.exited)
+
+    async def end(self) -> None:
+        """SIGKILL the group at once, and let go of the pipes."""
+        try:
+            self.kill()
+            if self._transport is not None:
+                await within(LAST, self.exited)
+        finally:
+            self.close()
 
     async def _wait_for_group(self, seconds: float) -> None:
         """Wait until no process of the group runs any more."""

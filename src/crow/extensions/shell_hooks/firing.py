@@ -150,8 +150,7 @@ class Firing:
             program.close()
             return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
         except asyncio.CancelledError:
-            await program.stop(0)
-            program.close()
+            await program.end()
             raise
         if program.detached:
             self._leave(entry, self._follow(entry, program, body), program.limit)
@@ -171,7 +170,7 @@ class Firing:
         try:
             return await program.printed()
         except asyncio.CancelledError:
-            await program.stop(0)
+            await program.end()
             raise
         finally:
             program.close()

@@ -215,7 +215,7 @@ class Terminals(Protocol):
 
 
 class Client(Protocol):
-    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`.
+    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `NullClient`.
 
     A terminal has one more member: ``obey(sequence)``, which sends it a control sequence.
 
@@ -240,7 +240,7 @@ class Client(Protocol):
         ...
 
 
-class Nobody:
+class NullClient:
     """A client for programs: sees nothing, answers nothing."""
 
     answers = False
@@ -259,7 +259,7 @@ class Nobody:
         return question.default
 
 
-class Bench(Protocol):
+class ToolEnvironment(Protocol):
     """What a running tool has at hand; a `crow.core.contexts.ToolContext` is one.
 
     ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
@@ -362,7 +362,7 @@ class Tool(Protocol):
     def parameters(self) -> dict[str, Any]: ...
     @property
     def kind(self) -> ToolKind: ...
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Do it. Errors meant for the model are results; a raised exception becomes one."""
         ...
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.web.fetch import Fetcher, FetchError, Page, plain
 from crow.extensions.web.page import text_of
 
@@ -56,7 +56,7 @@ class WebFetch:
         except (KeyError, FetchError):
             return args
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Fetch it. What cannot be had is an error that says why."""
         url, began = str(args["url"]), perf_counter()
         try:

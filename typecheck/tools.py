@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, assert_type
 
-from crow.core.ports import Tool, ToolEnvironment
-from crow.tools import FunctionTool, builtin, tool
+from crow import Tool, ToolEnvironment, tool
+from crow.tools import FunctionTool, builtin
 
 
 @tool

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference.md"
 OUTSIDE = """
 import asyncio
 from pathlib import Path
@@ -67,11 +68,14 @@ def test_overrun(agent_of):
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What pytest says of a project that has nothing but Crow installed."""
+    """What pytest says of a project that has nothing but Crow installed, and of the docs' test."""
     folder = tmp_path_factory.mktemp("project")
     (folder / ".crow").mkdir()
     (folder / ".crow/settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
     (folder / "test_it.py").write_text(OUTSIDE)
+    (folder / "test_docs.py").write_text(
+        REFERENCE.read_text().split("```python\n")[-1].split("```")[0]
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", "-p", "no:cacheprovider", "."],
         cwd=folder,
@@ -91,6 +95,7 @@ def test_an_extension_is_tested_with_a_script(told: str):
 
 def test_an_extension_is_tested_with_the_whole_agent_and_nobodys_settings(told: str):
     assert "PASSED test_it.py::test_the_whole_agent\n" in told
+    assert "PASSED test_docs.py::test_nobody_pushes_even_where_the_rules_allow_it\n" in told
 
 
 def test_lines_that_are_left_over_fail_the_test(told: str):

@@ -41,7 +41,7 @@ class Completion:
     ``finish`` is why it ended; that calls are there, not the reason, decides whether tools run.
     Call ids are unique within a request. A completion that was cut off marks its calls with a
     ``fault``. ``opaque`` are fields of the message that the endpoint wants back as it sent them,
-    its thoughts among them, and ``origin`` (see `crow.core.messages.Message`); without them the
+    its thoughts among them, and ``origin`` (see `Message`); without them the
     ``reasoning`` is kept as text.
     """
 
@@ -68,6 +68,7 @@ class Completion:
 
 
 Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta | Retrying
+"""What a model yields before its `Completion`."""
 
 
 class LLM(Protocol):
@@ -260,7 +261,7 @@ class NullClient:
 
 
 class ToolEnvironment(Protocol):
-    """What a running tool has at hand; a `crow.core.contexts.ToolContext` is one.
+    """What a running tool has at hand; a `ToolContext` is one.
 
     ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
     ``cache`` is memory of the session that is not stored.
@@ -368,7 +369,7 @@ class Tool(Protocol):
 
 
 class SlashCommand(Protocol):
-    """A slash command, as a session's own ones are kept; a `crow.core.catalog.Command` is one."""
+    """A slash command, as a session's own ones are kept; a `Command` is one."""
 
     @property
     def name(self) -> str:

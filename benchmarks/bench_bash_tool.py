@@ -14,7 +14,7 @@ from typing import Any
 
 from crow.core.calls import Call
 from crow.core.events import Event
-from crow.core.ports import Client, Nobody
+from crow.core.ports import Client, NullClient
 from crow.tools.bash import bash
 from crow.tools.shells import Shells
 
@@ -22,7 +22,7 @@ ROUNDS = 200
 COMMAND = "echo hello"
 
 
-class Bench:
+class ToolEnvironment:
     """What the tool needs, and nobody who watches."""
 
     def __init__(self, cwd: str) -> None:
@@ -30,7 +30,7 @@ class Bench:
         self.roots = (cwd,)
         self.session_id = "bench"
         self.call = Call("1", "Bash")
-        self.client: Client = Nobody()
+        self.client: Client = NullClient()
         self.state: dict[str, Any] = {}
         self.cache: dict[str, Any] = {}
         self.environment = dict(os.environ)
@@ -61,7 +61,7 @@ async def measure() -> tuple[list[float], list[float]]:
     through: list[float] = []
     without: list[float] = []
     with tempfile.TemporaryDirectory() as cwd:
-        bench = Bench(cwd)
+        bench = ToolEnvironment(cwd)
         for _ in range(ROUNDS):
             began = time.perf_counter()
             await bare(cwd)

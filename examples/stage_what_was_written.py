@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from crow import AgentHook
-from crow.core.calls import Call
-from crow.core.session import Session
+from crow import AgentHook, Call, Session
 
 
 class StageHook(AgentHook):

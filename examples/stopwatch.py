@@ -11,8 +11,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from crow import Agent, Answer, Context, ToolContext
-from crow.core.catalog import Command
+from crow import Agent, Answer, Command, Context, ToolContext
 
 
 class Stopwatch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -266,6 +267,49 @@ def test_a_model_that_cannot_be_had_is_said_when_it_is_needed(project: Path) -> 
         agent.llm.model  # noqa: B018
     with pytest.raises(ModelError, match="do you mean ollama"):
         build(cwd=project, model="olama/x", env={}).llm.context_window  # noqa: B018
+
+
+async def test_the_model_may_be_an_object_and_no_setting_takes_its_place(
+    home: Path, project: Path
+) -> None:
+    write(home / ".crow/settings.json", {"model": "a/settings", "base_url": "http://localhost:1"})
+    env = {"CROW_MODEL": "environment"}
+    with ScriptedModel("One.", "Two.") as model:
+        async with build(cwd=project, model=model, env=env) as agent:
+            reply = await agent.run("Go", cwd=project)
+            write(home / ".crow/settings.json", {"model": "b/other"})
+            reply = await agent.run("Go on", session=reply.session)
+            assert agent.llm is model
+    assert reply.text == "Two."
+
+
+class Completions:
+    """What somebody's client has under ``chat.completions``."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def create(self, *, model: str, **_: Any) -> dict[str, Any]:
+        self.asked.append(model)
+        message = {"role": "assistant", "content": "Yes."}
+        return {"choices": [{"message": message, "finish_reason": "stop"}]}
+
+
+async def test_the_model_may_be_somebodys_client_which_is_asked_for_the_model_of_the_settings(
+    home: Path, project: Path
+) -> None:
+    write(home / ".crow/settings.json", {"model": "theirs"})
+    client: Any = SimpleNamespace(chat=SimpleNamespace(completions=Completions()))
+    async with build(cwd=project, model=client, env={}) as agent:
+        assert (await agent.run("Well?", cwd=project)).text == "Yes."
+    async with build(cwd=project, model=client, env={"CROW_MODEL": "environments"}) as agent:
+        await agent.run("Well?", cwd=project)
+    assert client.chat.completions.asked == ["theirs", "environments"]
+
+
+def test_an_object_that_is_no_model_is_refused_at_once(project: Path) -> None:
+    with pytest.raises(ModelError, match="is no model"):
+        build(cwd=project, model=object(), env={})  # type: ignore[arg-type]
 
 
 def test_a_rule_that_the_user_keeps_leaves_the_project_trusted(project: Path) -> None:

@@ -69,6 +69,7 @@ WRONG = [  # where, what, the edge that is named, the contract that breaks
     ("acp.server", "import crow.cli", "crow.cli", "The house"),
     ("cli.run", "import crow.testing.script", "crow.testing.script", "The house"),
     ("tools.bash", "from crow import Agent", "crow", "Nobody inside"),
+    ("extensions.limits", "from crow.core import loop", "crow.core.loop", "A guest"),
 ]
 
 

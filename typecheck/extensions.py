@@ -11,11 +11,20 @@ from typing import Any, assert_type
 
 from openai import AsyncOpenAI
 
-from crow import Agent, AgentHook, Reply, hook
-from crow.core.contexts import RunContext, ToolContext, TurnContext
-from crow.core.messages import Message, Usage
-from crow.core.session import Session
-from crow.core.verdicts import Deny
+from crow import (
+    Agent,
+    AgentHook,
+    Deny,
+    Message,
+    Reply,
+    RunContext,
+    Session,
+    ToolContext,
+    TurnContext,
+    Usage,
+    build,
+    hook,
+)
 from crow.extensions import (
     HookLog,
     InstructionsHook,
@@ -75,6 +84,9 @@ agent = Agent(
     ]
 )
 Agent(AsyncOpenAI(), model="gpt-5")
+build(model="ollama/qwen3", hooks=[ByName()])
+build(model=AsyncOpenAI())
+build(model=1)  # pyright: ignore[reportArgumentType]
 Agent([ByName()])  # pyright: ignore[reportArgumentType]
 SystemPromptHook(1)  # pyright: ignore[reportArgumentType]
 LimitsHook(turn=3)  # pyright: ignore[reportCallIssue]

@@ -10,12 +10,24 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from crow import Agent, Allow, Answer, Context, Continue, Deny, Stop, ToolContext, Verdict
-from crow.core.calls import ToolResult
-from crow.core.contexts import RunContext, TurnContext, UpdateContext
-from crow.core.events import Event
-from crow.core.messages import Message
-from crow.core.ports import Completion
+from crow import (
+    Agent,
+    Allow,
+    Answer,
+    Completion,
+    Context,
+    Continue,
+    Deny,
+    Message,
+    RunContext,
+    Stop,
+    ToolContext,
+    ToolResult,
+    TurnContext,
+    UpdateContext,
+    Verdict,
+)
+from crow.events import Event
 
 agent = Agent()
 Next = Callable[[], Awaitable[Any]]

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, assert_type
 
-from crow.core.ports import Bench, Tool
-from crow.tools import FunctionTool, builtin, tool
+from crow import Tool, ToolEnvironment, tool
+from crow.tools import FunctionTool, builtin
 
 
 @tool
@@ -17,11 +17,11 @@ def plain(city: str, days: int = 1) -> str:
 
 
 @tool(name="Named", kind="fetch", title="Fetch {url}")
-async def named(ctx: Bench, url: str) -> list[str]:
+async def named(ctx: ToolEnvironment, url: str) -> list[str]:
     return [ctx.cwd, url]
 
 
-async def use(ctx: Bench) -> None:
+async def use(ctx: ToolEnvironment) -> None:
     assert_type(plain("x", days=2), str)
     assert_type(await named(ctx, "x"), list[str])
     plain(3)  # pyright: ignore[reportArgumentType]

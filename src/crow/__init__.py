@@ -1,63 +1,92 @@
 """Crow: a coding agent that is extended, not forked.
 
-The front door. Names are imported when they are first used, so that ``import crow`` costs nothing.
+The front door: what programs and authors of extensions may use, and with `crow.events`,
+`crow.tools`, `crow.extensions` and `crow.testing` all that is public; ``docs/reference.md`` lists
+it. Names are imported when they are first used, so that ``import crow`` costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from crow.acp import run_agent
-    from crow.core.agent import Agent
-    from crow.core.agent_hook import AgentHook
-    from crow.core.contexts import Context, ToolContext
-    from crow.core.hooks import FIRST, LAST, hook
-    from crow.core.session import Reply
-    from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop, Verdict
-    from crow.tools import tool
-
 from crow._version import __version__ as __version__
 
-__all__ = [
-    "FIRST",
-    "LAST",
-    "Agent",
-    "AgentHook",
-    "Allow",
-    "Answer",
-    "Ask",
-    "Context",
-    "Continue",
-    "Deny",
-    "Reply",
-    "Stop",
-    "ToolContext",
-    "Verdict",
-    "hook",
-    "run_agent",
-    "tool",
-]
+TYPE_CHECKING = False  # what type checkers take for true; `typing` costs more than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
-_HOMES = {
-    "run_agent": "crow.acp",
-    "Agent": "crow.core.agent",
-    "Context": "crow.core.context",
-    "Reply": "crow.core.session",
-    "ToolContext": "crow.core.contexts",
-    "FIRST": "crow.core.hooks",
-    "LAST": "crow.core.hooks",
-    "AgentHook": "crow.core.agent_hook",
-    "hook": "crow.core.hooks",
-    "Allow": "crow.core.verdicts",
-    "Answer": "crow.core.verdicts",
-    "Ask": "crow.core.verdicts",
-    "Continue": "crow.core.verdicts",
-    "Deny": "crow.core.verdicts",
-    "Stop": "crow.core.verdicts",
-    "Verdict": "crow.core.verdicts",
-    "tool": "crow.tools",
+    from crow.acp import run_agent as run_agent
+    from crow.app import build as build
+    from crow.core.agent import Agent as Agent
+    from crow.core.agent_hook import AgentHook as AgentHook
+    from crow.core.calls import Call as Call
+    from crow.core.calls import ToolResult as ToolResult
+    from crow.core.catalog import Command as Command
+    from crow.core.catalog import Mode as Mode
+    from crow.core.catalog import PromptSection as PromptSection
+    from crow.core.contexts import CommandContext as CommandContext
+    from crow.core.contexts import CompactContext as CompactContext
+    from crow.core.contexts import ConfigContext as ConfigContext
+    from crow.core.contexts import Context as Context
+    from crow.core.contexts import ErrorContext as ErrorContext
+    from crow.core.contexts import MessageContext as MessageContext
+    from crow.core.contexts import NotificationContext as NotificationContext
+    from crow.core.contexts import RunContext as RunContext
+    from crow.core.contexts import SessionContext as SessionContext
+    from crow.core.contexts import ToolContext as ToolContext
+    from crow.core.contexts import TurnContext as TurnContext
+    from crow.core.contexts import UpdateContext as UpdateContext
+    from crow.core.errors import CrowError as CrowError
+    from crow.core.errors import ExtensionError as ExtensionError
+    from crow.core.errors import HookError as HookError
+    from crow.core.errors import ModelError as ModelError
+    from crow.core.errors import SessionError as SessionError
+    from crow.core.hooks import FIRST as FIRST
+    from crow.core.hooks import LAST as LAST
+    from crow.core.hooks import hook as hook
+    from crow.core.messages import Message as Message
+    from crow.core.messages import Usage as Usage
+    from crow.core.points import Point as Point
+    from crow.core.ports import LLM as LLM
+    from crow.core.ports import Client as Client
+    from crow.core.ports import Completion as Completion
+    from crow.core.ports import NullClient as NullClient
+    from crow.core.ports import Request as Request
+    from crow.core.ports import Tool as Tool
+    from crow.core.ports import ToolEnvironment as ToolEnvironment
+    from crow.core.session import Reply as Reply
+    from crow.core.session import Session as Session
+    from crow.core.session import Store as Store
+    from crow.core.verdicts import Allow as Allow
+    from crow.core.verdicts import Answer as Answer
+    from crow.core.verdicts import Ask as Ask
+    from crow.core.verdicts import Continue as Continue
+    from crow.core.verdicts import Deny as Deny
+    from crow.core.verdicts import Stop as Stop
+    from crow.core.verdicts import Verdict as Verdict
+    from crow.tools import tool as tool
+
+_ROOMS = {
+    "crow.acp": "run_agent",
+    "crow.app": "build",
+    "crow.core.agent": "Agent",
+    "crow.core.agent_hook": "AgentHook",
+    "crow.core.calls": "Call ToolResult",
+    "crow.core.catalog": "Command Mode PromptSection",
+    "crow.core.contexts": (
+        "CommandContext CompactContext ConfigContext Context ErrorContext MessageContext "
+        "NotificationContext RunContext SessionContext ToolContext TurnContext UpdateContext"
+    ),
+    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError",
+    "crow.core.hooks": "FIRST LAST hook",
+    "crow.core.messages": "Message Usage",
+    "crow.core.points": "Point",
+    "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
+    "crow.core.session": "Reply Session Store",
+    "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
+    "crow.tools": "tool",
 }
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ import pytest
 from crow import Agent, tool
 from crow.core.contexts import TurnContext
 from crow.core.events import CallDelta, Retrying
-from crow.core.ports import Bench, Completion, Request
+from crow.core.ports import Completion, Request, ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text
 
 FOREVER = 3600
@@ -106,7 +106,7 @@ async def test_while_tools_run(tmp_path: Path) -> None:
     both = asyncio.Barrier(3)
 
     @tool
-    async def hang(ctx: Bench) -> str:
+    async def hang(ctx: ToolEnvironment) -> str:
         """Wait for ever."""
         await both.wait()
         await asyncio.Event().wait()

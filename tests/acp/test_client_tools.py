@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call
 
 
 @tool
-async def peek(ctx: Bench, path: str) -> str:
+async def peek(ctx: ToolEnvironment, path: str) -> str:
     """Read a file as the client has it."""
     if ctx.client.files is None:
         return "no files"
@@ -26,7 +26,7 @@ async def peek(ctx: Bench, path: str) -> str:
 
 
 @tool
-async def poke(ctx: Bench, path: str, text: str) -> str:
+async def poke(ctx: ToolEnvironment, path: str, text: str) -> str:
     """Write a file through the client."""
     assert ctx.client.files is not None
     await ctx.client.files.write(path, text)

@@ -15,7 +15,7 @@ from crow.core.contexts import RunContext, ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.testing.model import Line
 
@@ -196,7 +196,7 @@ async def test_a_hook_that_changes_arguments_changes_the_card(tmp_path: Path) ->
 
 async def test_pictures_of_a_result_are_on_the_card(tmp_path: Path) -> None:
     @tool
-    async def draw(ctx: Bench) -> ToolResult:
+    async def draw(ctx: ToolEnvironment) -> ToolResult:
         """Draw."""
         return ToolResult(
             [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}]
@@ -328,7 +328,7 @@ async def test_prompts_during_a_turn_are_answered_one_after_another(tmp_path: Pa
     gate = asyncio.Event()
 
     @tool
-    async def wait(ctx: Bench) -> str:
+    async def wait(ctx: ToolEnvironment) -> str:
         """Wait."""
         started.set()
         await gate.wait()
@@ -355,7 +355,7 @@ async def test_steering_reaches_the_run_that_is_on(tmp_path: Path) -> None:
     gate = asyncio.Event()
 
     @tool
-    async def wait(ctx: Bench) -> str:
+    async def wait(ctx: ToolEnvironment) -> str:
         """Wait."""
         started.set()
         await gate.wait()
@@ -387,7 +387,7 @@ async def test_two_sessions_work_side_by_side(tmp_path: Path) -> None:
     both = asyncio.Barrier(2)
 
     @tool
-    async def meet(ctx: Bench) -> str:
+    async def meet(ctx: ToolEnvironment) -> str:
         """Wait for the other one."""
         await both.wait()
         return ctx.session_id
@@ -539,7 +539,7 @@ async def test_a_prompt_that_a_hook_queued_is_shown_with_its_answer(tmp_path: Pa
 
 async def test_a_terminal_that_printed_nothing_yet_gets_the_result(tmp_path: Path) -> None:
     @tool(kind="execute")
-    async def run(ctx: Bench) -> ToolResult:
+    async def run(ctx: ToolEnvironment) -> ToolResult:
         """Run."""
         return ToolResult.failure("Exit code 2\nno such command")
 

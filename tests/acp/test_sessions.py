@@ -14,7 +14,7 @@ from crow.core.catalog import Command, Mode
 from crow.core.contexts import ConfigContext, SessionContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.messages import Usage
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call, text
 
@@ -177,7 +177,7 @@ async def test_closing_a_session_cancels_its_turn_and_frees_it(tmp_path: Path) -
     started = asyncio.Event()
 
     @tool
-    async def hang(ctx: Bench) -> str:
+    async def hang(ctx: ToolEnvironment) -> str:
         """Wait for ever."""
         started.set()
         await asyncio.Event().wait()

@@ -24,7 +24,7 @@ from crow.app import build
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Retrying
 from crow.core.messages import Usage
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text
 from crow.testing.model import Line
 from crow.testing.transcript import transcript
@@ -543,7 +543,7 @@ class Held:
 
     def init_agent(self, agent: Agent) -> None:
         @tool
-        async def wait(ctx: Bench) -> str:
+        async def wait(ctx: ToolEnvironment) -> str:
             """Wait."""
             await self.gate.wait()
             return "waited"

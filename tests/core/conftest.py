@@ -12,7 +12,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.calls import ToolResult
 from crow.core.events import Event
-from crow.core.ports import Bench, Files, PermissionRequest, Question, Terminals
+from crow.core.ports import Files, PermissionRequest, Question, Terminals, ToolEnvironment
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Echo:
         }
     )
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         self.ran.append(args)
         self.started.set()
         if self.wait is not None:

@@ -14,7 +14,7 @@ from crow.core.errand import Clock
 from crow.core.errors import HookError, ModelError
 from crow.core.messages import Usage, is_prompt
 from crow.core.points import Point
-from crow.core.ports import Nobody, Question, Request
+from crow.core.ports import NullClient, Question, Request
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.testing import ScriptedModel, call, text
 
@@ -30,7 +30,7 @@ async def test_a_tool_answered_by_nobody_says_that_nobody_can_be_asked(echo):
     assert reply.session.messages[2]["content"] == (
         "this needs the user's permission, and nobody can be asked"
     )
-    assert await Nobody().ask("s", Question("which?", "text", default="x")) == "x"
+    assert await NullClient().ask("s", Question("which?", "text", default="x")) == "x"
 
 
 async def test_who_answers_an_ask_may_be_called_back_without_waiting(echo, watcher):
@@ -421,7 +421,7 @@ async def test_a_client_that_is_gone_fails_the_prompt_and_not_its_caller(
     reply = await agent.prompt(session, "go")
     assert (reply.stop_reason, reply.detail) == ("error", "gone")
     whole(session.messages)
-    session.client = Nobody()
+    session.client = NullClient()
     assert (await agent.prompt(session, "again")).stop_reason == "end_turn"
     whole(session.messages)
 

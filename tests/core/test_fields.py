@@ -15,7 +15,7 @@ from crow.core.contexts import Context, RunContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
 from crow.core.points import POINTS
-from crow.core.ports import Completion, Nobody, PermissionRequest
+from crow.core.ports import Completion, NullClient, PermissionRequest
 from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
 from crow.core.turn import request_of
@@ -37,7 +37,7 @@ def playing(echo: Any) -> Agent:
     return Agent(ScriptedModel(call("echo", text="a"), "done", leftover="allow"), tools=[echo])
 
 
-class Yes(Nobody):
+class Yes(NullClient):
     """Somebody who permits everything."""
 
     answers = True

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, tool
-from crow.core.session import Session
+from crow import Agent, Session, tool
 from crow.testing import ScriptedModel, call, text
 
 

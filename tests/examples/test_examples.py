@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from crow import Agent
-from crow.core.ports import Nobody, PermissionRequest
+from crow.core.ports import NullClient, PermissionRequest
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
@@ -45,7 +45,7 @@ def python(*arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-class User(Nobody):
+class User(NullClient):
     """Answers every question alike."""
 
     def __init__(self, answer: str | None) -> None:

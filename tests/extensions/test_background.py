@@ -11,7 +11,7 @@ import pytest
 from crow import Agent
 from crow.core.events import Notice
 from crow.core.messages import text_of
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import BackgroundHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
@@ -19,7 +19,7 @@ from crow.testing.plugin import AgentOf
 ENDED = "in the background has ended"
 
 
-class Watcher(Nobody):
+class Watcher(NullClient):
     """A client that keeps notices, and an extension that keeps notifications."""
 
     def __init__(self) -> None:

@@ -16,14 +16,14 @@ from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
 from crow.core.extensions import Found
 from crow.core.messages import text_of
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.commands.recipe import Recipe, stamps
 from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.trust import trust
 
 
-class Watching(Nobody):
+class Watching(NullClient):
     """A client that keeps what it is shown."""
 
     def __init__(self) -> None:

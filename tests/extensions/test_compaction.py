@@ -15,7 +15,7 @@ from crow import Agent, Deny, tool
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.events import Compacted, Event
 from crow.core.messages import Message, Usage, text_of
-from crow.core.ports import Completion, Delta, Nobody, Request
+from crow.core.ports import Completion, Delta, NullClient, Request
 from crow.extensions import CompactionHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.compaction.history import turns_of
 from crow.extensions.compaction.summary import transcript
@@ -31,7 +31,7 @@ def look(path: str = "a.py", length: int = 10) -> str:
     return f"{path}: " + "x" * length
 
 
-class Watching(Nobody):
+class Watching(NullClient):
     """A client that keeps what it is shown."""
 
     def __init__(self) -> None:

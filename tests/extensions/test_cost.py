@@ -13,7 +13,7 @@ from crow import Agent, tool
 from crow.core.errors import ExtensionError
 from crow.core.events import Event, UsageReported
 from crow.core.messages import Usage
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
 from crow.testing import ScriptedModel, call, text
 
@@ -41,7 +41,7 @@ class Endpoint(ScriptedModel):
         self.base_url = base_url
 
 
-class Watching(Nobody):
+class Watching(NullClient):
     def __init__(self) -> None:
         self.events: list[Event] = []
 

@@ -10,13 +10,13 @@ import pytest
 
 from crow.core.contexts import RunContext
 from crow.core.events import Notice
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import InstructionsHook, PersistenceHook, SystemPromptHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
 
-class Notices(Nobody):
+class Notices(NullClient):
     def __init__(self) -> None:
         self.texts: list[str] = []
 

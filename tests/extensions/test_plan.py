@@ -9,14 +9,14 @@ import pytest
 
 from crow import Agent, tool
 from crow.core.events import Event, PlanChanged, PlanEntry
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.core.verdicts import Stop
 from crow.extensions import PersistenceHook, PlanHook
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
 
 
-class Plans(Nobody):
+class Plans(NullClient):
     """A client that keeps the plans that it is shown."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from crow import Agent, Deny
 from crow.core.contexts import RunContext
 from crow.core.events import CommandsChanged, Notice, ToolEnded
 from crow.core.messages import text_of
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.core.session import Session
 from crow.extensions import (
     PermissionsHook,
@@ -29,7 +29,7 @@ from crow.testing.plugin import AgentOf
 from crow.trust import trust
 
 
-class Screen(Nobody):
+class Screen(NullClient):
     """A client that keeps what it is shown."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolPending, ToolProgress
-from crow.core.ports import Completion, Delta, Nobody, PermissionRequest, Request
+from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
 from crow.core.verdicts import Ask
 from crow.extensions import (
     InstructionsHook,
@@ -29,7 +29,7 @@ from crow.testing.model import Line
 TASK: dict[str, Any] = {"description": "Look around", "prompt": "Look around here."}
 
 
-class Watcher(Nobody):
+class Watcher(NullClient):
     """A client that keeps what it is shown and answers every question alike."""
 
     def __init__(self, answer: str | None = None) -> None:

@@ -11,7 +11,7 @@ from crow import Agent
 from crow.app import build
 from crow.core.errors import ExtensionError
 from crow.core.events import Event, Notice
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import SubagentsHook
 from crow.testing import ScriptedModel, call
 from crow.trust import trust
@@ -33,7 +33,7 @@ Be kind.
 """
 
 
-class Notices(Nobody):
+class Notices(NullClient):
     def __init__(self) -> None:
         self.texts: list[str] = []
 

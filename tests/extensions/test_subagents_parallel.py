@@ -11,7 +11,7 @@ import pytest
 
 from crow import Agent, tool
 from crow.core.events import Event
-from crow.core.ports import Completion, Delta, Nobody, PermissionRequest, Request
+from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
 from crow.core.session import Session
 from crow.core.verdicts import Ask
 from crow.extensions import PersistenceHook, SubagentsHook
@@ -154,7 +154,7 @@ async def test_they_are_cancelled_with_their_caller(deaf: bool):
         assert inner.messages[-1].get("content") == "cancelled by the user"
 
 
-class Hesitant(Nobody):
+class Hesitant(NullClient):
     """A client whose user takes some steps of the event loop to answer."""
 
     async def update(self, session_id: str, event: Event) -> None:

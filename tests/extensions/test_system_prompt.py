@@ -12,7 +12,7 @@ from crow import Agent, tool
 from crow.core.calls import ToolKind
 from crow.core.catalog import PromptSection
 from crow.core.events import Notice
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.core.session import Session
 from crow.extensions import SystemPromptHook
 from crow.extensions.system_prompt import DEFAULT, git_branch
@@ -107,7 +107,7 @@ async def test_sections_stand_in_their_order_and_may_be_computed(agent_of: Agent
     assert system_of(agent) == "Crow.\n\nFirst.\n\nSecond.\n\nIn /."
 
 
-class Notices(Nobody):
+class Notices(NullClient):
     def __init__(self) -> None:
         self.texts: list[str] = []
 

@@ -21,7 +21,7 @@ from inline_snapshot import snapshot
 from crow import Agent
 from crow.core.calls import ToolResult
 from crow.core.events import ToolEnded, ToolPending
-from crow.core.ports import Nobody, PermissionRequest
+from crow.core.ports import NullClient, PermissionRequest
 from crow.extensions import PermissionsHook, WebHook
 from crow.extensions.web.address import is_public, look_up
 from crow.extensions.web.fetch import FetchError, plain
@@ -84,7 +84,7 @@ async def site() -> AsyncIterator[Site]:
     await site.close()
 
 
-class Screen(Nobody):
+class Screen(NullClient):
     """A client that keeps results and answers questions with one option."""
 
     def __init__(self, option: str | None = "allow_once") -> None:

@@ -13,7 +13,7 @@ from crow import Agent
 from crow.core.errors import ModelError
 from crow.core.events import Event, Retrying
 from crow.core.messages import user
-from crow.core.ports import LLM, Nobody
+from crow.core.ports import LLM, NullClient
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer, delta, respond, stream
 from crow.tools.read import read
@@ -27,7 +27,7 @@ PART: Any = {"type": "image_url", "image_url": {"url": URL}}
 SHOWN = {"type": "text", "text": "What the tools above returned as images:"}
 
 
-class Watching(Nobody):
+class Watching(NullClient):
     """A client that keeps what it is told."""
 
     def __init__(self) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference.md"
 OUTSIDE = """
 import asyncio
+from pathlib import Path
 from crow.testing import call
 
 class Extension:
@@ -30,6 +32,25 @@ def test_tools_can_be_left_out(agent_of):
 def test_a_model_by_itself(scripted):
     assert scripted("never said", leftover="allow").asked == []
 
+def before_run(ctx):
+    return "Be polite."
+
+def test_the_whole_agent(build_agent, tmp_path):
+    script = call("Bash", command="touch made"), call("Bash", command="touch allowed"), "Done."
+    options = {"cwd": tmp_path, "allow": ["Bash(touch allowed)"], "hooks": [before_run]}
+    agent = build_agent(*script, **options)
+
+    async def run():
+        async with agent:
+            return await agent.run("Go", cwd=tmp_path)
+
+    contents = [message["content"] for message in asyncio.run(run()).session.messages]
+    assert "Be polite." in contents[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["allowed"]
+    assert contents[-1] == "Done."
+    assert agent.store.path == Path.home() / ".crow/crow.db"
+    assert not (Path.home() / ".crow/settings.json").exists()
+
 def test_left_over(scripted):
     scripted("never said")
 
@@ -47,13 +68,18 @@ def test_overrun(agent_of):
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What pytest says of a project that has nothing but Crow installed."""
+    """What pytest says of a project that has nothing but Crow installed, and of the docs' test."""
     folder = tmp_path_factory.mktemp("project")
+    (folder / ".crow").mkdir()
+    (folder / ".crow/settings.json").write_text('{"permissions": {"allow": ["Bash"]}}')
     (folder / "test_it.py").write_text(OUTSIDE)
+    (folder / "test_docs.py").write_text(
+        REFERENCE.read_text().split("```python\n")[-1].split("```")[0]
+    )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", "-p", "no:cacheprovider", "."],
         cwd=folder,
-        env=os.environ,
+        env={**os.environ, "HOME": str(folder)},
         capture_output=True,
         text=True,
         timeout=50,
@@ -65,6 +91,11 @@ def test_an_extension_is_tested_with_a_script(told: str):
     assert "PASSED test_it.py::test_an_extension\n" in told
     assert "PASSED test_it.py::test_tools_can_be_left_out\n" in told
     assert "PASSED test_it.py::test_a_model_by_itself\n" in told
+
+
+def test_an_extension_is_tested_with_the_whole_agent_and_nobodys_settings(told: str):
+    assert "PASSED test_it.py::test_the_whole_agent\n" in told
+    assert "PASSED test_docs.py::test_nobody_pushes_even_where_the_rules_allow_it\n" in told
 
 
 def test_lines_that_are_left_over_fail_the_test(told: str):

@@ -1,4 +1,4 @@
-"""What a running tool has at hand, without a loop: the attributes of a `Bench`, and no more."""
+"""What a running tool has at hand, without a loop: the attributes of a `ToolEnvironment`, and no more."""
 
 from __future__ import annotations
 

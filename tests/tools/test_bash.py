@@ -282,20 +282,20 @@ async def test_cancelling_ends_everything(bench: Any) -> None:
 
 SCRIPT = """
 import asyncio, sys
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.tools.bash import bash
 from crow.tools.process import Process
 
-class Bench:
+class ToolEnvironment:
     cwd = sys.argv[1]
     roots = (cwd,)
     session_id = "s"
-    client = Nobody()
+    client = NullClient()
     def __init__(self): self.cache = {}
     async def progress(self, text, *, terminal=None): print(text, flush=True)
 
 command = "sleep 3600 & a=$!; setsid sleep 3600 & echo $a $! $$; wait"
-asyncio.run(bash.run({"command": command}, Bench()))
+asyncio.run(bash.run({"command": command}, ToolEnvironment()))
 """
 
 

@@ -19,12 +19,12 @@ PROBE = """
 import asyncio, json, resource, sys
 from types import SimpleNamespace
 from crow.core.calls import ToolResult
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.tools import builtin
 
 tools = {tool.name: tool for tool in builtin()}
 name, cwd, args = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-bench = SimpleNamespace(cwd=cwd, roots=(cwd,), session_id="s", cache={}, client=Nobody())
+bench = SimpleNamespace(cwd=cwd, roots=(cwd,), session_id="s", cache={}, client=NullClient())
 result = ToolResult.of(asyncio.run(tools[name].run(args, bench)))
 status = open("/proc/self/status").read()  # a resource's usage would begin with the parent's
 used = [int(status.partition("VmHWM:")[2].split()[0]),

@@ -16,7 +16,7 @@ from inline_snapshot import snapshot
 from pydantic import BaseModel
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import Arg, ToolError, tool
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_definitions_of_a_pydantic_model_stand_at_the_root() -> None:
     )
 
 
-async def test_arguments_become_python_values(bench: Bench) -> None:
+async def test_arguments_become_python_values(bench: ToolEnvironment) -> None:
     got: list[Any] = []
 
     @tool
@@ -195,13 +195,13 @@ def test_a_huge_wrong_argument_is_not_repeated_whole() -> None:
     assert len(problem) < 300
 
 
-async def test_null_counts_as_absent_where_an_argument_is_optional(bench: Bench) -> None:
+async def test_null_counts_as_absent_where_an_argument_is_optional(bench: ToolEnvironment) -> None:
     assert weather.check({"city": "x", "days": None}) is None
     assert ToolResult.of(await weather.run({"city": "x", "days": None}, bench)).text == "x 1 c"
     assert weather.check({"city": None}) == 'city: null is not of type "string"'
 
 
-async def test_a_whole_number_with_a_point_is_an_integer(bench: Bench) -> None:
+async def test_a_whole_number_with_a_point_is_an_integer(bench: ToolEnvironment) -> None:
     assert weather.check({"city": "x", "days": 2.0}) is None
     assert ToolResult.of(await weather.run({"city": "x", "days": 2.0}, bench)).text == "x 2 c"
 
@@ -212,7 +212,7 @@ def test_calling_a_tool_calls_the_function() -> None:
     assert weather.__name__ == "weather"
 
 
-async def test_a_sync_function_runs_in_a_thread(bench: Bench) -> None:
+async def test_a_sync_function_runs_in_a_thread(bench: ToolEnvironment) -> None:
     @tool
     def where() -> bool:
         return threading.current_thread() is threading.main_thread()
@@ -220,13 +220,13 @@ async def test_a_sync_function_runs_in_a_thread(bench: Bench) -> None:
     assert ToolResult.of(await where.run({}, bench)).data is False
 
 
-async def test_the_context_is_given_by_name_or_by_annotation(bench: Bench) -> None:
+async def test_the_context_is_given_by_name_or_by_annotation(bench: ToolEnvironment) -> None:
     @tool
     async def by_name(ctx: Any, text: str) -> str:
         return f"{ctx.session_id} {text}"
 
     @tool
-    async def by_type(text: str, bench: Bench) -> str:
+    async def by_type(text: str, bench: ToolEnvironment) -> str:
         return f"{bench.session_id} {text}"
 
     @tool
@@ -239,7 +239,7 @@ async def test_the_context_is_given_by_name_or_by_annotation(bench: Bench) -> No
         assert ToolResult.of(result).text == "session-1 hi"
 
 
-async def test_a_tool_can_be_named_described_and_titled(bench: Bench) -> None:
+async def test_a_tool_can_be_named_described_and_titled(bench: ToolEnvironment) -> None:
     @tool(name="Say-It", description="Say.", kind="think", title="Say {text}")
     async def say(text: Annotated[str, Arg("what", name="-t")]) -> dict[str, str]:
         return {"said": text}
@@ -252,7 +252,7 @@ async def test_a_tool_can_be_named_described_and_titled(bench: Bench) -> None:
     assert ToolResult.of(await say.run({"-t": "x"}, bench)).data == {"said": "x"}
 
 
-async def test_dataclasses_and_models_are_answered_as_json(bench: Bench) -> None:
+async def test_dataclasses_and_models_are_answered_as_json(bench: ToolEnvironment) -> None:
     @tool
     def point() -> Point:
         return Point(1, 2)
@@ -265,7 +265,7 @@ async def test_dataclasses_and_models_are_answered_as_json(bench: Bench) -> None
     assert ToolResult.of(await person.run({}, bench)).text == '{"name": "Ann", "friends": []}'
 
 
-async def test_a_tool_error_is_what_the_model_is_told(bench: Bench) -> None:
+async def test_a_tool_error_is_what_the_model_is_told(bench: ToolEnvironment) -> None:
     @tool
     def fail() -> str:
         raise ToolError("Not today.")
@@ -273,7 +273,7 @@ async def test_a_tool_error_is_what_the_model_is_told(bench: Bench) -> None:
     assert await fail.run({}, bench) == ToolResult.failure("Not today.")
 
 
-async def test_a_bound_method_can_be_a_tool(bench: Bench) -> None:
+async def test_a_bound_method_can_be_a_tool(bench: ToolEnvironment) -> None:
     class Counter:
         count = 0
 

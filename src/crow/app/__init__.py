@@ -17,10 +17,11 @@ from crow.app.complaints import complaints
 from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
 from crow.app.effect import Effect, export
 from crow.app.live import LiveSettings, live_of
-from crow.app.models import keys_of, models_of
+from crow.app.models import keys_of, model_of, models_of
 from crow.app.rules import place_of, rules_of
-from crow.core.agent import Agent
+from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
+from crow.core.ports import LLM
 from crow.settings import Settings, load
 
 __all__ = [
@@ -46,24 +47,30 @@ def build(
     settings: Settings | None = None,
     *,
     cwd: str | os.PathLike[str] = ".",
-    model: str | None = None,
+    model: LLM | ChatClient | str | None = None,
     allow: Sequence[str] = (),
     deny: Sequence[str] = (),
     extensions: Iterable[str] = (),
     hooks: Iterable[Any] = (),
     env: Mapping[str, str] | None = None,
 ) -> Agent:
-    """An agent as the command and the editor's face use it.
+    """The whole agent, as the command uses it: settings, permissions, persistence, extensions.
 
-    Without ``settings`` those of ``cwd`` hold; ``model``, ``allow`` and ``deny`` are the command
-    line's. ``extensions`` are files, modules or ``module:Name``. Raises `ExtensionError` for a
-    broken one of ``extensions``, ``hooks`` or the permissions; every other one is named in
+    Without ``settings`` those of ``cwd`` hold, with ``allow``, ``deny`` and a ``model`` that is a
+    name in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
+    a client, and no setting takes its place; a client is asked for the model that settings or
+    ``CROW_MODEL`` name. ``extensions`` are files, modules or ``module:Name``, ``hooks`` are
+    extensions of any sort. Raises `ExtensionError` for a broken one of these or the permissions,
+    and `ModelError` for an object that is no model; every other broken extension is named in
     ``agent.found``.
     """
-    settings = settings or load(cwd, flags=_flags(model, allow, deny))
+    name, brought = (model, None) if isinstance(model, str | None) else (None, model)
+    settings = settings or load(cwd, flags=_flags(name, allow, deny))
     surroundings: Mapping[str, str] = os.environ if env is None else env
-    models = models_of(settings, {**surroundings, **settings.env})
-    agent = Agent(models, tools=_tools())
+    environment = {**surroundings, **settings.env}
+    models = models_of(settings, environment)
+    llm = models if brought is None else model_of(brought, settings, environment)
+    agent = Agent(llm, tools=_tools())
     agent.withheld = keys_of(settings)
     agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
+from crow.core.agent import ChatClient
 from crow.core.ports import LLM
+from crow.defaults import of_client
 from crow.settings import Settings
 
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
@@ -28,9 +31,7 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     from crow.llm.naming import listed_name
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
-    origin = settings.origins.get("model")
-    is_said = origin is not None and origin.layer in ("command line", "managed")
-    said = settings.model if is_said else None
+    said = said_model(settings)
 
     async def look() -> list[str]:
         from crow.llm.listing import list_models
@@ -44,3 +45,21 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
         look,
         lambda name: listed_name(name or said, table, env),
     )
+
+
+def model_of(given: LLM | ChatClient, settings: Settings, env: Mapping[str, str]) -> LLM:
+    """A model that a program brings, or the one behind a client that it brings.
+
+    Raises `ModelError` for what is neither, and for a client where no model is named.
+    """
+    if hasattr(given, "stream"):
+        return cast(LLM, given)
+    name = said_model(settings) or env.get("CROW_MODEL") or settings.model
+    return of_client(cast(ChatClient, given), name)
+
+
+def said_model(settings: Settings) -> str | None:
+    """The name that the command line or the administrator gives, which beats the environment's."""
+    origin = settings.origins.get("model")
+    is_said = origin is not None and origin.layer in ("command line", "managed")
+    return settings.model if is_said else None

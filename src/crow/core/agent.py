@@ -19,7 +19,7 @@ from crow.core.hook import Owner
 from crow.core.hooks import Hooks, name_of
 from crow.core.kept import kept
 from crow.core.messages import Content, ToolSpec, prompt_of
-from crow.core.ports import LLM, Client, Nobody, SlashCommand, Tool
+from crow.core.ports import LLM, Client, NullClient, SlashCommand, Tool
 from crow.core.prompt import agreed, answer, follow_up, refuse_own
 from crow.core.session import Reply, Session, Store
 
@@ -259,7 +259,7 @@ class Agent:
         """Open a conversation in a directory; ``fields`` are `Session`'s."""
         session = Session(
             cwd=os.path.abspath(os.path.expanduser(cwd)),  # noqa: PTH100, PTH111 - no resolving
-            client=client or Nobody(),
+            client=client or NullClient(),
             parent=parent,
             store=self.store,
             **fields,
@@ -286,7 +286,7 @@ class Agent:
             raise SessionError("sessions are not stored: use the persistence extension")
         session = await self.store.load(session_id)
         session.store = self.store
-        session.client = client or Nobody()
+        session.client = client or NullClient()
         for name, value in fields.items():
             setattr(session, name, value)
         return await self._open(session, source)

@@ -10,7 +10,7 @@ class AgentHook:
 
     A method that is not overridden is not registered. A hook names the arguments it wants, or
     takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
-    ctx)``. See `crow.core.points` for what each event offers.
+    ctx)``. The table in ``docs/hooks.md`` says what each event offers.
     """
 
     def on_session_start(self, *args: Any, **kwargs: Any) -> Any:

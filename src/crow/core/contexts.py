@@ -177,7 +177,7 @@ class ToolContext(Context):
     ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
     no such tool, or arguments that are no JSON or do not fit the schema. ``question`` is
     what the user is about to be asked, at ``on_permission``. While the tool runs this is its
-    `Bench`.
+    `ToolEnvironment`.
     """
 
     __slots__ = (

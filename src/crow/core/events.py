@@ -13,7 +13,9 @@ from crow.core.messages import Content, Usage
 StopReason = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "hook_stopped", "error"
 ]
+"""Why a run ended."""
 Severity = Literal["info", "warning", "error"]
+"""How much a notice matters."""
 
 
 @frozen
@@ -189,3 +191,4 @@ Event: TypeAlias = (
     | Compacted
     | RunEnded
 )
+"""Anything that a client is told."""

@@ -44,7 +44,9 @@ from crow.core.wraps import Wrap
 logger = logging.getLogger("crow.hooks")
 
 FIRST = -1000
+"""The order of the outermost hooks: they run first, and last at points that are reversed."""
 LAST = 1000
+"""The order of the innermost hooks: they run last, and first at points that are reversed."""
 MARK = "__crow_hooks__"
 EVENT_LIKE = re.compile("(before|after|around|on|pre|post|mid)_")
 SLOTS: Mapping[str, type[Slot[Any, Any]]] = {

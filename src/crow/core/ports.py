@@ -41,7 +41,7 @@ class Completion:
     ``finish`` is why it ended; that calls are there, not the reason, decides whether tools run.
     Call ids are unique within a request. A completion that was cut off marks its calls with a
     ``fault``. ``opaque`` are fields of the message that the endpoint wants back as it sent them,
-    its thoughts among them, and ``origin`` (see `crow.core.messages.Message`); without them the
+    its thoughts among them, and ``origin`` (see `Message`); without them the
     ``reasoning`` is kept as text.
     """
 
@@ -68,6 +68,7 @@ class Completion:
 
 
 Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta | Retrying
+"""What a model yields before its `Completion`."""
 
 
 class LLM(Protocol):
@@ -215,7 +216,7 @@ class Terminals(Protocol):
 
 
 class Client(Protocol):
-    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `Nobody`.
+    """Whoever is at the other end: an editor, a terminal, a test. Nobody, as `NullClient`.
 
     A terminal has one more member: ``obey(sequence)``, which sends it a control sequence.
 
@@ -240,7 +241,7 @@ class Client(Protocol):
         ...
 
 
-class Nobody:
+class NullClient:
     """A client for programs: sees nothing, answers nothing."""
 
     answers = False
@@ -259,8 +260,8 @@ class Nobody:
         return question.default
 
 
-class Bench(Protocol):
-    """What a running tool has at hand; a `crow.core.contexts.ToolContext` is one.
+class ToolEnvironment(Protocol):
+    """What a running tool has at hand; a `ToolContext` is one.
 
     ``cwd`` is the session's directory (absolute), ``state`` is JSON kept with the session,
     ``cache`` is memory of the session that is not stored.
@@ -362,13 +363,13 @@ class Tool(Protocol):
     def parameters(self) -> dict[str, Any]: ...
     @property
     def kind(self) -> ToolKind: ...
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Do it. Errors meant for the model are results; a raised exception becomes one."""
         ...
 
 
 class SlashCommand(Protocol):
-    """A slash command, as a session's own ones are kept; a `crow.core.catalog.Command` is one."""
+    """A slash command, as a session's own ones are kept; a `Command` is one."""
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
 from crow.core.kept import kept
 from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
-from crow.core.ports import Client, Nobody, SlashCommand, Tool
+from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.shapes import Checked, check, json_object, json_value
 from crow.core.trace import Trace
 
@@ -86,7 +86,7 @@ class Session:
     messages: list[Message] = field(default_factory=History)
     state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     cache: dict[str, Any] = field(default_factory=dict[str, Any])
-    client: Client = field(default_factory=Nobody)
+    client: Client = field(default_factory=NullClient)
     parent: Session | None = None
     agent_type: str = ""
     title: str = ""

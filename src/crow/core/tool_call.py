@@ -245,10 +245,10 @@ async def run_tool(call: ToolContext) -> ToolResult:
         raise HookError(f"{call.call.name} does not run: the call is over")
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    bench = lend(call, call.call.name, "a tool's work")
+    ctx = lend(call, call.call.name, "a tool's work")
     try:
-        with working(bench):
-            return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), bench))
+        with working(ctx):
+            return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), ctx))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if call.run.cancelled or (task is not None and task.cancelling()):

@@ -73,6 +73,7 @@ class Answer:
 
 
 Verdict: TypeAlias = Allow | Ask | Deny | Stop | Answer
+"""What a hook of a gate can answer beside a plain value."""
 
 
 def answerable(value: Any) -> bool:

@@ -15,7 +15,7 @@ class BackgroundHook:
 
     The user gets a notice, ``on_notification`` fires with the kind ``background_done``, and the
     model finds a line behind its next prompt or tool result, unless it has read of the end by
-    itself meanwhile. Works for every `crow.core.ports.Job` that a tool keeps in the session's
+    itself meanwhile. Works for every job that a tool keeps in the session's
     cache.
     """
 

@@ -42,7 +42,7 @@ class FileWatcherHook:
     """Watches single files for as long as a session is open; they need not be there yet.
 
     ``paths`` are watched in every session, relative ones from its directory. Other extensions put
-    absolute paths into ``session.cache[WATCHED]`` (`crow.core.ports`), a set; it is read when the
+    absolute paths into ``session.cache["watched"]``, a set; it is read when the
     session begins, with every prompt, after every change of a file and after ``/clear``. Fires
     ``on_file_changed`` (``FileChanged``).
     """

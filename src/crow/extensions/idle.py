@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from crow.core.agent import Agent
-from crow.core.contexts import RunContext
-from crow.core.session import Session
+from crow import Agent, RunContext, Session
 
 NAME = "idle"
 KIND = "idle_prompt"

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from time import monotonic
 
-from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
-from crow.core.errors import ExtensionError
-from crow.core.events import StopReason
-from crow.core.hooks import FIRST, hook
-from crow.core.verdicts import Continue
+from crow import (
+    FIRST,
+    Context,
+    Continue,
+    ExtensionError,
+    RunContext,
+    ToolContext,
+    TurnContext,
+    hook,
+)
+from crow.events import StopReason
 
 NUDGE = (
     "Your last message was empty. If the task is done, say what you did; otherwise go on with it."

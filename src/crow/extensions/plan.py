@@ -11,7 +11,7 @@ from crow.core.contexts import CompactContext, Context, ToolContext, TurnContext
 from crow.core.events import PlanChanged, PlanEntry
 from crow.core.kinds import Gate
 from crow.core.points import Alias, Point, deny
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Stop
@@ -131,7 +131,7 @@ class TodoWrite:
             return "todos must be a list of {content, status, activeForm}"
         return next(_faults(cast("list[object]", todos)), None)
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Replace the list, unless a hook refuses one of its steps."""
         call = cast("ToolContext", ctx)
         plan = plan_of(call.session)

@@ -12,14 +12,19 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crow.core.catalog import PromptSection
-from crow.core.contexts import CompactContext, Context, SessionContext, TurnContext
-from crow.core.errors import ExtensionError
-from crow.core.messages import Message
-from crow.core.session import Session
+from crow import (
+    CompactContext,
+    Context,
+    ExtensionError,
+    Message,
+    PromptSection,
+    Session,
+    SessionContext,
+    TurnContext,
+)
 
 if TYPE_CHECKING:
-    from crow.core.agent import Agent
+    from crow import Agent
 
 NAME = "system_prompt"
 DEFAULT = """\

@@ -15,17 +15,23 @@ if TYPE_CHECKING:
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
     from crow.testing.model import text as text
+    from crow.testing.plugin import AgentOf as AgentOf
+    from crow.testing.plugin import BuildAgent as BuildAgent
+    from crow.testing.plugin import Scripted as Scripted
 
 HOMES = {
+    "AgentOf": "plugin",
+    "BuildAgent": "plugin",
     "Endpoint": "endpoint",
     "FakeEditor": "editor",
+    "Scripted": "plugin",
     "ScriptedModel": "model",
     "call": "model",
     "delay": "model",
     "text": "model",
 }
 
-__all__ = ["Endpoint", "FakeEditor", "ScriptedModel", "call", "delay", "text"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,3 +39,7 @@ def __getattr__(name: str) -> Any:
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

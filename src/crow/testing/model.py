@@ -150,7 +150,7 @@ class ScriptedModel:
             )
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
-        """Play the next line; see `crow.core.ports.LLM`."""
+        """Play the next line; see `crow.LLM`."""
         self._remember(request)
         line = await self._advance()
         if isinstance(line, Completion):

@@ -34,6 +34,12 @@ class AgentOf(Protocol):
     ) -> Agent: ...
 
 
+class BuildAgent(Protocol):
+    """Makes the whole agent, which plays a script; the options are those of `crow.build`."""
+
+    def __call__(self, *script: Line, **options: Any) -> Agent: ...
+
+
 @pytest.fixture
 def scripted() -> Iterator[Scripted]:
     """``scripted("text", call("Read", file_path="a.txt"), ...)`` makes a model that plays that.
@@ -66,5 +72,29 @@ def agent_of(scripted: Scripted) -> AgentOf:
         *script: Line, hooks: Iterable[Any] = (), tools: Iterable[Tool] | None = None
     ) -> Agent:
         return Agent(llm=scripted(*script), hooks=hooks, tools=tools)
+
+    return make
+
+
+@pytest.fixture
+def build_agent(
+    scripted: Scripted, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> BuildAgent:
+    """``build_agent("text", hooks=[MyExtension()], cwd=project)`` makes the whole agent, offline.
+
+    It is what `crow.build` makes, permissions and persistence included, with a `scripted` model.
+    The home directory is an empty one for as long as the test lasts: no settings and no sessions
+    of whoever runs it. ``async with build_agent(...) as agent:`` closes what it holds open.
+    """
+    from crow import build
+
+    home = str(tmp_path_factory.mktemp("home"))
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, home)
+    for name in ("CONFIG", "DATA", "STATE", "CACHE"):
+        monkeypatch.delenv(f"XDG_{name}_HOME", raising=False)
+
+    def make(*script: Line, **options: Any) -> Agent:
+        return build(model=scripted(*script), **options)
 
     return make

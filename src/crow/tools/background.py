@@ -7,7 +7,7 @@ import re
 from typing import Annotated
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import spill
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
@@ -18,14 +18,14 @@ from crow.tools.shells import Shells, status
 _LONGEST_WAIT = 600_000
 
 
-async def _knows(ctx: Bench, **args: str | int) -> None:
+async def _knows(ctx: ToolEnvironment, **args: str | int) -> None:
     """Nothing but that there is no such command."""
     Shells.of(ctx).find(str(args.get("bash_id") or args.get("shell_id")))
 
 
 @tool(name="BashOutput", kind="read", title="Output of {bash_id}", preview=_knows)
 async def bash_output(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     bash_id: Annotated[str, "The id that Bash gave."],
     filter: Annotated[str, "A regular expression: only lines that match are shown."] = "",  # noqa: A002
     wait: Annotated[int, "Milliseconds to wait for the command's end, 0 for not at all."] = 0,
@@ -56,7 +56,9 @@ async def bash_output(
 
 
 @tool(name="KillShell", kind="execute", title="End {shell_id}", preview=_knows)
-async def kill_shell(ctx: Bench, shell_id: Annotated[str, "The id that Bash gave."]) -> ToolResult:
+async def kill_shell(
+    ctx: ToolEnvironment, shell_id: Annotated[str, "The id that Bash gave."]
+) -> ToolResult:
     """End a background command and everything that it started."""
     shells = Shells.of(ctx)
     process = shells.find(shell_id)

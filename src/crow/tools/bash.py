@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
-from crow.core.ports import ENV_FILE, JOBS, Bench, Terminal, Terminals
+from crow.core.ports import ENV_FILE, JOBS, Terminal, Terminals, ToolEnvironment
 from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -34,7 +34,7 @@ def _title(args: dict[str, Any]) -> str:
     return f"{command}  # {' '.join(description.split())}" if description else command
 
 
-async def _preview(ctx: Bench, command: str, **_: Any) -> None:
+async def _preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
     """Nothing but why it cannot be started; of a client's terminals nobody knows."""
     del command
     if ctx.client.terminals is None and not await asyncio.to_thread(Path(ctx.cwd).is_dir):
@@ -43,7 +43,7 @@ async def _preview(ctx: Bench, command: str, **_: Any) -> None:
 
 @tool(name="Bash", kind="execute", title=_title, preview=_preview)
 async def bash(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     command: Annotated[str, "The command line, for bash."],
     description: Annotated[str, "What it does, in 5 to 10 words, for the user."] = "",
     timeout: Annotated[int, "Milliseconds until it is ended; at most 600000."] = DEFAULT_TIMEOUT,
@@ -74,7 +74,7 @@ async def bash(
         shells.release(process)
 
 
-async def _wait(process: Process, ctx: Bench, seconds: float) -> bool:
+async def _wait(process: Process, ctx: ToolEnvironment, seconds: float) -> bool:
     """Wait for the end, showing output meanwhile; True where it had to be ended."""
     over = asyncio.Event()
     show = asyncio.create_task(_show(process, ctx, over))
@@ -97,7 +97,7 @@ async def _wait(process: Process, ctx: Bench, seconds: float) -> bool:
         await _finish(show)
 
 
-async def _show(process: Process, ctx: Bench, over: asyncio.Event) -> None:
+async def _show(process: Process, ctx: ToolEnvironment, over: asyncio.Event) -> None:
     """Tell whoever watches what was printed, a few times a second at most."""
     is_over = False
     while not is_over:
@@ -143,7 +143,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-async def _run_in_background(ctx: Bench, command: str) -> ToolResult:
+async def _run_in_background(ctx: ToolEnvironment, command: str) -> ToolResult:
     shells = Shells.of(ctx)
     process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
     name = shells.register(process)
@@ -156,7 +156,7 @@ async def _run_in_background(ctx: Bench, command: str) -> ToolResult:
     )
 
 
-async def _create(terminals: Terminals, command: str, ctx: Bench) -> Terminal | None:
+async def _create(terminals: Terminals, command: str, ctx: ToolEnvironment) -> Terminal | None:
     """A terminal of the client's with the command in it; None where it cannot make one.
 
     What it has in its environment is not known: keys are emptied that it may have handed on.
@@ -169,7 +169,7 @@ async def _create(terminals: Terminals, command: str, ctx: Bench) -> Terminal | 
         return None
 
 
-async def _watch_terminal(terminal: Terminal, ctx: Bench, seconds: float) -> ToolResult:
+async def _watch_terminal(terminal: Terminal, ctx: ToolEnvironment, seconds: float) -> ToolResult:
     """Wait for a command that runs where the user sees it."""
     try:
         await ctx.progress("", terminal=terminal.id)
@@ -199,7 +199,7 @@ async def _wait_terminal(terminal: Terminal, seconds: float) -> tuple[int | None
 
 def _terminal_result(
     terminal: Terminal,
-    ctx: Bench,
+    ctx: ToolEnvironment,
     output: str,
     is_cut: bool,
     ended: tuple[int | None, str | None, bool],

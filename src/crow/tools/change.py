@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from crow.core.calls import Diff, Location, ToolResult
 from crow.core.frozen import frozen
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import disk, files, hidden, paths
 from crow.tools.excerpt import excerpts
 
@@ -43,7 +43,7 @@ class Change:
         return ToolResult(told, data=data, diffs=self.diffs(), locations=(place,))
 
 
-async def plan(ctx: Bench, path: str, rewrite: Rewrite) -> Change:
+async def plan(ctx: ToolEnvironment, path: str, rewrite: Rewrite) -> Change:
     """Think a change out. Raises `ToolError`, ``OSError`` or ``ValueError`` where it cannot be."""
     real = paths.place_to_write(path, ctx.roots)
     before = await files.load(ctx, path, real)
@@ -54,7 +54,9 @@ async def plan(ctx: Bench, path: str, rewrite: Rewrite) -> Change:
     return Change(path, real, before, new, line, count)
 
 
-async def preview(ctx: Bench, path: str, rewrite: Rewrite, bare: Callable[[], Diff]) -> ToolResult:
+async def preview(
+    ctx: ToolEnvironment, path: str, rewrite: Rewrite, bare: Callable[[], Diff]
+) -> ToolResult:
     """What a change would do to a file, or a `ToolError`; nothing is written.
 
     Of a file that the model may not read without a question it must not learn anything before

@@ -6,7 +6,7 @@ import asyncio
 from typing import Annotated, Any
 
 from crow.core.calls import Diff, ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import change, files, patch, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -16,7 +16,11 @@ _SAME = "old_string and new_string are the same: nothing to change."
 
 
 async def _preview(
-    ctx: Bench, file_path: str, old_string: str, new_string: str, replace_all: bool = False
+    ctx: ToolEnvironment,
+    file_path: str,
+    old_string: str,
+    new_string: str,
+    replace_all: bool = False,
 ) -> ToolResult:
     """The change, or why there will be none."""
     path = paths.absolute(file_path, ctx.cwd)
@@ -41,7 +45,7 @@ async def _preview(
     preview=_preview,
 )
 async def edit(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     file_path: Annotated[str, "Path of the file, best absolute."],
     old_string: Annotated[str, "The text to replace, exactly as it is in the file."],
     new_string: Annotated[str, "The text that takes its place."],

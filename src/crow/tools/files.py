@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from crow.core.frozen import frozen
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import disk
 from crow.tools.encoding import Encoding, decode
 from crow.tools.errors import ToolError
@@ -60,7 +60,7 @@ class Ledger:
     locks: dict[str, asyncio.Lock] = field(default_factory=dict[str, asyncio.Lock])
 
     @classmethod
-    def of(cls, ctx: Bench) -> Ledger:
+    def of(cls, ctx: ToolEnvironment) -> Ledger:
         """The session's own."""
         return ctx.cache.setdefault(_KEY, cls())
 
@@ -86,7 +86,9 @@ class Ledger:
             )
 
 
-async def load(ctx: Bench, path: str, real: str, *, drafts: bool = False) -> Document | None:
+async def load(
+    ctx: ToolEnvironment, path: str, real: str, *, drafts: bool = False
+) -> Document | None:
     """A file as it is now; None where there is none.
 
     ``path`` is the name that the client knows, ``real`` where it is. Clients answer for a file
@@ -103,7 +105,7 @@ async def load(ctx: Bench, path: str, real: str, *, drafts: bool = False) -> Doc
     return document if buffer is None else _with_buffer(document, buffer, seen)
 
 
-async def _draft(ctx: Bench, path: str, real: str, seen: Seen | None) -> Document | None:
+async def _draft(ctx: ToolEnvironment, path: str, real: str, seen: Seen | None) -> Document | None:
     """Text that the client alone has; None where that is what is left of a removed file."""
     buffer = await _buffer(ctx, path, None)
     is_left = seen is not None and seen.disk == _digest(buffer) == seen.text
@@ -124,7 +126,7 @@ def _from_disk(path: str, real: str, data: bytes, status: os.stat_result) -> Doc
     return Document(real, text, encoding, status, text)
 
 
-async def _buffer(ctx: Bench, path: str, document: Document | None) -> str | None:
+async def _buffer(ctx: ToolEnvironment, path: str, document: Document | None) -> str | None:
     """What the client has; None where it has no such file or cannot say.
 
     Empty text is what some say of a file that they do not have. Text that is not UTF-8 is left to
@@ -168,7 +170,9 @@ def _digest(text: str | None) -> int:
     return hash(text if text is None else _plain(text))
 
 
-async def store(ctx: Bench, path: str, real: str, text: str, before: Document | None) -> str:
+async def store(
+    ctx: ToolEnvironment, path: str, real: str, text: str, before: Document | None
+) -> str:
     """Write a file through the client, else to the disk; what the user should know of it.
 
     ``before`` is the document that it replaces. Raises `ToolError` or ``OSError``; then nothing
@@ -192,7 +196,7 @@ def demand_small(path: str, size: int) -> None:
 
 
 async def _written_by_client(
-    ctx: Bench, path: str, text: str, before: Document | None, encoding: Encoding
+    ctx: ToolEnvironment, path: str, text: str, before: Document | None, encoding: Encoding
 ) -> bool:
     files = ctx.client.files
     if files is None or (before is not None and not before.has_buffer):
@@ -219,7 +223,7 @@ def _on_disk(real: str) -> str | None:
     return decoded[0] if decoded else None
 
 
-async def _compare(ctx: Bench, real: str, text: str) -> str:
+async def _compare(ctx: ToolEnvironment, real: str, text: str) -> str:
     """Look at the disk after the client wrote."""
     on_disk = await asyncio.to_thread(_on_disk, real)
     same = on_disk is not None and _plain(on_disk) == _plain(text)

@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from crow.core.calls import Location, ToolKind, ToolResult
 from crow.core.frozen import frozen
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import docstring
 from crow.tools.checker import Checker
 from crow.tools.errors import ToolError
@@ -27,7 +27,7 @@ Locate = Callable[[Args, str], tuple[Location, ...]]
 Prepare = Callable[[Args, str], Args]
 Preview = Callable[..., Awaitable[ToolResult | None]]
 
-_CONTEXTS = ("Bench", "ToolContext")
+_CONTEXTS = ("ToolEnvironment", "ToolContext")
 
 
 @frozen
@@ -109,7 +109,7 @@ class FunctionTool(Generic[P, R]):
         """What is wrong with arguments, in one line that names them; None if nothing is."""
         return self._problem(self._given(args))
 
-    async def preview(self, args: Args, ctx: Bench) -> ToolResult | None:
+    async def preview(self, args: Args, ctx: ToolEnvironment) -> ToolResult | None:
         """What the call would do, or its failure where that is certain; None where nobody knows."""
         if self._preview is None:
             return None
@@ -118,7 +118,7 @@ class FunctionTool(Generic[P, R]):
         except ToolError as error:
             return ToolResult.failure(str(error))
 
-    async def run(self, args: Args, ctx: Bench) -> ToolResult | str:
+    async def run(self, args: Args, ctx: ToolEnvironment) -> ToolResult | str:
         """Call the function with arguments that ``check`` found good; a sync one in a thread."""
         try:
             given = self._bind(args, ctx)
@@ -137,7 +137,7 @@ class FunctionTool(Generic[P, R]):
             return args
         return {k: v for k, v in args.items() if v is not None or k not in self._optional}
 
-    def _bind(self, args: Args, ctx: Bench) -> Args:
+    def _bind(self, args: Args, ctx: ToolEnvironment) -> Args:
         given = self._given(args)
         bound: Args = {}
         for each in self._parameters:
@@ -267,11 +267,11 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
     The signature becomes the schema (``Annotated[str, "what it means"]`` and the docstring's
     ``Args:`` section describe parameters), the docstring's first paragraph the description. A
-    parameter named ``ctx``, or annotated ``Bench`` or ``ToolContext``, receives the context of
-    the call. ``title`` is a format string over the arguments or a function of them. ``preview``,
+    parameter named ``ctx``, or annotated ``ToolEnvironment`` or ``ToolContext``, gets the call's
+    context. ``title`` is a format string over the arguments or a function of them. ``preview``,
     called like the function before the user is asked, gives the diffs of what it is about to do, or
-    raises what it would raise; it changes nothing. Raise
-    `ToolError` to answer with an error; return text, a `ToolResult`, or anything JSON.
+    raises what it would raise; it changes nothing. Raise `ToolError` to answer with an error;
+    return text, a `ToolResult`, or anything JSON.
 
     Raises ``TypeError`` at once where a parameter cannot be written as JSON Schema.
     """

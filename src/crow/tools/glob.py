@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import hidden, paths, recency, ripgrep, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -19,7 +19,7 @@ MOST = 100
 _SCANNED = 100_000
 
 
-async def _preview(ctx: Bench, pattern: str, path: str = "") -> None:
+async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "") -> None:
     """Nothing but why it cannot be looked for."""
     folder, _ = _from(paths.absolute(path or ".", ctx.cwd), pattern)
     if await asyncio.to_thread(hidden.may_tell, ctx, folder):
@@ -28,7 +28,7 @@ async def _preview(ctx: Bench, pattern: str, path: str = "") -> None:
 
 @tool(name="Glob", kind="search", title="Find {pattern}", preview=_preview)
 async def glob(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     pattern: Annotated[str, "A glob such as `*.py` (at any depth) or `src/**/*.ts`."],
     path: Annotated[str, "The folder to look in; the session's directory by default."] = "",
 ) -> ToolResult:
@@ -48,7 +48,7 @@ async def glob(
     return _result(found, ctx.cwd, time.monotonic() - began, len(kept), why)
 
 
-def _top(ctx: Bench, folder: str) -> str:
+def _top(ctx: ToolEnvironment, folder: str) -> str:
     """Where to look, really. Raises `ToolError`."""
     top = paths.place_to_read(folder, ctx.roots)
     if not Path(top).is_dir():

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from crow.core.calls import Location, ToolResult
 from crow.core.frozen import frozen
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import disk, hidden, paths, recency, ripgrep, scan, spill, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -52,7 +52,7 @@ class Found:
     kept: int
 
 
-async def _preview(ctx: Bench, pattern: str, path: str = "", **_: Any) -> None:
+async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "", **_: Any) -> None:
     """Nothing but why it cannot be searched."""
     if not pattern:
         raise ToolError(_EMPTY)
@@ -62,7 +62,7 @@ async def _preview(ctx: Bench, pattern: str, path: str = "", **_: Any) -> None:
 
 @tool(name="Grep", kind="search", title="Search {pattern}", preview=_preview)
 async def grep(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     pattern: Annotated[str, "A regular expression (ripgrep's)."],
     path: Annotated[str, "A file or folder; the session's directory by default."] = "",
     glob: Annotated[str, "Only files that match, such as `*.{ts,tsx}`."] = "",
@@ -97,7 +97,7 @@ async def grep(
     return _result(search, found, max(head_limit, 0), ctx)
 
 
-async def _top(ctx: Bench, path: str) -> str:
+async def _top(ctx: ToolEnvironment, path: str) -> str:
     """The folder or file to search in. Raises `ToolError`."""
     top = paths.place_to_read(paths.absolute(path or ".", ctx.cwd), ctx.roots)
     await asyncio.to_thread(_demand_searchable, top, ctx.cwd)
@@ -225,7 +225,7 @@ def _content_options(search: Search) -> list[str]:
     ]
 
 
-def _result(search: Search, found: Found, limit: int, ctx: Bench) -> ToolResult:
+def _result(search: Search, found: Found, limit: int, ctx: ToolEnvironment) -> ToolResult:
     lines = found.lines
     folder = search.path if Path(search.path).is_dir() else str(Path(search.path).parent)
     chosen = lines[:limit] if limit else lines

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import PurePath
 
-from crow.core.ports import MAY_READ, UNASKED, Bench
+from crow.core.ports import MAY_READ, UNASKED, ToolEnvironment
 
 Readable = Callable[[str], bool]
 MOST_GLOBS = 500
 
 
-def readable(ctx: Bench) -> Readable | None:
+def readable(ctx: ToolEnvironment) -> Readable | None:
     """Tells whether an absolute path may be read; None where nobody keeps anything from it."""
     asked: list[Readable] = list(ctx.cache.get(MAY_READ, {}).values())
     if not asked:
@@ -25,7 +25,7 @@ def readable(ctx: Bench) -> Readable | None:
     return cache(may_read)
 
 
-def may_tell(ctx: Bench, path: str) -> bool:
+def may_tell(ctx: ToolEnvironment, path: str) -> bool:
     """True where the model may be told of a file, wherever its name leads, without a question."""
     asked: list[Readable] = [
         *ctx.cache.get(MAY_READ, {}).values(),

@@ -9,7 +9,7 @@ import os
 from typing import Annotated
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import hidden, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
@@ -18,7 +18,7 @@ MOST = 1000
 _SCANNED = 100_000
 
 
-async def _preview(ctx: Bench, path: str = ".", ignore: list[str] | None = None) -> None:
+async def _preview(ctx: ToolEnvironment, path: str = ".", ignore: list[str] | None = None) -> None:
     """Nothing but why it cannot be listed."""
     top = paths.absolute(path, ctx.cwd)
     if await asyncio.to_thread(hidden.may_tell, ctx, top):
@@ -27,7 +27,7 @@ async def _preview(ctx: Bench, path: str = ".", ignore: list[str] | None = None)
 
 @tool(name="LS", kind="read", title="List {path}", preview=_preview)
 async def ls(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     path: Annotated[str, "The directory; the session's by default."] = ".",
     ignore: Annotated[list[str] | None, "Globs of names to leave out."] = None,
 ) -> ToolResult:
@@ -50,7 +50,7 @@ async def ls(
     return ToolResult("\n".join(lines), data=data)
 
 
-def _names(top: str, ctx: Bench, ignore: list[str], most: int) -> list[str]:
+def _names(top: str, ctx: ToolEnvironment, ignore: list[str], most: int) -> list[str]:
     """The names that are not to be ignored, of so many entries. Raises `ToolError`."""
     try:
         with os.scandir(paths.place_to_read(top, ctx.roots)) as entries:

@@ -7,7 +7,7 @@ import os
 from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import disk, files, hidden, images, lines, paths
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
@@ -21,7 +21,7 @@ _ROOM = LINE_LENGTH - 50
 
 
 async def _preview(
-    ctx: Bench, file_path: str, offset: int = 1, limit: int = LINES
+    ctx: ToolEnvironment, file_path: str, offset: int = 1, limit: int = LINES
 ) -> ToolResult | None:
     """Nothing but why it cannot be read."""
     path = paths.absolute(file_path, ctx.cwd)
@@ -39,7 +39,7 @@ async def _preview(
     preview=_preview,
 )
 async def read(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     file_path: Annotated[str, "Path of the file, best absolute."],
     offset: Annotated[int, "The first line to show, counted from 1."] = 1,
     limit: Annotated[int, "How many lines to show."] = LINES,
@@ -56,7 +56,7 @@ async def read(
 
 
 async def _look(
-    ctx: Bench, path: str, offset: int, limit: int
+    ctx: ToolEnvironment, path: str, offset: int, limit: int
 ) -> tuple[ToolResult, files.Document | None]:
     """What is to be shown of a file, and all of it where it is text. Raises `ToolError`."""
     offset, limit = max(offset, 1), max(limit, 1)
@@ -121,7 +121,7 @@ def _whole(data: bytes) -> bytes:
 
 
 async def _text(
-    ctx: Bench, path: str, real: str, offset: int, limit: int
+    ctx: ToolEnvironment, path: str, real: str, offset: int, limit: int
 ) -> tuple[ToolResult, files.Document]:
     document = await files.load(ctx, path, real, drafts=True)
     if document is None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from crow.core.ports import ENV_FILE, Bench
+from crow.core.ports import ENV_FILE, ToolEnvironment
 from crow.process.reaper import ProcessReaper
 from crow.tools import spill
 from crow.tools.errors import ToolError
@@ -69,7 +69,7 @@ class Shells:
         self._guard: asyncio.Task[None] | None = None
 
     @classmethod
-    def of(cls, ctx: Bench) -> Shells:
+    def of(cls, ctx: ToolEnvironment) -> Shells:
         """The session's own."""
         shells: Shells = ctx.cache.setdefault(_KEY, cls(ctx.session_id))
         shells.env_file = ctx.cache.get(ENV_FILE)

@@ -6,13 +6,13 @@ import asyncio
 from typing import Annotated
 
 from crow.core.calls import ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.tools import change, files, patch, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 
 
-async def _preview(ctx: Bench, file_path: str, content: str) -> ToolResult:
+async def _preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     """The change, or why there will be none."""
     path = paths.absolute(file_path, ctx.cwd)
     try:
@@ -32,7 +32,7 @@ async def _preview(ctx: Bench, file_path: str, content: str) -> ToolResult:
     preview=_preview,
 )
 async def write(
-    ctx: Bench,
+    ctx: ToolEnvironment,
     file_path: Annotated[str, "Path of the file, best absolute; folders are made."],
     content: Annotated[str, "The whole new text of the file."],
 ) -> ToolResult:

@@ -11,12 +11,12 @@ from acp.exceptions import RequestError
 
 from crow import Agent, tool
 from crow.core.events import Compacted, Retrying, TextDelta
-from crow.core.ports import Bench, Completion, Request
+from crow.core.ports import Completion, Request, ToolEnvironment
 from crow.testing import ScriptedModel, call, text
 
 
 @tool
-async def slow(ctx: Bench) -> str:
+async def slow(ctx: ToolEnvironment) -> str:
     """Say how far it is."""
     await ctx.progress("half\n")
     await ctx.progress("whole\n")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent
-from crow.core.ports import Nobody, Question
+from crow.core.ports import NullClient, Question
 from crow.core.session import Session
 from crow.extensions import McpHook
 from crow.testing import ScriptedModel, call
@@ -22,7 +22,7 @@ from crow.testing import ScriptedModel, call
 VALUES: dict[str, Any] = {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
-class User(Nobody):
+class User(NullClient):
     """Somebody who accepts, and takes what is proposed."""
 
     async def ask(self, session_id: str, question: Question) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.events import Event, Notice, ToolProgress
 from crow.core.messages import text_of
-from crow.core.ports import Nobody, PermissionRequest, Question
+from crow.core.ports import NullClient, PermissionRequest, Question
 from crow.core.session import Session
 from crow.extensions import McpHook
 from crow.testing import ScriptedModel
@@ -26,7 +26,7 @@ FULL = str(SERVERS / "full.py")
 Table = dict[str, Any]
 
 
-class Watcher(Nobody):
+class Watcher(NullClient):
     """A client. ``answers`` are the user's, one a question; without any, nobody answers."""
 
     def __init__(self, *answers: Any, permission: str | None = None) -> None:

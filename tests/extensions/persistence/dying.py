@@ -24,13 +24,13 @@ import apsw
 from crow.core.agent import Agent
 from crow.core.contexts import TurnContext
 from crow.core.events import Event, TextDelta, ToolEnded, ToolPending
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call
 from crow.tools import tool
 
 
-class Teller(Nobody):
+class Teller(NullClient):
     """A client at the other end of a pipe: what is written there was heard."""
 
     def __init__(self, pipe: int) -> None:

@@ -16,14 +16,14 @@ import apsw
 
 from crow.core.agent import Agent
 from crow.core.events import Event, TextDelta, ThoughtDelta, ToolEnded
-from crow.core.ports import Bench, Nobody, PermissionRequest
+from crow.core.ports import NullClient, PermissionRequest, ToolEnvironment
 from crow.core.verdicts import Ask
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, delay, text
 from crow.tools import tool
 
 
-class Client(Nobody):
+class Client(NullClient):
     def __init__(self, where: str) -> None:
         self.where = where
 
@@ -50,7 +50,7 @@ async def quick() -> dict[str, Any]:
 
 
 @tool
-async def slow(ctx: Bench) -> str:
+async def slow(ctx: ToolEnvironment) -> str:
     """Print something, and never end."""
     await ctx.progress("half of ")
     await ctx.progress("the work")

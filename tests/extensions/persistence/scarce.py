@@ -15,12 +15,12 @@ from pathlib import Path
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
 
 
-class Client(Nobody):
+class Client(NullClient):
     def __init__(self) -> None:
         self.notices: list[str] = []
 

@@ -18,7 +18,7 @@ from crow.core.contexts import Context
 from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
 from crow.core.messages import user
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.extensions.persistence.database import Database, file_system
@@ -30,7 +30,7 @@ from crow.tools import tool
 BASELINE = Path(__file__).with_name("version_1.sql")
 
 
-class Witness(Nobody):
+class Witness(NullClient):
     """A client that keeps the notices it is shown."""
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from crow.core.events import (
     UserMessage,
 )
 from crow.core.messages import tool_answer, user
-from crow.core.ports import Nobody
+from crow.core.ports import NullClient
 from crow.core.session import Session
 from crow.core.verdicts import Answer
 from crow.extensions import PersistenceHook
@@ -32,7 +32,7 @@ from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
 
 
-class Witness(Nobody):
+class Witness(NullClient):
     """A client that keeps what it is shown."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import Bench, Tool
+from crow.core.ports import Tool, ToolEnvironment
 
 COMMAND = re.compile(r"(rm|ls)((?: +-[a-zA-Z]+)*)((?: +[\w./*?][\w./*?-]*)+) *", re.ASCII)
 
@@ -84,7 +84,7 @@ class FencedTool:
             raise AttributeError(name)
         return getattr(self.tool, name)
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult | str:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Run the tool inside, or say why not."""
         try:
             args = self.fenced(args)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.mcp.failure import plain
 
 T = TypeVar("T")
@@ -56,7 +56,10 @@ class Pulse:
 
 
 async def answered(
-    asking: Coroutine[Any, Any, T], pulse: Pulse, bench: Bench | None, is_asked: Callable[[], bool]
+    asking: Coroutine[Any, Any, T],
+    pulse: Pulse,
+    ctx: ToolEnvironment | None,
+    is_asked: Callable[[], bool],
 ) -> T:
     """The answer. Raises ``TimeoutError`` when the signs of life end, unless the user ``is_asked``.
 
@@ -69,8 +72,8 @@ async def answered(
                 raise TimeoutError
             await pulse.wait(task)
             text = pulse.take()
-            if text and bench is not None:
-                await bench.progress(f"{text}\n")
+            if text and ctx is not None:
+                await ctx.progress(f"{text}\n")
         return task.result()
     finally:
         if not task.done():

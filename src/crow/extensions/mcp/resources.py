@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.mcp.failure import Gone, Refused
 from crow.extensions.mcp.result import labelled, of_resource
 
@@ -41,7 +41,7 @@ class ListMcpResources:
         """What a person reads."""
         return f"List MCP resources of {args.get('server') or 'all servers'}"
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """List them; a server that fails is named among the others."""
         servers = self._find()
         wanted = args.get("server")
@@ -84,7 +84,7 @@ class ReadMcpResource:
         """What a person reads."""
         return f"{args.get('server')}: {args.get('uri')}"
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Read it."""
         server = self._find().get(args["server"])
         if server is None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow.core.contexts import Context
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.core.session import TRACE_CONTEXT
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
@@ -197,12 +197,12 @@ class Server:
 
     # what it is asked
 
-    async def call(self, tool: str, args: dict[str, Any], bench: Bench) -> CallToolResult:
+    async def call(self, tool: str, args: dict[str, Any], ctx: ToolEnvironment) -> CallToolResult:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
         pulse = Pulse(self.limits.call)
-        calling = link.call(tool, args, pulse, bench.cache.get(TRACE_CONTEXT, {}))
-        return await self._answer(calling, pulse, bench)
+        calling = link.call(tool, args, pulse, ctx.cache.get(TRACE_CONTEXT, {}))
+        return await self._answer(calling, pulse, ctx)
 
     async def read(self, uri: str) -> ReadResourceResult:
         """Read a resource."""
@@ -236,11 +236,11 @@ class Server:
         return self._link
 
     async def _answer(
-        self, asking: Coroutine[Any, Any, T], pulse: Pulse, bench: Bench | None = None
+        self, asking: Coroutine[Any, Any, T], pulse: Pulse, ctx: ToolEnvironment | None = None
     ) -> T:
         self._pulses.add(pulse)
         try:
-            return await answered(asking, pulse, bench, lambda: bool(self._questions))
+            return await answered(asking, pulse, ctx, lambda: bool(self._questions))
         except TimeoutError:
             text = f"gave no sign of life for {pulse.limit:g} s; the call was cancelled"
             raise Gone(f"the MCP server {self.name!r} {text}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.mcp import schema
 from crow.extensions.mcp.definitions import fingerprint
 from crow.extensions.mcp.failure import Gone, Refused, plain
@@ -80,7 +80,7 @@ class McpTool:
         self._validator = self._validator or schema.compiled(self.parameters)
         return schema.mismatch(self._validator, args)
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Call it; a server that fails is an error that the model is told of."""
         server = self.server
         server.definitions.accept(self.name, server.name, self.raw_name, self.fingerprint)

@@ -9,7 +9,7 @@ from typing import Any, cast
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.contexts import Context, ToolContext
 from crow.core.errors import CrowError
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill
 
@@ -57,7 +57,7 @@ class SkillTool:
         found = self._shelf.meant(name)
         return found[0].name if len(found) == 1 else name
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Read the skill. A name that there is not, or a file that is gone, is an error."""
         context = cast("ToolContext", ctx)
         name = str(args["skill"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.contexts import ToolContext
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
@@ -73,7 +73,7 @@ class AgentTool:
         known = meant(wanted, self._extension.definitions.agents)
         return known[0] if len(known) == 1 else wanted
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
         call, extension = cast("ToolContext", ctx), self._extension
         agents, name = extension.definitions.agents, args["subagent_type"]

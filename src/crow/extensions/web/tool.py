@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import Bench
+from crow.core.ports import ToolEnvironment
 
 if TYPE_CHECKING:
     from crow.extensions.web.fetch import Fetcher, Page
@@ -60,7 +60,7 @@ class WebFetch:
         except (KeyError, FetchError):
             return args
 
-    async def run(self, args: dict[str, Any], ctx: Bench) -> ToolResult:
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Fetch it. What cannot be had is an error that says why."""
         from crow.extensions.web.fetch import FetchError
         from crow.extensions.web.page import text_of

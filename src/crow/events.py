@@ -1,0 +1,56 @@
+"""What a client is told and asked: the events of `Client.update`, and the two sorts of question."""
+
+from __future__ import annotations
+
+from crow.core.events import (
+    CallDelta,
+    CommandsChanged,
+    Compacted,
+    ConfigChanged,
+    Event,
+    Notice,
+    PlanChanged,
+    PlanEntry,
+    Retrying,
+    RunEnded,
+    Severity,
+    StopReason,
+    TextDelta,
+    ThoughtDelta,
+    TitleChanged,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+    UsageReported,
+    UserMessage,
+)
+from crow.core.ports import Delta, Option, PermissionRequest, Question
+
+__all__ = [
+    "CallDelta",
+    "CommandsChanged",
+    "Compacted",
+    "ConfigChanged",
+    "Delta",
+    "Event",
+    "Notice",
+    "Option",
+    "PermissionRequest",
+    "PlanChanged",
+    "PlanEntry",
+    "Question",
+    "Retrying",
+    "RunEnded",
+    "Severity",
+    "StopReason",
+    "TextDelta",
+    "ThoughtDelta",
+    "TitleChanged",
+    "ToolEnded",
+    "ToolPending",
+    "ToolProgress",
+    "ToolStarted",
+    "UsageReported",
+    "UserMessage",
+]

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from crow.core.ports import ENV_FILE, Bench
-from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.process import MARKER, Process
+from crow.tools.spill import outputs
 from crow.tools.spool import Spool
 from crow.warden import Warden
 
@@ -80,7 +80,7 @@ class Shells:
         """Run a command line with bash. Raises `ToolError` where that is impossible."""
         self._sweep()
         spool = Spool(
-            partial(spill.outputs, self.session_id),
+            partial(outputs, self.session_id),
             "bash",
             threshold=-1 if is_background else limit,
         )

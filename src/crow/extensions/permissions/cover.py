@@ -328,11 +328,8 @@ class Cover:
 
     def only_edits(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a command only edits files, in a mode and at places where that is accepted."""
-        done = (
-            edits(words)
-            if self.paths.files.accepts and words[0].text in {*ACCEPTED, "sed"}
-            else None
-        )
+        is_edit = words[0].text in {*ACCEPTED, "sed"}
+        done = edits(words) if self.paths.files.accepts and is_edit else None
         if done is None or not done.sure or not done.writes:
             return False
         if not all(self.paths.may_read(word, cwds) for word in done.reads):

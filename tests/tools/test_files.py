@@ -401,32 +401,32 @@ async def test_a_workspace_that_is_itself_a_link_can_be_written(bench: Any, tmp_
 async def test_t09_a_folder_swapped_for_a_link_after_the_check_is_not_followed(
     bench: Any, tmp_path: Path
 ) -> None:
-    from crow.tools import disk
+    from crow.tools.disk import read_whole, replace_file
 
     outside = tmp_path / "outside"
     outside.mkdir()
     path = bench.put("folder/a.txt", "mine")
-    found = disk.read(str(path))
+    found = read_whole(str(path))
     assert found is not None
     path.parent.rename(tmp_path / "moved")
     path.parent.symlink_to(outside)
     with pytest.raises(OSError, match=r"folder|Not a directory|symbolic"):
-        disk.replace(str(path), b"x", found[1])
+        replace_file(str(path), b"x", found[1])
     assert list(outside.iterdir()) == []
 
 
 async def test_t09_a_file_swapped_between_reading_and_renaming_is_left_alone(
     bench: Any, tmp_path: Path
 ) -> None:
-    from crow.tools import disk
+    from crow.tools.disk import read_whole, replace_file
 
     path = bench.put("a.txt", "mine")
-    found = disk.read(str(path))
+    found = read_whole(str(path))
     assert found is not None
     path.unlink()
     path.symlink_to(tmp_path / "outside.txt")
     with pytest.raises(ToolError, match="was changed meanwhile"):
-        disk.replace(str(path), b"x", found[1])
+        replace_file(str(path), b"x", found[1])
     assert not (tmp_path / "outside.txt").exists()
 
 

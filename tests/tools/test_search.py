@@ -204,9 +204,10 @@ WITHOUT = """
 import asyncio, json, sys
 from types import SimpleNamespace
 from crow.core.calls import ToolResult
-from crow.tools import builtin, ripgrep
+from crow.tools import builtin
+from crow.tools.ripgrep import find_ripgrep
 
-assert ripgrep.program() == (sys.argv[3] or None)
+assert find_ripgrep() == (sys.argv[3] or None)
 tools = {tool.name: tool for tool in builtin()}
 
 async def main():

@@ -37,22 +37,22 @@ class Account:
         """Say whether a user has to sign in before a model can be asked; no model is asked."""
         told: Message = {"state": self._state()}
         if self.stores_keys:
-            from crow import credentials
+            from crow.credentials import providers
 
-            told["accounts"] = [{"label": f"{name} API key"} for name in credentials.providers()]
+            told["accounts"] = [{"label": f"{name} API key"} for name in providers()]
         return told
 
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys; those of the environment are not ours to remove."""
         if not self.stores_keys:
             raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
-        from crow import credentials
+        from crow.credentials import forget, providers
 
-        for provider in credentials.providers():
-            credentials.forget(provider)
-        forget: Any = getattr(self._agent.llm, "forget", None)
-        if forget is not None:
-            await forget()
+        for provider in providers():
+            forget(provider)
+        drop: Any = getattr(self._agent.llm, "forget", None)
+        if drop is not None:
+            await drop()
         return {}
 
     def _state(self) -> str:

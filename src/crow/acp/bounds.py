@@ -18,7 +18,7 @@ RAW = 48_000
 """Bytes of a call's arguments, or of its result as data."""
 CONTENT = 96_000
 """Bytes of what a card shows."""
-TEXT = 32_000
+LONGEST_TEXT = 32_000
 """Characters of one text on a card."""
 CARRIED = 512 * 1024
 """Bytes of a request that is to do something, such as the text of a file to write."""
@@ -64,7 +64,7 @@ def _least(value: Any, enough: int) -> int:
     return size
 
 
-def raw(value: object, limit: int = RAW) -> Any:
+def bounded_raw(value: object, limit: int = RAW) -> Any:
     """Arguments or a result, its longest texts cut where it is too large."""
     for longest in STEPS:
         if fits(value, limit):
@@ -73,9 +73,9 @@ def raw(value: object, limit: int = RAW) -> Any:
     return value if fits(value, limit) else f"[... {weight(value)} bytes are left out here ...]"
 
 
-def text(said: str) -> str:
+def bounded_text(said: str) -> str:
     """A text for a card."""
-    return str(shortened(said, TEXT))
+    return str(shortened(said, LONGEST_TEXT))
 
 
 def demand_carried(params: Message) -> None:
@@ -84,25 +84,26 @@ def demand_carried(params: Message) -> None:
         raise OSError("it is too large to go through the client")
 
 
-def block(one: Message) -> Message:
+def bounded_block(one: Message) -> Message:
     """A block for a card; one that would be too large and cannot be cut is replaced by words."""
     return one if fits(one, CONTENT) else _unshown(one)
 
 
-def changes(diffs: tuple[Diff, ...]) -> tuple[Diff, ...]:
+def bounded_changes(diffs: tuple[Diff, ...]) -> tuple[Diff, ...]:
     """Diffs for a card: whole files where they are small, else what is different."""
     from crow.tools.excerpt import ROOM, excerpts
 
     room = ROOM
     while (
-        not fits([(each.path, each.old, each.new) for each in diffs], CONTENT) and room > TEXT // 8
+        not fits([(each.path, each.old, each.new) for each in diffs], CONTENT)
+        and room > LONGEST_TEXT // 8
     ):
         diffs = tuple(part for each in diffs for part in excerpts(each, room // len(diffs)))
         room //= 2
     return diffs
 
 
-def note(diffs: tuple[Diff, ...]) -> str:
+def note_of_left_out(diffs: tuple[Diff, ...]) -> str:
     """What people are told of diffs that do not show all of a file; empty where they do."""
     parts = [each for each in diffs if each.line is not None]
     if not parts:

@@ -9,7 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crow.acp import bounds
+from crow.acp.bounds import (
+    bounded_block,
+    bounded_changes,
+    bounded_raw,
+    bounded_text,
+    note_of_left_out,
+)
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
 from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
@@ -105,7 +111,7 @@ class Cards:
         if title != card.title:
             update["title"] = title
         if event.args != card.args:
-            update["rawInput"] = bounds.raw(event.args)
+            update["rawInput"] = bounded_raw(event.args)
         self._open[call_id] = replace(card, title=title, args=event.args)
         return update
 
@@ -141,7 +147,7 @@ class Cards:
         update: Message = {
             **_update(card.call_id),
             "status": "completed" if outcome in ("ok", "answered") else "failed",
-            "rawOutput": bounds.raw(result.text if result.data is None else result.data),
+            "rawOutput": bounded_raw(result.text if result.data is None else result.data),
         }
         if result.locations:
             update["locations"] = list(map(location, result.locations))
@@ -176,7 +182,7 @@ def describe(card: Card) -> Message:
         "title": card.title,
         "name": card.name,
         "kind": card.kind,
-        "rawInput": bounds.raw(card.args),
+        "rawInput": bounded_raw(card.args),
     }
     if card.locations:
         fields["locations"] = list(map(location, card.locations))
@@ -217,8 +223,8 @@ def diff(change: Diff) -> Message:
 
 def changed(diffs: tuple[Diff, ...]) -> list[Message]:
     """Changes on a card, small enough for every client."""
-    shown = bounds.changes(diffs)
-    said = bounds.note(shown)
+    shown = bounded_changes(diffs)
+    said = note_of_left_out(shown)
     return [*map(diff, shown), *([text(said)] if said else [])]
 
 
@@ -238,12 +244,12 @@ def fence(said: str) -> str:
 def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Message]:
     """What a card shows of a result: the diffs, else the terminal, else the output."""
     if outcome in ("denied", "cancelled"):
-        return [text(bounds.text(result.text))]
+        return [text(bounded_text(result.text))]
     if result.diffs and not result.error:
         return changed(result.diffs)
     if result.terminal is not None:
         return [terminal(result.terminal)]
-    said = bounds.text(result.shown)
+    said = bounded_text(result.shown)
     shown = [text(fence(said) if kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
 
@@ -257,7 +263,7 @@ def until_cancelled(card: Card) -> list[Message]:
 
 def pictures(blocks: Iterable[Message]) -> list[Message]:
     """The blocks of a result that are no text, as far as a client takes them."""
-    shown = (bounds.block(block) for block in blocks if block["type"] != "text")
+    shown = (bounded_block(block) for block in blocks if block["type"] != "text")
     return [{"type": "content", "content": block} for block in shown]
 
 
@@ -268,7 +274,7 @@ def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> tuple[Diff, ...]:
         return ()
     match args:
         case {"old_string": str(old), "new_string": str(new)}:
-            return (Diff(str(Path(cwd, named)), bounds.text(old), bounds.text(new)),)
+            return (Diff(str(Path(cwd, named)), bounded_text(old), bounded_text(new)),)
         case {"content": str(new)}:
             return (Diff(str(Path(cwd, named)), "", new),)
         case _:
@@ -282,4 +288,4 @@ def proposed(request: PermissionRequest, cwd: str) -> tuple[Diff, ...]:
 
 def details(request: PermissionRequest) -> list[Message]:
     """The arguments, where nothing else tells of them."""
-    return [text(fence(bounds.text(request.details)))] if request.details else []
+    return [text(fence(bounded_text(request.details)))] if request.details else []

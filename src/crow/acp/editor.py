@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from crow.acp.files import EditorFiles
 from crow.acp.jsonrpc import Message
@@ -36,12 +36,17 @@ from crow.core.events import (
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import SUBAGENT_CALLS, Session
 
-if TYPE_CHECKING:
-    from crow.acp.listen.seat import Arrival
-
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 TAKEN = "This session goes on in another client. Load it again to have it here."
 OF_SUBAGENTS = (*OF_CALLS, Notice)
+
+
+class Arrival(Protocol):
+    """The way to a session that others may have, too; it ends when the client knows of it."""
+
+    def covers(self, event: Event) -> bool: ...
+
+    def complete(self) -> None: ...
 
 
 class Editor:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crow.acp import options
 from crow.acp.account import Account
 from crow.acp.attachments import written
 from crow.acp.content import from_blocks
@@ -21,6 +20,14 @@ from crow.acp.jsonrpc import (
     Message,
     Refusal,
     as_object,
+)
+from crow.acp.options import (
+    MODE,
+    MODEL,
+    accepted_inputs,
+    listed_name,
+    option_changes,
+    option_values,
 )
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
@@ -217,7 +224,7 @@ class Face:
 
     async def set_mode(self, params: Message) -> Message:
         """Choose a mode."""
-        await self._choose(params, options.MODE, params["modeId"])
+        await self._choose(params, MODE, params["modeId"])
         return {}
 
     async def set_config_option(self, params: Message) -> Message:
@@ -253,7 +260,7 @@ class Face:
             raise invalid("the prompt is empty")
         offer = self._link.offer
         announced = frozenset(name for name in ("image", "audio") if getattr(offer, name))
-        taken = options.inputs(self.agent, session)
+        taken = accepted_inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)
 
     def open_session(self, params: Message) -> tuple[Session, Editor]:
@@ -328,13 +335,13 @@ class Face:
 
     async def _choose(self, params: Message, name: str, value: str | bool) -> Editor:
         session, editor = self.open_session(params)
-        if name == options.MODEL and isinstance(value, str):
-            value = options.listed_name(self.agent, value)
-        offered = options.values(self.agent, session, name)
+        if name == MODEL and isinstance(value, str):
+            value = listed_name(self.agent, value)
+        offered = option_values(self.agent, session, name)
         if value not in offered:
             there = ", ".join(map(str, offered)) or "none"
             raise invalid(f"{name} {value!r} is not on offer; there are: {there}")
-        changes = options.changes(self.agent, session, name, value)
+        changes = option_changes(self.agent, session, name, value)
         refused = await self.agent.configure(session, **changes)
         if refused:
             raise Refusal(INTERNAL_ERROR, refused)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.acp import bounds
+from crow.acp.bounds import demand_carried
 from crow.acp.lending import Lender
 from crow.acp.peer import ClientError
 
@@ -32,7 +32,7 @@ class EditorFiles:
     async def write(self, path: str, text: str) -> None:
         """Replace a file's text. Raises ``PermissionError`` or ``OSError``, also for long texts."""
         params = {"path": path, "content": text}
-        bounds.demand_carried(params)
+        demand_carried(params)
         try:
             await self._lender.request("fs/write_text_file", params, WRITING)
         except ClientError as error:

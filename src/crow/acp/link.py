@@ -15,7 +15,8 @@ from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
 from crow.acp.framing import Lines, Oversized
-from crow.acp.handshake import Offer, greet
+from crow.acp.greeting import greet
+from crow.acp.handshake import Offer
 from crow.acp.jsonrpc import Message, decode, encode
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ UNSAID = "default"
 """The thought level that leaves the choice to the model's provider."""
 
 
-def choices(agent: Agent, session: Session, *, switches: bool = False) -> Message:
+def session_choices(agent: Agent, session: Session, *, switches: bool = False) -> Message:
     """The fields ``modes`` and ``configOptions`` of an answer, as far as there is a choice."""
     fields: Message = {}
     if offered := modes(agent, session):
@@ -66,7 +66,7 @@ def switches_of(agent: Agent) -> dict[str, tuple[str, str]]:
     return found
 
 
-def values(agent: Agent, session: Session, name: str) -> Sequence[str | bool]:
+def option_values(agent: Agent, session: Session, name: str) -> Sequence[str | bool]:
     """What an option can be set to; nothing for one that there is not."""
     if name in switches_of(agent):
         return (True, False)
@@ -77,7 +77,7 @@ def values(agent: Agent, session: Session, name: str) -> Sequence[str | bool]:
     return models(agent, session) if name == MODEL else []
 
 
-def changes(agent: Agent, session: Session, name: str, value: Any) -> dict[str, Any]:
+def option_changes(agent: Agent, session: Session, name: str, value: Any) -> dict[str, Any]:
     """What `crow.core.agent.Agent.configure` is to be told for a choice."""
     if name == THOUGHT:
         return {"params": _with_effort(session, value)}
@@ -115,7 +115,7 @@ def levels_of(agent: Agent, model: str | None) -> tuple[str, ...]:
         return ()
 
 
-def inputs(agent: Agent, session: Session) -> frozenset[str] | None:
+def accepted_inputs(agent: Agent, session: Session) -> frozenset[str] | None:
     """What the model of a session takes beside text: its ``inputs``; None where it does not say."""
     try:
         return getattr(_llm(agent, session.model), "inputs", None)

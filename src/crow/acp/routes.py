@@ -14,7 +14,6 @@ from acp.exceptions import RequestError
 from pydantic import BaseModel, ValidationError
 
 from crow.acp.face import Face
-from crow.acp.handshake import DRAFT_VERSION
 from crow.acp.jsonrpc import Message, Refusal, as_object
 
 Method = Callable[[Message], Awaitable[Message | None]]
@@ -86,29 +85,6 @@ class Routes:
         return await function(
             model.model_validate(given).model_dump(mode="json", by_alias=True, exclude_none=True)
         )
-
-
-class Negotiated:
-    """The methods of the version that the client speaks, which its first message settles."""
-
-    def __init__(self, face: Face) -> None:
-        self._face = face
-        self._routes: Routes | None = None
-
-    async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
-        """Answer a request, or take a notification."""
-        if self._routes is None:
-            self._routes = routes_of(self._face)
-        return await self._routes(method, params, is_notification)
-
-
-def routes_of(face: Face) -> Routes:
-    """The methods of the version that the client speaks."""
-    if face.dialect.version != DRAFT_VERSION:
-        return routes(face)
-    from crow.acp.v2.routes import routes as routes_of_draft
-
-    return routes_of_draft(face)
 
 
 def routes(face: Face) -> Routes:

@@ -117,7 +117,7 @@ async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
     """Answer requests until the input ends."""
     from acp.connection import Connection
 
-    from crow.acp.routes import Negotiated
+    from crow.acp.negotiated import Negotiated
 
     connection: Connection = Connection(Negotiated(face), transport, listening=False)
     peer.connect(connection)

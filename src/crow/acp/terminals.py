@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from crow.acp import bounds
+from crow.acp.bounds import demand_carried
 from crow.acp.jsonrpc import Message
 from crow.acp.lending import Lender
 
@@ -65,7 +65,7 @@ class EditorTerminals:
             "env": [{"name": name, "value": value} for name, value in env.items()],
             "outputByteLimit": limit,
         }
-        bounds.demand_carried(params)
+        demand_carried(params)
         result = await self._lender.request("terminal/create", params, TIMEOUT)
         terminal_id = result.get("terminalId")
         if not isinstance(terminal_id, str):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.acp import options
 from crow.acp.abilities import Abilities
 from crow.acp.attachments import blocks_of
 from crow.acp.cards import Cards
@@ -12,6 +11,7 @@ from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, message_id
+from crow.acp.options import config_options, session_choices
 from crow.acp.parents import owned
 from crow.acp.projection import Poll
 from crow.acp.questions import permission_params, poll_params
@@ -150,12 +150,12 @@ class Translation:
     def choices(self) -> Message:
         """The modes and options of a session that is opened."""
         switches = self.abilities.boolean_options
-        return options.choices(self.agent, self.session, switches=switches)
+        return session_choices(self.agent, self.session, switches=switches)
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""
         switches = self.abilities.boolean_options
-        return options.config_options(self.agent, self.session, switches=switches)
+        return config_options(self.agent, self.session, switches=switches)
 
     def permission(self, request: PermissionRequest) -> Message:
         """The parameters of ``session/request_permission``."""

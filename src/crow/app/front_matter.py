@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.app.ground import ground_of
 from crow.app.plugins import may_bring, plugins_of
 from crow.core.agent import Agent
 from crow.core.contexts import Context, SessionContext
@@ -57,8 +58,6 @@ class FrontMatter:
         await self._add(ctx, definition.source, definition.hooks, once=False)
 
     def _settings(self, ctx: Context) -> Settings:
-        from crow.app.live import ground_of
-
         ground = ground_of(ctx.session)
         return self.settings if ground is None else ground.settings
 

@@ -6,15 +6,14 @@ on every file system, without a thread or a descriptor; nobody waits for news.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Effect
+from crow.app.ground import NAME, Ground, ground_of, root_of
 from crow.app.wanted import wanted
 from crow.core.agent import Agent
 from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
@@ -26,7 +25,6 @@ from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
 from crow.trust import fingerprint, is_refused, is_touched, project_of, refuse, stamps, trust
 
-NAME = "settings"
 LAYERS: Mapping[str, str] = {
     "user": "user_settings",
     "command line": "user_settings",
@@ -38,27 +36,6 @@ TRUST, NOT_NOW, NEVER = "Trust this project", "Not now", "Never for this project
 CHOICES = (NOT_NOW, NEVER, TRUST)
 LINES = 40
 LONGEST = 86_400.0  # of a look, in seconds: the hooks that are asked have limits of their own
-
-
-@dataclass(slots=True)
-class Ground:
-    """What holds in one session: its settings, how their files looked, and what was said of them.
-
-    ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
-    that the user is being asked about them.
-    """
-
-    settings: Settings
-    memory: Memory
-    would_run: tuple[Any, ...] = ()
-    told: set[str] = field(default_factory=set[str])
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    asking: bool = False
-
-    @property
-    def project(self) -> Path:
-        """The project's directory."""
-        return Path(self.settings.project)
 
 
 class LiveSettings:
@@ -322,18 +299,6 @@ def _context(ctx: Context) -> SessionContext:
     own = SessionContext(ctx.agent, root_of(ctx.session))
     own.owner = NAME
     return own
-
-
-def root_of(session: Session) -> Session:
-    """The session that a person talks to."""
-    while session.parent is not None:
-        session = session.parent
-    return session
-
-
-def ground_of(session: Session) -> Ground | None:
-    """What holds in a session."""
-    return root_of(session).cache.get(NAME)
 
 
 def live_of(agent: Agent) -> LiveSettings:

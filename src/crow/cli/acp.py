@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def declare(parser: Parser) -> None:
     """The options of ``crow acp``."""
-    from crow.cli import listening
+    from crow.cli.listening import declare_listening
     from crow.cli.options import declare_agent, seconds
 
     declare_agent(parser)
-    listening.declare(parser)
+    declare_listening(parser)
     parser.add_argument(
         "--protocol",
         type=int,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from crow.cli.hooks import handlers_of, where
+from crow.cli.handlers import handlers_of, where
 from crow.cli.options import directory
 from crow.cli.output import Output, one_line
 from crow.cli.parser import UsageError

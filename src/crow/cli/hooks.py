@@ -10,11 +10,11 @@ crow hooks explain [SESSION] [CALL]     what hooks did to the calls of a stored 
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from crow.cli.handlers import SETTINGS_HOOKS, handler_described, handlers_of, twin_of, where
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
@@ -25,7 +25,6 @@ from crow.core.points import ELSEWHERE
 if TYPE_CHECKING:
     from crow.settings import Settings
 
-SETTINGS_HOOKS = "shell_hooks"
 ACTIONS = ("list", "test", "explain")
 
 
@@ -112,11 +111,6 @@ def show_left_out(
         out.line(f"{one_line(source)}: hooks of {one_line(event)} are left out: {why}", "yellow")
 
 
-def handlers_of(agent: Agent) -> list[Any]:
-    """The handlers of settings files, in their order."""
-    return list(getattr(agent.extensions.get(SETTINGS_HOOKS), "entries", ()))
-
-
 def show_event(
     agent: Agent,
     slot: Slot[Any, Any],
@@ -185,18 +179,6 @@ def described(event: str, number: int, hook: Hook) -> dict[str, Any]:
     }
 
 
-def where(hook: Hook) -> str:
-    """File and line of a hook."""
-    written: Any = hook.function
-    written = getattr(written, "__func__", written)
-    try:
-        file = inspect.getsourcefile(written)
-        _, line = inspect.getsourcelines(written)
-    except (OSError, TypeError):
-        return ""
-    return f"{file}:{line}"
-
-
 def show_waiting(agent: Agent, options: argparse.Namespace, out: Output) -> None:
     """Hooks of events that nobody makes happen."""
     for event, owner, extension in agent.hooks.waiting:
@@ -226,17 +208,6 @@ def show_handler(
         out.line(f"{'':{indent}}    {told}", "dim")
 
 
-def twin_of(agent: Agent, handler: Any) -> Any:
-    """The handler before this one that does the same at the same event; None where none does."""
-    for other in handlers_of(agent):
-        if other is handler:
-            break
-        same = other.event is handler.event and other.key == handler.key
-        if same and other.matcher == handler.matcher and not other.inactive:
-            return other
-    return None
-
-
 def is_wanted(agent: Agent, handler: Any, options: argparse.Namespace) -> bool:
     """True where no event was named, or the one that a handler is for."""
     name = handler.event.name
@@ -245,18 +216,3 @@ def is_wanted(agent: Agent, handler: Any, options: argparse.Namespace) -> bool:
     known = agent.hooks.names
     both = name in known and options.event in known
     return both and agent.hooks[name] is agent.hooks[options.event]
-
-
-def handler_described(handler: Any) -> dict[str, Any]:
-    """A handler of a settings file as a JSON object."""
-    return {
-        "event": handler.event.name,
-        "matcher": handler.matcher,
-        "type": handler.kind,
-        "handler": str(handler),
-        "file": handler.source,
-        "if": handler.condition or None,
-        "timeout": handler.timeout,
-        "on_failure": "block" if handler.blocks else "continue",
-        "inactive": handler.inactive or None,
-    }

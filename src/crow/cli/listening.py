@@ -18,7 +18,7 @@ PATIENCE = 600.0
 IDLE = 1800.0
 
 
-def declare(parser: Parser) -> None:
+def declare_listening(parser: Parser) -> None:
     """The options of a server."""
     from crow.cli.options import seconds
 

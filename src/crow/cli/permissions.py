@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import somebody_is_there
-from crow.cli.hooks import SETTINGS_HOOKS
+from crow.cli.handlers import SETTINGS_HOOKS
 from crow.cli.options import agent_of, declare_agent, directory, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such

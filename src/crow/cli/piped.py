@@ -29,7 +29,7 @@ SILENT = (
 )
 
 
-def prompt(out: Output, *, asked_for: bool) -> str:
+def piped_prompt(out: Output, *, asked_for: bool) -> str:
     """The prompt that stands there; bytes that are no text become U+FFFD.
 
     ``asked_for``: it is waited for, however long that takes. Raises `UsageError` where it is too

@@ -13,7 +13,6 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from crow.cli import piped
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.interrupt import Interrupts
 from crow.cli.jsonl import Lines
@@ -28,6 +27,7 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
+from crow.cli.piped import attached, piped_prompt
 from crow.cli.view import View
 from crow.core.errors import CrowError
 from crow.core.ports import FIRST_PROMPT
@@ -84,12 +84,12 @@ def prompt_of(options: argparse.Namespace, out: Output) -> str:
     if given is None and somebody_is_there():
         raise UsageError('what is to be done? crow run "PROMPT", or pipe the prompt in')
     if given in (None, "-"):
-        text = piped.prompt(out, asked_for=given == "-")
+        text = piped_prompt(out, asked_for=given == "-")
     else:
         text = given.encode(errors="surrogateescape").decode(errors="replace")
     if not text.strip():
         raise UsageError('the prompt is empty: crow run "PROMPT"')
-    return text if given in (None, "-") else text + piped.attached(out)
+    return text if given in (None, "-") else text + attached(out)
 
 
 async def answer(options: argparse.Namespace, settings: Settings, prompt: str, out: Output) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat import Retries, Timeouts, faults
+from crow.llm.chat import Retries, Timeouts
 from crow.llm.chat.assembly import Reply
 from crow.llm.chat.attempts import Forms
 from crow.llm.chat.encoding import ids_in
+from crow.llm.chat.faults import Redactor, error_of_event, error_of_response, named_error
 from crow.llm.chat.form import Form, images_in
 from crow.llm.chat.retry import Batch, repeat
 from crow.llm.chat.shapes import is_object
@@ -73,14 +74,14 @@ class ClientModel:
         clock = Clock(self._timeouts)
         where = self.base_url or type(self._client).__name__
         model = request.model or self.model
-        redact = faults.Redactor([str(getattr(self._client, "api_key", None) or "")])
+        redact = Redactor([str(getattr(self._client, "api_key", None) or "")])
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
             return self._forms.ask(f"{where} {model}", answer, partial(images_in, request.messages))
 
         def named(error: ModelError) -> ModelError:
-            return faults.named(error, f"{model} at {where.rstrip('/')}", redact)
+            return named_error(error, f"{model} at {where.rstrip('/')}", redact)
 
         return repeat(attempt, self._retries, clock, named)
 
@@ -185,7 +186,7 @@ def fault_of(error: Exception) -> ModelError:
         response = getattr(error, "response", None)
         headers = getattr(response, "headers", None)
         told = json.dumps({"error": body}, default=str) if is_object(body) else said
-        return faults.of_response(status, headers or {}, told.encode())
+        return error_of_response(status, headers or {}, told.encode())
     names = {each.__name__ for each in type(error).__mro__}
     if any("Timeout" in name for name in names):
         return ModelError(f"took too long: {said}", kind="timeout")
@@ -193,7 +194,7 @@ def fault_of(error: Exception) -> ModelError:
         return ModelError(f"broke the connection: {said}", kind="network")
     if "APIError" in names:
         event = {"error": {**body, "message": said} if is_object(body) else said}
-        return faults.of_event(event) or ModelError(said, kind="server")
+        return error_of_event(event) or ModelError(said, kind="server")
     if isinstance(error, ValueError):
         return ModelError(f"sent something that is no chat completion: {said}", kind="protocol")
     return ModelError(f"cannot be asked: {type(error).__name__}: {said}", kind="unknown")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from crow.settings.files import Memory
 from crow.settings.reading import Reader, load
+from crow.settings.settings import Settings
 from crow.settings.values import (
     Entry,
     Permissions,
-    Settings,
     SettingsError,
     Source,
     Unused,

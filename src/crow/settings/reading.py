@@ -23,10 +23,10 @@ from crow.settings.files import (
     why,
 )
 from crow.settings.schema import Sieve, schema
+from crow.settings.settings import Settings
 from crow.settings.values import (
     Entry,
     Permissions,
-    Settings,
     SettingsError,
     Source,
     Table,

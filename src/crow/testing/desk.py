@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from acp.exceptions import RequestError
 
@@ -13,14 +14,29 @@ from crow.testing.wire import Message
 if TYPE_CHECKING:
     from acp.schema import EnvVariable
 
-    from crow.testing.editor import FakeEditor
     from crow.testing.shell import Shell, ShellTerminal
+
+Said: TypeAlias = "str | Message"
+Answer: TypeAlias = "Said | BaseException | Callable[[Message], Said | Awaitable[Said]]"
+
+
+class Script(Protocol):
+    """What an editor was told to answer, and where it keeps what it was asked."""
+
+    files: dict[str, str] | None
+    refused: dict[str, str]
+    shell: Shell | None
+    asked: list[Message]
+
+    def next_permission(self) -> Answer: ...
+
+    def next_answer(self) -> Any: ...
 
 
 class Desk:
     """Answers an agent's requests in the name of an editor, and records them in its ``asked``."""
 
-    def __init__(self, editor: FakeEditor) -> None:
+    def __init__(self, editor: Script) -> None:
         self._editor = editor
 
     async def session_update(self, **_: Any) -> None:

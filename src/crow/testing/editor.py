@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from crow.testing.shell import Shell
 from crow.testing.wire import Message, Wire
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from acp.schema import InitializeResponse, PromptResponse
 
     from crow.core.agent import Agent
+    from crow.testing.desk import Answer
 
-Said: TypeAlias = "str | Message"
-Answer: TypeAlias = "Said | BaseException | Callable[[Message], Said | Awaitable[Said]]"
 FAREWELL = 5.0
 
 

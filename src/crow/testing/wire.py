@@ -7,15 +7,16 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from crow.testing import official, schema
+from crow.testing.official import fault as official_fault
 from crow.testing.schema import Message
+from crow.testing.schema import fault as schema_fault
 
 CHUNK = 64 * 1024
 
 
 def fault(message: Message, method: str | None) -> str | None:
     """What is wrong with a message of version 1, by the library or by the official schema."""
-    return schema.fault(message, method) or official.fault(message, method)
+    return schema_fault(message, method) or official_fault(message, method)
 
 
 class Wire:

@@ -8,12 +8,12 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import spill
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.process import Process
 from crow.tools.shells import Shells, status
+from crow.tools.spill import clip, outputs
 
 _LONGEST_WAIT = 600_000
 
@@ -37,7 +37,7 @@ async def bash_output(
     text = process.take()
     if pattern:
         text = "\n".join(line for line in text.split("\n") if pattern.search(line))
-    shown, _ = spill.clip(text, LIMIT, lambda: spill.outputs(ctx.session_id))
+    shown, _ = clip(text, LIMIT, lambda: outputs(ctx.session_id))
     state = status(process)
     process.is_reported = process.is_reported or state != "running"
     process.spool.flush()

@@ -12,12 +12,12 @@ from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ENV_FILE, JOBS, Terminal, Terminals, ToolEnvironment
-from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.output import readable
 from crow.tools.process import Process
 from crow.tools.shells import BackgroundCommand, Shells, sourced
+from crow.tools.spill import clip, outputs
 
 LIMIT = 30_000
 DEFAULT_TIMEOUT = 120_000
@@ -205,7 +205,7 @@ def _terminal_result(
     ended: tuple[int | None, str | None, bool],
 ) -> ToolResult:
     code, name, is_late = ended
-    printed, _ = spill.clip(readable(output), LIMIT, lambda: spill.outputs(ctx.session_id))
+    printed, _ = clip(readable(output), LIMIT, lambda: outputs(ctx.session_id))
     is_bad = bool(code) or name is not None or is_late
     head = [f"Exit code {128 if code is None else code}"] if is_bad else []
     if is_late:

@@ -9,10 +9,13 @@ from collections.abc import Callable
 from crow.core.calls import Diff, Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
-from crow.tools import disk, files, hidden, paths
+from crow.tools.disk import demand_writable
 from crow.tools.excerpt import excerpts
+from crow.tools.files import Document, Ledger, demand_small, load
+from crow.tools.hidden import may_tell
+from crow.tools.paths import place_to_write
 
-Rewrite = Callable[[files.Document | None], tuple[str, int, int]]
+Rewrite = Callable[[Document | None], tuple[str, int, int]]
 """Gives the new text, the line of the first change and how many there are, or raises."""
 
 
@@ -22,7 +25,7 @@ class Change:
 
     path: str
     real: str
-    before: files.Document | None
+    before: Document | None
     new: str
     line: int = 1
     count: int = 1
@@ -43,18 +46,18 @@ class Change:
         return ToolResult(told, data=data, diffs=self.diffs(), locations=(place,))
 
 
-async def plan(ctx: ToolEnvironment, path: str, rewrite: Rewrite) -> Change:
+async def plan_change(ctx: ToolEnvironment, path: str, rewrite: Rewrite) -> Change:
     """Think a change out. Raises `ToolError`, ``OSError`` or ``ValueError`` where it cannot be."""
-    real = paths.place_to_write(path, ctx.roots)
-    before = await files.load(ctx, path, real)
+    real = place_to_write(path, ctx.roots)
+    before = await load(ctx, path, real)
     if before is not None:
-        files.Ledger.of(ctx).demand_seen(before, path)
+        Ledger.of(ctx).demand_seen(before, path)
     new, line, count = await asyncio.to_thread(rewrite, before)
-    files.demand_small(path, len(new))
+    demand_small(path, len(new))
     return Change(path, real, before, new, line, count)
 
 
-async def preview(
+async def preview_change(
     ctx: ToolEnvironment, path: str, rewrite: Rewrite, bare: Callable[[], Diff]
 ) -> ToolResult:
     """What a change would do to a file, or a `ToolError`; nothing is written.
@@ -62,15 +65,15 @@ async def preview(
     Of a file that the model may not read without a question it must not learn anything before
     somebody was asked: such a file is not opened, and ``bare`` is what the arguments alone say.
     """
-    if not await asyncio.to_thread(hidden.may_tell, ctx, path):
+    if not await asyncio.to_thread(may_tell, ctx, path):
         return ToolResult("", diffs=excerpts(await asyncio.to_thread(bare)))
-    async with files.Ledger.of(ctx).lock(os.path.realpath(path)):
-        change = await plan(ctx, path, rewrite)
+    async with Ledger.of(ctx).lock(os.path.realpath(path)):
+        change = await plan_change(ctx, path, rewrite)
     if ctx.client.files is None:
-        await asyncio.to_thread(disk.demand_writable, change.real)
+        await asyncio.to_thread(demand_writable, change.real)
     return ToolResult("", diffs=await asyncio.to_thread(change.diffs))
 
 
-def bare(path: str, new: str) -> Diff:
+def bare_diff(path: str, new: str) -> Diff:
     """A new text for a file that is not to be opened: whether it is there is all that is seen."""
     return Diff(path, "" if os.path.lexists(path) else None, new)

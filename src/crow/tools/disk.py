@@ -76,7 +76,7 @@ def irregular(path: str) -> str:
     return f"{path} is no regular file (a device, a pipe or a socket)."
 
 
-def read(real: str, most: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
+def read_whole(real: str, most: int = LARGEST) -> tuple[bytes, os.stat_result] | None:
     """The bytes of a file, and its status; None where there is none.
 
     Raises ``OSError``, or `ToolError` where it is no regular file or larger than ``most``; files
@@ -114,7 +114,7 @@ def demand_writable(real: str) -> None:
         raise PermissionError(errno.EACCES, "it is read-only")
 
 
-def replace(real: str, data: bytes, before: os.stat_result | None) -> None:
+def replace_file(real: str, data: bytes, before: os.stat_result | None) -> None:
     """Write a file whole: a temporary file beside it, fsync, rename; its mode is kept.
 
     ``before`` is the status that it had when it was read, None for a file that is new; raises

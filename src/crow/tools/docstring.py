@@ -18,7 +18,7 @@ def purpose(doc: str | None) -> str:
     return " ".join(" ".join(kept).split())
 
 
-def parameters(doc: str | None) -> dict[str, str]:
+def parameter_notes(doc: str | None) -> dict[str, str]:
     """Descriptions by parameter, from an ``Args:`` section or from ``:param name:`` lines."""
     lines = inspect.cleandoc(doc or "").split("\n")
     found = _fields(lines, _SPHINX)

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 from crow.core.calls import Diff, ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import change, files, patch, paths
+from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
+from crow.tools.files import Document, Ledger, store
 from crow.tools.function import tool
+from crow.tools.patch import hunks, line_counts
+from crow.tools.paths import absolute, file_location, missing, place_to_write, with_absolute_path
 from crow.tools.replacement import replaced
 
 _SAME = "old_string and new_string are the same: nothing to change."
@@ -23,15 +26,15 @@ async def _preview(
     replace_all: bool = False,
 ) -> ToolResult:
     """The change, or why there will be none."""
-    path = paths.absolute(file_path, ctx.cwd)
+    path = absolute(file_path, ctx.cwd)
     rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
 
     def bare() -> Diff:
         named = Diff(path, old_string, new_string)
-        return named if old_string else change.bare(path, new_string)
+        return named if old_string else bare_diff(path, new_string)
 
     try:
-        return await change.preview(ctx, path, rewrite, bare)
+        return await preview_change(ctx, path, rewrite, bare)
     except (OSError, ValueError) as error:
         raise _cannot(path, error) from error
 
@@ -40,8 +43,8 @@ async def _preview(
     name="Edit",
     kind="edit",
     title="Edit {file_path}",
-    locations=paths.file_location,
-    prepare=paths.with_absolute_path,
+    locations=file_location,
+    prepare=with_absolute_path,
     preview=_preview,
 )
 async def edit(
@@ -56,13 +59,13 @@ async def edit(
     `old_string` must match exactly, indentation included and line numbers not, and occur once,
     unless `replace_all` is true. An empty `old_string` creates the file.
     """
-    path = paths.absolute(file_path, ctx.cwd)
+    path = absolute(file_path, ctx.cwd)
     rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
     try:
-        real = paths.place_to_write(path, ctx.roots)
-        async with files.Ledger.of(ctx).lock(real):
-            made = await change.plan(ctx, path, rewrite)
-            note = await files.store(ctx, path, real, made.new, made.before)
+        real = place_to_write(path, ctx.roots)
+        async with Ledger.of(ctx).lock(real):
+            made = await plan_change(ctx, path, rewrite)
+            note = await store(ctx, path, real, made.new, made.before)
     except (OSError, ValueError) as error:
         raise _cannot(path, error) from error
     data = {
@@ -70,7 +73,7 @@ async def edit(
         "oldString": old_string,
         "newString": new_string,
         "originalFile": made.old or "",
-        "structuredPatch": await asyncio.to_thread(patch.hunks, made.old or "", made.new),
+        "structuredPatch": await asyncio.to_thread(hunks, made.old or "", made.new),
         "userModified": False,
         "replaceAll": replace_all,
     }
@@ -81,14 +84,14 @@ def _cannot(path: str, error: Exception) -> ToolError:
     return ToolError(f"{path} cannot be edited: {error}.")
 
 
-def _rewrite(path: str, cwd: str, old: str, new: str, *, every: bool) -> change.Rewrite:
+def _rewrite(path: str, cwd: str, old: str, new: str, *, every: bool) -> Rewrite:
     """What becomes of the file's text. Raises `ToolError` at once for what changes nothing."""
     if old == new:
         raise ToolError(_SAME)
 
-    def rewrite(before: files.Document | None) -> tuple[str, int, int]:
+    def rewrite(before: Document | None) -> tuple[str, int, int]:
         if before is None and old:
-            raise ToolError(paths.missing(path, cwd))
+            raise ToolError(missing(path, cwd))
         if before is not None and old:
             return replaced(before.text, old, new, path, every=every)
         if before is not None and before.text:
@@ -98,11 +101,11 @@ def _rewrite(path: str, cwd: str, old: str, new: str, *, every: bool) -> change.
     return rewrite
 
 
-def _result(made: change.Change, note: str, data: dict[str, Any]) -> ToolResult:
+def _result(made: Change, note: str, data: dict[str, Any]) -> ToolResult:
     if made.before is None:
         text = f"Created {made.path}."
     else:
         line, count = made.line, made.count
         where = f"at line {line}" if count == 1 else f"in {count} places, first at line {line}"
-        text = f"Edited {made.path} {where} ({patch.count(data['structuredPatch'])})."
+        text = f"Edited {made.path} {where} ({line_counts(data['structuredPatch'])})."
     return made.result(text, note, data)

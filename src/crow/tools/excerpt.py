@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crow.core.calls import Diff
-from crow.tools import patch
+from crow.tools.patch import UNENDED, Hunk, hunks, shared
 
 ROOM = 96 * 1024
 _LEFT_OUT = "[... left out here ...]"
@@ -24,26 +24,26 @@ def excerpts(change: Diff, room: int = ROOM) -> tuple[Diff, ...]:
     if old is None:
         return (Diff(change.path, None, _head(new, room), change.line or 1),)
     parts: list[Diff] = []
-    hunks = patch.hunks(old, new)
-    for hunk in hunks:
+    places = hunks(old, new)
+    for hunk in places:
         if room < _LEAST:
             break
         part = _part(change, hunk, room)
         parts.append(part)
         room -= len(part.old or "") + len(part.new)
-    if missing := len(hunks) - len(parts):
+    if missing := len(places) - len(parts):
         last, more = parts[-1], f"[... {missing} more places are changed ...]\n"
         parts[-1] = replace(last, old=f"{last.old}{more}", new=f"{last.new}{more}")
     return tuple(parts)
 
 
-def _part(change: Diff, hunk: patch.Hunk, room: int) -> Diff:
+def _part(change: Diff, hunk: Hunk, room: int) -> Diff:
     """One place of a change, cut around what is different where it is still too long."""
     old, new = _side(hunk, "-"), _side(hunk, "+")
     line = hunk["newStart"] + (change.line or 1) - 1
     if len(old) + len(new) <= room:
         return Diff(change.path, old, new, line)
-    start = max(0, patch.shared(old, new) - _BEFORE)
+    start = max(0, shared(old, new) - _BEFORE)
     half = room // 2
     return Diff(
         change.path,
@@ -53,11 +53,11 @@ def _part(change: Diff, hunk: patch.Hunk, room: int) -> Diff:
     )
 
 
-def _side(hunk: patch.Hunk, sign: str) -> str:
+def _side(hunk: Hunk, sign: str) -> str:
     is_own = False
     lines: list[str] = []
     for line in hunk["lines"]:
-        if line != patch.UNENDED:
+        if line != UNENDED:
             is_own = line[:1] in (" ", sign)
             lines += [f"{line[1:]}\n"] if is_own else []
         elif is_own:

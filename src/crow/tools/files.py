@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
-from crow.tools import disk
+from crow.tools.disk import LARGEST, read_whole, replace_file
 from crow.tools.encoding import Encoding, decode
 from crow.tools.errors import ToolError
 
@@ -97,7 +97,7 @@ async def load(
     with ``drafts``. Raises `ToolError` for what is no text, ``OSError`` for what cannot be read.
     """
     seen = Ledger.of(ctx).seen.get(real)
-    found = await asyncio.to_thread(disk.read, real)
+    found = await asyncio.to_thread(read_whole, real)
     if found is None:
         return await _draft(ctx, path, real, seen) if drafts or seen else None
     document = await asyncio.to_thread(_from_disk, path, real, *found)
@@ -183,7 +183,7 @@ async def store(
     demand_small(path, len(data))
     if await _written_by_client(ctx, path, text, before, encoding):
         return await _compare(ctx, real, text)
-    await asyncio.to_thread(disk.replace, real, data, before.status if before else None)
+    await asyncio.to_thread(replace_file, real, data, before.status if before else None)
     after = Document(real, text, encoding, None, text)
     Ledger.of(ctx).remember(after)
     return ""
@@ -191,8 +191,8 @@ async def store(
 
 def demand_small(path: str, size: int) -> None:
     """Raise `ToolError` for more than a file may have that can be read and changed again."""
-    if size > disk.LARGEST:
-        raise ToolError(f"{path} would have {size} bytes; files up to {disk.LARGEST} are written.")
+    if size > LARGEST:
+        raise ToolError(f"{path} would have {size} bytes; files up to {LARGEST} are written.")
 
 
 async def _written_by_client(
@@ -216,7 +216,7 @@ async def _written_by_client(
 
 def _on_disk(real: str) -> str | None:
     try:
-        found = disk.read(real)
+        found = read_whole(real)
     except (OSError, ToolError):
         return None
     decoded = decode(found[0]) if found else None

@@ -13,8 +13,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from crow.core.calls import Location, ToolKind, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
-from crow.tools import docstring
 from crow.tools.checker import Checker
+from crow.tools.docstring import parameter_notes, purpose
 from crow.tools.errors import ToolError
 from crow.tools.schema import Reader, hoist, shape
 
@@ -66,7 +66,7 @@ class FunctionTool(Generic[P, R]):
         self.function = function
         self._call: Callable[..., Any] = function
         self.name = name or getattr(function, "__name__", type(function).__name__)
-        self.description = description or docstring.purpose(function.__doc__) or self.name
+        self.description = description or purpose(function.__doc__) or self.name
         self.kind: ToolKind = kind
         self._parameters, self._context = _signature(function, scope or {})
         self.parameters = _object_schema(self._parameters)
@@ -172,7 +172,7 @@ def _signature(
 ) -> tuple[list[_Parameter], str | None]:
     """The parameters that the model fills, and the name of the one that receives the context."""
     hints = _hints(function, scope)
-    notes = docstring.parameters(function.__doc__)
+    notes = parameter_notes(function.__doc__)
     parameters: list[_Parameter] = []
     context: str | None = None
     for name, parameter in inspect.signature(function).parameters.items():

@@ -11,9 +11,13 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import hidden, paths, recency, ripgrep, walk
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
+from crow.tools.hidden import left_out, may_tell, readable, split_readable
+from crow.tools.paths import absolute, missing, place_to_read, short_path
+from crow.tools.recency import newest_first
+from crow.tools.ripgrep import TOO_MUCH, find_ripgrep, listing_options, only_glob, run_ripgrep
+from crow.tools.walk import matcher, walk_files
 
 MOST = 100
 _SCANNED = 100_000
@@ -21,8 +25,8 @@ _SCANNED = 100_000
 
 async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "") -> None:
     """Nothing but why it cannot be looked for."""
-    folder, _ = _from(paths.absolute(path or ".", ctx.cwd), pattern)
-    if await asyncio.to_thread(hidden.may_tell, ctx, folder):
+    folder, _ = _from(absolute(path or ".", ctx.cwd), pattern)
+    if await asyncio.to_thread(may_tell, ctx, folder):
         _top(ctx, folder)
 
 
@@ -34,25 +38,25 @@ async def glob(
 ) -> ToolResult:
     """Find files by name, the most recently changed first; what .gitignore names is left out."""
     began = time.monotonic()
-    folder, pattern = _from(paths.absolute(path or ".", ctx.cwd), pattern)
+    folder, pattern = _from(absolute(path or ".", ctx.cwd), pattern)
     top = _top(ctx, folder)
-    program = ripgrep.program()
+    program = find_ripgrep()
     if program:
         found, why = await _ask(program, pattern, top)
     else:
         found, why = await asyncio.to_thread(_walk, pattern, top)
-    may_read, kept = hidden.readable(ctx), list[str]()
+    may_read, kept = readable(ctx), list[str]()
     if may_read is not None:
-        found, kept = await asyncio.to_thread(hidden.split, found, top, may_read)
-    found = await asyncio.to_thread(recency.newest_first, found, top)
+        found, kept = await asyncio.to_thread(split_readable, found, top, may_read)
+    found = await asyncio.to_thread(newest_first, found, top)
     return _result(found, ctx.cwd, time.monotonic() - began, len(kept), why)
 
 
 def _top(ctx: ToolEnvironment, folder: str) -> str:
     """Where to look, really. Raises `ToolError`."""
-    top = paths.place_to_read(folder, ctx.roots)
+    top = place_to_read(folder, ctx.roots)
     if not Path(top).is_dir():
-        raise ToolError(paths.missing(top, ctx.cwd))
+        raise ToolError(missing(top, ctx.cwd))
     return top
 
 
@@ -67,27 +71,27 @@ def _from(folder: str, pattern: str) -> tuple[str, str]:
 
 async def _ask(program: str, pattern: str, top: str) -> tuple[list[str], str]:
     """The files, and why not all of them were looked at."""
-    with ripgrep.only(pattern) as options:
-        answer = await ripgrep.ask([program, *ripgrep.listing(), "--null", *options], top)
+    with only_glob(pattern) as options:
+        answer = await run_ripgrep([program, *listing_options(), "--null", *options], top)
     names = answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
     if "--ignore-file" in options:
-        names = list(filter(walk.matcher(pattern), names))
+        names = list(filter(matcher(pattern), names))
     return [os.path.join(top, name) for name in names], answer.why  # noqa: PTH118
 
 
 def _walk(pattern: str, top: str) -> tuple[list[str], str]:
-    found = list(itertools.islice(walk.files(top, pattern), _SCANNED + 1))
-    return found[:_SCANNED], ripgrep.TOO_MUCH if len(found) > _SCANNED else ""
+    found = list(itertools.islice(walk_files(top, pattern), _SCANNED + 1))
+    return found[:_SCANNED], TOO_MUCH if len(found) > _SCANNED else ""
 
 
 def _result(found: list[str], cwd: str, seconds: float, kept: int, why: str) -> ToolResult:
     shown = [_printable(path) for path in found[:MOST]]
     is_cut = len(found) > MOST or bool(why)
-    lines = [paths.shown(path, cwd) for path in shown] or ["No files found."]
+    lines = [short_path(path, cwd) for path in shown] or ["No files found."]
     if len(found) > MOST:
         lines.append(f"({MOST} of {len(found)} are shown; a narrower pattern shows the rest.)")
     lines += [f"({why})"] if why else []
-    lines += [hidden.note(kept)] if kept else []
+    lines += [left_out(kept)] if kept else []
     data = {
         "durationMs": round(seconds * 1000),
         "numFiles": len(shown),

@@ -6,41 +6,37 @@ import asyncio
 import functools
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from crow.core.calls import Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
-from crow.tools import disk, hidden, paths, recency, ripgrep, scan, spill, walk
+from crow.tools.disk import irregular
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
+from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable
+from crow.tools.paths import absolute, missing, place_to_read, short_path
+from crow.tools.recency import newest_first
+from crow.tools.ripgrep import (
+    common_options,
+    find_ripgrep,
+    listing_options,
+    only_glob,
+    run_ripgrep,
+    search_options,
+)
+from crow.tools.scan import scan
 from crow.tools.schema import Arg
+from crow.tools.search import Line, Mode, Search
+from crow.tools.spill import clip, outputs
+from crow.tools.walk import matcher
 
 HEAD = 250
 LIMIT = 30_000
-Mode = Literal["content", "files_with_matches", "count"]
-Line = tuple[str, str]
-"""The file's name as seen from the searched folder, and the rest with its separator."""
 _NUMBER = re.compile(r"\d+([:-])")
 COLUMNS = 500
 _EMPTY = "pattern: it is empty."
 _LONGEST = COLUMNS + 100
-
-
-@frozen
-class Search:
-    """What is sought, where, and how the answer shall look."""
-
-    pattern: str
-    path: str
-    glob: str
-    type: str
-    mode: Mode
-    ignores_case: bool
-    shows_numbers: bool
-    before: int
-    after: int
-    spans_lines: bool
 
 
 @frozen
@@ -56,7 +52,7 @@ async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "", **_: Any)
     """Nothing but why it cannot be searched."""
     if not pattern:
         raise ToolError(_EMPTY)
-    if await asyncio.to_thread(hidden.may_tell, ctx, paths.absolute(path or ".", ctx.cwd)):
+    if await asyncio.to_thread(may_tell, ctx, absolute(path or ".", ctx.cwd)):
         await _top(ctx, path)
 
 
@@ -93,13 +89,13 @@ async def grep(
         max(after, around, 0),
         multiline,
     )
-    found = await _find(search, hidden.readable(ctx))
+    found = await _find(search, readable(ctx))
     return _result(search, found, max(head_limit, 0), ctx)
 
 
 async def _top(ctx: ToolEnvironment, path: str) -> str:
     """The folder or file to search in. Raises `ToolError`."""
-    top = paths.place_to_read(paths.absolute(path or ".", ctx.cwd), ctx.roots)
+    top = place_to_read(absolute(path or ".", ctx.cwd), ctx.roots)
     await asyncio.to_thread(_demand_searchable, top, ctx.cwd)
     return top
 
@@ -107,21 +103,21 @@ async def _top(ctx: ToolEnvironment, path: str) -> str:
 def _demand_searchable(top: str, cwd: str) -> None:
     """Raise `ToolError` for what is neither a folder nor a regular file: it may never end."""
     if not Path(top).exists():
-        raise ToolError(paths.missing(top, cwd))
+        raise ToolError(missing(top, cwd))
     if not Path(top).is_dir() and not Path(top).is_file():
-        raise ToolError(disk.irregular(top))
+        raise ToolError(irregular(top))
 
 
-async def _find(search: Search, may_read: hidden.Readable | None) -> Found:
+async def _find(search: Search, may_read: Readable | None) -> Found:
     """Search with ripgrep where there is one, without the files that must not be read."""
-    program = ripgrep.program()
+    program = find_ripgrep()
     globs, kept = list[str](), 0
     if may_read and not Path(search.path).is_dir():
         return Found([], "", 1) if not may_read(search.path) else await _find(search, None)
     if program and may_read:
         names = await _names(program, search)
-        shown, left = await asyncio.to_thread(hidden.split, names, search.path, may_read)
-        globs, kept = hidden.globs(shown, left), len(left)
+        shown, left = await asyncio.to_thread(split_readable, names, search.path, may_read)
+        globs, kept = excluding(shown, left), len(left)
     if program and globs is not None:
         lines, why = await _ask(
             program, search, [each for one in globs for each in ("--glob", one)]
@@ -135,7 +131,7 @@ async def _find(search: Search, may_read: hidden.Readable | None) -> Found:
         closed.add(path)
         return False
 
-    lines, why = await asyncio.to_thread(scan.lines, search, notes)
+    lines, why = await asyncio.to_thread(scan, search, notes)
     return Found(await _ordered(search, lines), why, len(closed))
 
 
@@ -145,32 +141,32 @@ async def _ordered(search: Search, lines: list[Line]) -> list[Line]:
         return lines
     folder, _ = _split(search.path)
     names = [name for name, _ in lines]
-    return [(name, "") for name in await asyncio.to_thread(recency.newest_first, names, folder)]
+    return [(name, "") for name in await asyncio.to_thread(newest_first, names, folder)]
 
 
 async def _names(program: str, search: Search) -> list[str]:
     """All files that a search would open."""
-    with ripgrep.only(search.glob, by_type=not search.type) as only:
+    with only_glob(search.glob, by_type=not search.type) as only:
         types = ["--type", search.type] if search.type else []
-        argv = [program, *ripgrep.listing(), "--null", *types, *only]
-        answer = await ripgrep.ask(argv, search.path)
+        argv = [program, *listing_options(), "--null", *types, *only]
+        answer = await run_ripgrep(argv, search.path)
     if answer.is_cut:
         raise ToolError("There are too many files here; name a folder further down.")
     return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]
 
 
 async def _ask(program: str, search: Search, globs: list[str]) -> tuple[list[Line], str]:
-    with ripgrep.only(search.glob, by_type=not search.type) as only:
+    with only_glob(search.glob, by_type=not search.type) as only:
         folder, name = _split(search.path)
-        first = ripgrep.searching() if name == "." else ripgrep.common()
+        first = search_options() if name == "." else common_options()
         options = [*first, "--null", *_options(search), *only, *globs]
         argv = [program, *options, "--regexp", search.pattern, "--", name]
-        answer = await ripgrep.ask(argv, folder)
+        answer = await run_ripgrep(argv, folder)
     text = answer.output.decode("utf-8", "replace")
     end = "\0" if search.mode == "files_with_matches" else "\n"
     lines = [_line(each, search) for each in text.split(end)[:-1]]
     if "--ignore-file" in only:
-        wanted = functools.cache(walk.matcher(search.glob))
+        wanted = functools.cache(matcher(search.glob))
         lines = [line for line in lines if not line[0] or wanted(line[0])]
     return lines, answer.why
 
@@ -230,17 +226,17 @@ def _result(search: Search, found: Found, limit: int, ctx: ToolEnvironment) -> T
     folder = search.path if Path(search.path).is_dir() else str(Path(search.path).parent)
     chosen = lines[:limit] if limit else lines
     full = {name: str(Path(folder, name)) if name else "" for name, _ in chosen}
-    short = {path: paths.shown(path, ctx.cwd) if path else "" for path in full.values()}
+    short = {path: short_path(path, ctx.cwd) if path else "" for path in full.values()}
     shown = [(full[name], rest) for name, rest in chosen]
     named = [short[path] + rest for path, rest in shown]
-    body, _ = spill.clip("\n".join(named), LIMIT, lambda: spill.outputs(ctx.session_id))
+    body, _ = clip("\n".join(named), LIMIT, lambda: outputs(ctx.session_id))
     notes: list[str] = []
     if len(lines) > len(shown):
         notes.append(f"({len(shown)} of {len(lines)} lines are shown; head_limit shows more.)")
     if found.why:
         notes.append(f"({found.why})")
     if found.kept:
-        notes.append(hidden.note(found.kept))
+        notes.append(left_out(found.kept))
     data = _data(search.mode, shown, body)
     data |= {"appliedLimit": limit} if len(lines) > len(shown) else {}
     text = "\n".join([body or "No matches found.", *notes])

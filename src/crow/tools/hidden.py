@@ -35,7 +35,9 @@ def may_tell(ctx: ToolEnvironment, path: str) -> bool:
     return all(may(name) for may in asked for name in names)
 
 
-def split(names: Iterable[str], top: str, may_read: Readable) -> tuple[list[str], list[str]]:
+def split_readable(
+    names: Iterable[str], top: str, may_read: Readable
+) -> tuple[list[str], list[str]]:
     """Names below ``top`` that may be read, and those that may not."""
     shown: list[str] = []
     kept: list[str] = []
@@ -44,7 +46,7 @@ def split(names: Iterable[str], top: str, may_read: Readable) -> tuple[list[str]
     return shown, kept
 
 
-def globs(shown: Iterable[str], kept: Iterable[str]) -> list[str] | None:
+def excluding(shown: Iterable[str], kept: Iterable[str]) -> list[str] | None:
     """Ripgrep's globs that leave names out, whole folders as one; None for too many."""
     open_folders = {str(folder) for name in shown for folder in PurePath(name).parents}
     found: set[str] = set()
@@ -60,7 +62,7 @@ def _escaped(name: str) -> str:
     return "".join(f"\\{one}" if one in "*?[]{}!\\" else one for one in name)
 
 
-def note(count: int) -> str:
+def left_out(count: int) -> str:
     """What a result says about them."""
     files = "1 file is" if count == 1 else f"{count} files are"
     return f"({files} left out: a permission rule keeps them from being read.)"

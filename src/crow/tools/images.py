@@ -8,7 +8,7 @@ from crow.core.calls import ToolResult
 from crow.core.messages import ImagePart, TextPart
 from crow.tools.errors import ToolError
 
-LARGEST = 5 * 1024 * 1024
+LARGEST_IMAGE = 5 * 1024 * 1024
 
 
 def recognise(start: bytes) -> str | None:
@@ -24,15 +24,15 @@ def recognise(start: bytes) -> str | None:
     return None
 
 
-def demand_small(path: str, size: int) -> None:
+def demand_small_image(path: str, size: int) -> None:
     """Raise `ToolError` for an image of more than 5 MiB."""
-    if size > LARGEST:
-        raise ToolError(f"{path} has {size} bytes; images up to {LARGEST} can be looked at.")
+    if size > LARGEST_IMAGE:
+        raise ToolError(f"{path} has {size} bytes; images up to {LARGEST_IMAGE} can be looked at.")
 
 
-def result(path: str, media_type: str, data: bytes) -> ToolResult:
+def image_result(path: str, media_type: str, data: bytes) -> ToolResult:
     """The image as a part of a message. Raises `ToolError` above 5 MiB."""
-    demand_small(path, len(data))
+    demand_small_image(path, len(data))
     url = f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
     image: ImagePart = {"type": "image_url", "image_url": {"url": url}}
     caption: TextPart = {"type": "text", "text": f"{path} ({media_type}, {len(data)} bytes)"}

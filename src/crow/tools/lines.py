@@ -31,7 +31,7 @@ class Page:
     at_end: bool = False
 
 
-def page(descriptor: int, offset: int, limit: int) -> Page:
+def read_page(descriptor: int, offset: int, limit: int) -> Page:
     """At most ``limit`` lines from line ``offset`` on (from 1), read from the file's beginning.
 
     Raises `ToolError` where that line is too far away, or is not there; ``OSError``.

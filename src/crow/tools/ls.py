@@ -10,9 +10,10 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import hidden, paths
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
+from crow.tools.hidden import left_out, may_tell, readable
+from crow.tools.paths import absolute, missing, place_to_read
 
 MOST = 1000
 _SCANNED = 100_000
@@ -20,8 +21,8 @@ _SCANNED = 100_000
 
 async def _preview(ctx: ToolEnvironment, path: str = ".", ignore: list[str] | None = None) -> None:
     """Nothing but why it cannot be listed."""
-    top = paths.absolute(path, ctx.cwd)
-    if await asyncio.to_thread(hidden.may_tell, ctx, top):
+    top = absolute(path, ctx.cwd)
+    if await asyncio.to_thread(may_tell, ctx, top):
         await asyncio.to_thread(_names, top, ctx, ignore or [], 1)
 
 
@@ -32,9 +33,9 @@ async def ls(
     ignore: Annotated[list[str] | None, "Globs of names to leave out."] = None,
 ) -> ToolResult:
     """List the names in a directory; directories end with a slash, links show where they lead."""
-    top = paths.absolute(path, ctx.cwd)
+    top = absolute(path, ctx.cwd)
     names = _names(top, ctx, ignore or [], _SCANNED)
-    may_read, kept, is_cut = hidden.readable(ctx), 0, len(names) == _SCANNED
+    may_read, kept, is_cut = readable(ctx), 0, len(names) == _SCANNED
     if may_read is not None:
         real = {name: name.partition(" -> ")[0].rstrip("/") for name in names}
         shown = [name for name in names if may_read(f"{top.rstrip('/')}/{real[name]}")]
@@ -45,7 +46,7 @@ async def ls(
     if len(names) > MOST:
         count = f"more than {len(names)}" if is_cut else len(names)
         lines.append(f"({MOST} of {count} names are shown.)")
-    lines += [hidden.note(kept)] if kept else []
+    lines += [left_out(kept)] if kept else []
     data = {"path": top, "entries": shown, "truncated": len(names) > MOST}
     return ToolResult("\n".join(lines), data=data)
 
@@ -53,11 +54,11 @@ async def ls(
 def _names(top: str, ctx: ToolEnvironment, ignore: list[str], most: int) -> list[str]:
     """The names that are not to be ignored, of so many entries. Raises `ToolError`."""
     try:
-        with os.scandir(paths.place_to_read(top, ctx.roots)) as entries:
+        with os.scandir(place_to_read(top, ctx.roots)) as entries:
             some = itertools.islice(entries, most)
             return [_name(entry) for entry in some if not _matches(entry.name, ignore)]
     except FileNotFoundError as error:
-        raise ToolError(paths.missing(top, ctx.cwd)) from error
+        raise ToolError(missing(top, ctx.cwd)) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ToolError(f"{top} cannot be listed: {reason}.") from error

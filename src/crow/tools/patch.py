@@ -79,7 +79,7 @@ def shared(one: str, other: str) -> int:
     return low
 
 
-def count(found: list[Hunk]) -> str:
+def line_counts(found: list[Hunk]) -> str:
     """How many lines came and went, as ``+3 -1``."""
     lines = [line for hunk in found for line in hunk["lines"]]
     plus = sum(line.startswith("+") for line in lines)

@@ -76,7 +76,7 @@ def _owners(path: str, roots: Sequence[str]) -> list[str]:
     return [root for root in known if is_inside(path, root)]
 
 
-def shown(path: str, cwd: str) -> str:
+def short_path(path: str, cwd: str) -> str:
     """A path as it is short to read: relative where it is below ``cwd``."""
     return os.path.relpath(path, cwd) if is_inside(path, cwd) else path
 

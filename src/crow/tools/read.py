@@ -8,10 +8,15 @@ from typing import Annotated, Any
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import disk, files, hidden, images, lines, paths
+from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
+from crow.tools.files import Document, Ledger, load
 from crow.tools.function import tool
+from crow.tools.hidden import may_tell
+from crow.tools.images import LARGEST_IMAGE, demand_small_image, image_result, recognise
+from crow.tools.lines import KEPT, Page, read_page
+from crow.tools.paths import absolute, file_location, missing, place_to_read, with_absolute_path
 from crow.tools.spill import boundary
 
 LINES = 2000
@@ -24,8 +29,8 @@ async def _preview(
     ctx: ToolEnvironment, file_path: str, offset: int = 1, limit: int = LINES
 ) -> ToolResult | None:
     """Nothing but why it cannot be read."""
-    path = paths.absolute(file_path, ctx.cwd)
-    if await asyncio.to_thread(hidden.may_tell, ctx, path):
+    path = absolute(file_path, ctx.cwd)
+    if await asyncio.to_thread(may_tell, ctx, path):
         await _look(ctx, path, offset, limit)
     return None
 
@@ -34,8 +39,8 @@ async def _preview(
     name="Read",
     kind="read",
     title="Read {file_path}",
-    locations=paths.file_location,
-    prepare=paths.with_absolute_path,
+    locations=file_location,
+    prepare=with_absolute_path,
     preview=_preview,
 )
 async def read(
@@ -49,26 +54,26 @@ async def read(
     By default the first 2000 lines; `offset` and `limit` show others. Read a file before you
     edit or overwrite it.
     """
-    result, document = await _look(ctx, paths.absolute(file_path, ctx.cwd), offset, limit)
+    result, document = await _look(ctx, absolute(file_path, ctx.cwd), offset, limit)
     if document is not None:
-        files.Ledger.of(ctx).remember(document)
+        Ledger.of(ctx).remember(document)
     return result
 
 
 async def _look(
     ctx: ToolEnvironment, path: str, offset: int, limit: int
-) -> tuple[ToolResult, files.Document | None]:
+) -> tuple[ToolResult, Document | None]:
     """What is to be shown of a file, and all of it where it is text. Raises `ToolError`."""
     offset, limit = max(offset, 1), max(limit, 1)
     try:
-        real = paths.place_to_read(path, ctx.roots)
-        async with files.Ledger.of(ctx).lock(real):
+        real = place_to_read(path, ctx.roots)
+        async with Ledger.of(ctx).lock(real):
             found = await asyncio.to_thread(_special, path, real, offset, limit)
             if found is not None:
                 return found, None
             return await _text(ctx, path, real, offset, limit)
     except FileNotFoundError as error:
-        raise ToolError(paths.missing(path, ctx.cwd)) from error
+        raise ToolError(missing(path, ctx.cwd)) from error
     except (OSError, ValueError) as error:
         raise ToolError(f"{path} cannot be read: {_reason(error)}.") from error
 
@@ -81,25 +86,25 @@ def _special(path: str, real: str, offset: int, limit: int) -> ToolResult | None
     """Files that no client has as text: images, and those too large to be read whole."""
     if not os.path.exists(real):  # noqa: PTH110
         return None
-    with disk.opened(real) as (descriptor, status):
-        start = os.pread(descriptor, lines.KEPT, 0)
-        image = images.recognise(start[:16])
+    with opened(real) as (descriptor, status):
+        start = os.pread(descriptor, KEPT, 0)
+        image = recognise(start[:16])
         if image:
-            return images.result(path, image, _picture(path, descriptor, status.st_size))
-        if status.st_size <= disk.LARGEST:
+            return image_result(path, image, _picture(path, descriptor, status.st_size))
+        if status.st_size <= LARGEST:
             return None
         if decode(_whole(start)) is None:
             raise ToolError(f"{path} is binary, not text ({status.st_size} bytes).")
-        return _piece(path, lines.page(descriptor, offset, limit), offset)
+        return _piece(path, read_page(descriptor, offset, limit), offset)
 
 
 def _picture(path: str, descriptor: int, size: int) -> bytes:
     """The bytes of an image that is not too large to be looked at."""
-    images.demand_small(path, size)
-    return os.pread(descriptor, images.LARGEST + 1, 0)
+    demand_small_image(path, size)
+    return os.pread(descriptor, LARGEST_IMAGE + 1, 0)
 
 
-def _piece(path: str, page: lines.Page, offset: int) -> ToolResult:
+def _piece(path: str, page: Page, offset: int) -> ToolResult:
     """What was read of a file that is too large for one piece; it may be edited by no tool."""
     shown: list[str] = []
     for line in page.lines:
@@ -122,8 +127,8 @@ def _whole(data: bytes) -> bytes:
 
 async def _text(
     ctx: ToolEnvironment, path: str, real: str, offset: int, limit: int
-) -> tuple[ToolResult, files.Document]:
-    document = await files.load(ctx, path, real, drafts=True)
+) -> tuple[ToolResult, Document]:
+    document = await load(ctx, path, real, drafts=True)
     if document is None:
         raise FileNotFoundError(path)
     rows = split(document.text)
@@ -159,7 +164,7 @@ def _page(path: str, rows: list[str], offset: int, total: int | None, note: str)
     return ToolResult(
         text,
         data={"type": "text", "file": file},
-        locations=paths.file_location({"file_path": path, "offset": offset}, path),
+        locations=file_location({"file_path": path, "offset": offset}, path),
     )
 
 

@@ -44,7 +44,7 @@ TOO_LONG = f"The search was ended after {PATIENCE:g} s; a narrower one looks at 
 TOO_BIG = "A line of a file is too long for the memory that a search may take."
 
 
-def program() -> str | None:
+def find_ripgrep() -> str | None:
     """The program that the wheel brings, else the one on the PATH.
 
     Ripgrep of distributions is years old; what is beside the interpreter is known.
@@ -55,7 +55,7 @@ def program() -> str | None:
     return shutil.which("rg", path=os.pathsep.join(own)) or shutil.which("rg")
 
 
-async def ask(argv: Sequence[str], cwd: str) -> Answer:
+async def run_ripgrep(argv: Sequence[str], cwd: str) -> Answer:
     """Run it. Raises `ToolError` with its own words where it fails, ``OSError``."""
     process = await asyncio.create_subprocess_exec(
         *argv,
@@ -124,7 +124,7 @@ def _complaint(said: bytes) -> str:
 
 
 @contextlib.contextmanager
-def only(glob: str, *, by_type: bool = True) -> Generator[list[str]]:
+def only_glob(glob: str, *, by_type: bool = True) -> Generator[list[str]]:
     """Options that leave the files of a glob, and of those the ones that are not ignored.
 
     Ripgrep's own ``--glob`` would bring back files that ``.gitignore`` names. A glob for names is
@@ -155,7 +155,7 @@ def _ignore_file(glob: str) -> Generator[str]:
         Path(path).unlink(missing_ok=True)
 
 
-def common() -> list[str]:
+def common_options() -> list[str]:
     """Options of every search: no configuration of the user's, hidden files, never ``.git``."""
     return [
         "--no-config",
@@ -169,11 +169,11 @@ def common() -> list[str]:
     ]
 
 
-def listing() -> list[str]:
+def listing_options() -> list[str]:
     """Options that name files instead of searching in them."""
-    return [*common(), "--files"]
+    return [*common_options(), "--files"]
 
 
-def searching() -> list[str]:
+def search_options() -> list[str]:
     """Options of a search in files. One larger than `LARGEST` must be named itself for that."""
-    return [*common(), "--max-filesize", LARGEST]
+    return [*common_options(), "--max-filesize", LARGEST]

@@ -9,12 +9,13 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from crow.tools import ripgrep, walk
 from crow.tools.errors import ToolError
+from crow.tools.ripgrep import PATIENCE, TOO_LONG, TOO_MUCH
+from crow.tools.walk import text_of, walk_files
 
 if TYPE_CHECKING:
-    from crow.tools.grep import Line, Search
     from crow.tools.hidden import Readable
+    from crow.tools.search import Line, Search
 
 _MOST = 100_000
 _COLUMNS = 500
@@ -37,7 +38,7 @@ _TYPES = {
 }
 
 
-def lines(search: Search, may_read: Readable) -> tuple[list[Line], str]:
+def scan(search: Search, may_read: Readable) -> tuple[list[Line], str]:
     """The answer's lines, in the order of the paths, and why there may be more.
 
     They come from files that ``may_read`` lets through. Raises `ToolError` for a bad pattern.
@@ -50,25 +51,25 @@ def lines(search: Search, may_read: Readable) -> tuple[list[Line], str]:
     except re.error as error:
         raise ToolError(f"pattern: no regular expression: {error}") from error
     found: list[Line] = []
-    end = monotonic() + ripgrep.PATIENCE
+    end = monotonic() + PATIENCE
     for path in filter(may_read, sorted(_files(search), key=lambda path: Path(path).parts)):
-        text = walk.text_of(path)
+        text = text_of(path)
         new = list(_lines_of(search, pattern, path, text)) if text is not None else []
         has_context = search.mode == "content" and (search.before or search.after)
         found += [("", "--")] if found and new and has_context else []
         found += new
         if len(found) > _MOST:
-            return found, ripgrep.TOO_MUCH
+            return found, TOO_MUCH
         if monotonic() > end:
-            return found, ripgrep.TOO_LONG
+            return found, TOO_LONG
     return found, ""
 
 
 def _files(search: Search) -> Iterator[str]:
     if search.type and search.type not in _TYPES:
         raise ToolError(f"type: {search.type} is unknown; there are {', '.join(_TYPES)}")
-    wanted = set(walk.files(search.path, _TYPES[search.type])) if search.type else None
-    for path in walk.files(search.path, search.glob):
+    wanted = set(walk_files(search.path, _TYPES[search.type])) if search.type else None
+    for path in walk_files(search.path, search.glob):
         if wanted is None or path in wanted:
             yield path
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from crow.core.ports import ENV_FILE, ToolEnvironment
 from crow.process.reaper import ProcessReaper
-from crow.tools import spill
 from crow.tools.errors import ToolError
 from crow.tools.process import Process
+from crow.tools.spill import outputs
 from crow.tools.spool import Spool
 
 _KEY = "tools.shells"
@@ -80,7 +80,7 @@ class Shells:
         """Run a command line with bash. Raises `ToolError` where that is impossible."""
         self._sweep()
         spool = Spool(
-            partial(spill.outputs, self.session_id),
+            partial(outputs, self.session_id),
             "bash",
             threshold=-1 if is_background else limit,
         )

@@ -21,7 +21,7 @@ def outputs(session_id: str) -> Path:
     return Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs", safe[:100])
 
 
-def create(directory: Path, stem: str = "output") -> BinaryIO:
+def create_output(directory: Path, stem: str = "output") -> BinaryIO:
     """A new file that only its owner can read; its path is ``file.name``."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = directory / f"{stem}-{os.urandom(6).hex()}.txt"
@@ -31,7 +31,7 @@ def create(directory: Path, stem: str = "output") -> BinaryIO:
 
 def keep(text: str, directory: Path, stem: str = "output") -> Path:
     """Write a text to a new file of its own."""
-    with create(directory, stem) as file:
+    with create_output(directory, stem) as file:
         file.write(text.encode("utf-8", "surrogatepass"))
     return Path(file.name)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from crow.tools import spill
+from crow.tools.spill import create_output
 
 CAP = 64 * 1024 * 1024
 
@@ -56,7 +56,7 @@ class Spool:
 
     def _open(self) -> None:
         try:
-            self._file = spill.create(self._directory(), self._stem)
+            self._file = create_output(self._directory(), self._stem)
         except OSError:  # a full disk must not end the command
             self._room = 0
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crow.tools import disk
+from crow.tools.disk import read_whole
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
 
@@ -20,7 +20,7 @@ _LARGEST = 4 * 1024 * 1024
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 
 
-def files(top: str, glob: str = "") -> Iterator[str]:
+def walk_files(top: str, glob: str = "") -> Iterator[str]:
     """Paths below a folder that no ignore file names and that match the glob."""
     if Path(top).is_file():
         yield top
@@ -96,7 +96,7 @@ def braces(glob: str) -> list[str]:
 def text_of(path: str) -> str | None:
     """The text of a file worth searching; None for what is binary, huge, no file or unreadable."""
     try:
-        found = disk.read(os.path.realpath(path), _LARGEST)
+        found = read_whole(os.path.realpath(path), _LARGEST)
     except (OSError, ToolError):
         return None
     decoded = decode(found[0]) if found else None

@@ -7,17 +7,20 @@ from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.tools import change, files, patch, paths
+from crow.tools.change import Change, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
+from crow.tools.files import Ledger, store
 from crow.tools.function import tool
+from crow.tools.patch import hunks, line_counts
+from crow.tools.paths import absolute, file_location, place_to_write, with_absolute_path
 
 
 async def _preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     """The change, or why there will be none."""
-    path = paths.absolute(file_path, ctx.cwd)
+    path = absolute(file_path, ctx.cwd)
     try:
-        return await change.preview(
-            ctx, path, lambda _: (content, 1, 1), lambda: change.bare(path, content)
+        return await preview_change(
+            ctx, path, lambda _: (content, 1, 1), lambda: bare_diff(path, content)
         )
     except (OSError, ValueError) as error:
         raise _cannot(path, error) from error
@@ -27,8 +30,8 @@ async def _preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolRe
     name="Write",
     kind="edit",
     title="Write {file_path}",
-    locations=paths.file_location,
-    prepare=paths.with_absolute_path,
+    locations=file_location,
+    prepare=with_absolute_path,
     preview=_preview,
 )
 async def write(
@@ -40,12 +43,12 @@ async def write(
 
     To change a part of a file, use Edit.
     """
-    path = paths.absolute(file_path, ctx.cwd)
+    path = absolute(file_path, ctx.cwd)
     try:
-        real = paths.place_to_write(path, ctx.roots)
-        async with files.Ledger.of(ctx).lock(real):
-            made = await change.plan(ctx, path, lambda _: (content, 1, 1))
-            note = await files.store(ctx, path, real, content, made.before)
+        real = place_to_write(path, ctx.roots)
+        async with Ledger.of(ctx).lock(real):
+            made = await plan_change(ctx, path, lambda _: (content, 1, 1))
+            note = await store(ctx, path, real, content, made.before)
     except (OSError, ValueError) as error:
         raise _cannot(path, error) from error
     return await asyncio.to_thread(_result, made, note)
@@ -55,14 +58,14 @@ def _cannot(path: str, error: Exception) -> ToolError:
     return ToolError(f"{path} cannot be written: {error}.")
 
 
-def _result(made: change.Change, note: str) -> ToolResult:
+def _result(made: Change, note: str) -> ToolResult:
     """What the model and the hooks are told of a file that was written."""
     old, new = made.old, made.new
-    found = patch.hunks(old, new) if old is not None else []
+    found = hunks(old, new) if old is not None else []
     lines = new.count("\n") + (not new.endswith("\n") and new != "")
     text = f"Created {made.path} ({lines} lines)." if old is None else f"Replaced {made.path}"
     if old is not None:
-        text += f" ({patch.count(found)})."
+        text += f" ({line_counts(found)})."
     data = {
         "type": "create" if old is None else "update",
         "filePath": made.path,

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from crow.acp.abilities import Abilities
-from crow.acp.handshake import Offer, greet
+from crow.acp.greeting import greet
+from crow.acp.handshake import Offer
 from crow.acp.jsonrpc import Message
 from crow.testing import FakeEditor
 
@@ -152,7 +153,7 @@ async def test_a_whole_conversation_with_the_command(draft: Any, tmp_path: Path)
 async def test_initialize_is_answered_before_anything_is_imported(tmp_path: Path) -> None:
     line = json.dumps(hello(2, info=INFO)).encode() + b"\n"
     probe = (
-        "import sys, os; from crow.acp.handshake import Offer, greet; import json; "
+        "import sys, os; from crow.acp.handshake import Offer; from crow.acp.greeting import greet; import json; "
         "greet(json.loads(sys.argv[1]), Offer(latest=2)); "
         "print([n for n in ('acp', 'pydantic', 'asyncio') if n in sys.modules])"
     )

@@ -8,7 +8,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from crow.acp.face import Face
-from crow.acp.handshake import Offer, greet
+from crow.acp.greeting import greet
+from crow.acp.handshake import Offer
 from crow.acp.jsonrpc import Message
 from crow.acp.listen.seating import Shared
 from crow.acp.outbox import Outgoing

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from crow.acp import bounds
+from crow.acp.bounds import bounded_changes, bounded_raw, bounded_text, note_of_left_out
 from crow.acp.cards import (
     FENCED,
     CallIds,
@@ -102,7 +102,7 @@ class Cards:
         if title != card.title:
             update["title"] = title
         if event.args != card.args:
-            update["rawInput"] = bounds.raw(event.args)
+            update["rawInput"] = bounded_raw(event.args)
         card = self._open[call_id] = replace(card, title=title, args=event.args)
         self._begun.add(call_id)
         return self._begin(card, call_id, update) if self._live else [update]
@@ -149,7 +149,7 @@ class Cards:
         update: Message = {
             **_update(card.call_id),
             "status": SETTLED.get(outcome, "failed"),
-            "rawOutput": bounds.raw(result.text if result.data is None else result.data),
+            "rawOutput": bounded_raw(result.text if result.data is None else result.data),
         }
         if has_run and self._live:
             update["capabilities"] = None
@@ -211,18 +211,18 @@ def is_command(card: Card) -> bool:
 def contents(card: Card, outcome: Outcome, result: ToolResult) -> list[Message]:
     """What a card shows of a result that no terminal shows."""
     if outcome in ("denied", "cancelled"):
-        return [text(bounds.text(result.text))]
+        return [text(bounded_text(result.text))]
     if result.diffs and not result.error:
         return changed(result.diffs)
-    said = bounds.text(result.shown)
+    said = bounded_text(result.shown)
     shown = [text(fence(said) if card.kind in FENCED else said)] if said else []
     return [*shown, *pictures(to_blocks(result.content))]
 
 
 def changed(diffs: tuple[Diff, ...]) -> list[Message]:
     """Changes on a card, small enough for every client."""
-    shown = bounds.changes(diffs)
-    said = bounds.note(shown)
+    shown = bounded_changes(diffs)
+    said = note_of_left_out(shown)
     return [diff(shown), *([text(said)] if said else [])]
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crow.acp import options
 from crow.acp.jsonrpc import Message
+from crow.acp.options import config_options as options_of_version_1
 from crow.core.agent import Agent
 from crow.core.session import Session
 
@@ -13,7 +13,7 @@ RENAMED_IN_GROUP = {"group": "groupId"}
 
 def config_options(agent: Agent, session: Session) -> list[Message]:
     """The complete list of options, as it is now."""
-    return [_option(each) for each in options.config_options(agent, session, switches=True)]
+    return [_option(each) for each in options_of_version_1(agent, session, switches=True)]
 
 
 def commands(agent: Agent, session: Session) -> list[Message]:

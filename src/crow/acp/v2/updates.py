@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from crow.acp import bounds
 from crow.acp.attachments import blocks_of, sent_as
+from crow.acp.bounds import LONGEST_TEXT
 from crow.acp.cards import titled
 from crow.acp.content import to_blocks
 from crow.acp.deeds import deeds, trace_of
@@ -133,7 +133,7 @@ class Translation:
         """A piece of a message; the whole of it where it is told again."""
         if self._live:
             return [*self._inserted(), text(f"{kind}_chunk", said, said_id)]
-        pieces = [said[n : n + bounds.TEXT] for n in range(0, len(said), bounds.TEXT)] or [""]
+        pieces = [said[n : n + LONGEST_TEXT] for n in range(0, len(said), LONGEST_TEXT)] or [""]
         content = [{"type": "text", "text": pieces[0]}]
         told = {"sessionUpdate": kind, "messageId": said_id, "content": content}
         return [told, *(text(f"{kind}_chunk", piece, said_id) for piece in pieces[1:])]

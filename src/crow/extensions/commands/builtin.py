@@ -19,7 +19,7 @@ CHARACTERS = 4
 DEFAULT = "default"
 
 
-def commands() -> Iterator[Command]:
+def builtin_commands() -> Iterator[Command]:
     """All of them."""
     yield Command("help", "List the commands", help_)
     yield Command("clear", "Begin the conversation anew", clear)

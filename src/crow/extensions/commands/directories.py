@@ -11,7 +11,7 @@ from crow.core.kinds import Watch
 from crow.core.points import Alias, Point
 from crow.core.verdicts import Answer
 
-POINT = Point(
+DIRECTORY_ADDED = Point(
     "on_directory_added",
     "watch",
     ("directory", "source"),
@@ -44,7 +44,7 @@ async def add(ctx: CommandContext) -> Answer:
         return Answer(f"{path} is worked in already.")
     session.directories = (*session.directories, path)
     await ctx.inject_context(f"The user has added a directory to work in: {path}")
-    point = cast("Watch[DirectoryContext]", ctx.agent.hooks[POINT.name])
+    point = cast("Watch[DirectoryContext]", ctx.agent.hooks[DIRECTORY_ADDED.name])
     await point.fire(DirectoryContext(ctx, path))
     return Answer(f"This session works in {path}, too.")
 
@@ -54,4 +54,4 @@ def is_inside(path: str, root: str) -> bool:
     return f"{path}{os.sep}".startswith(f"{root.rstrip(os.sep)}{os.sep}")
 
 
-COMMAND = Command("add-dir", "Work in one more directory", add, "[directory]")
+ADD_DIR = Command("add-dir", "Work in one more directory", add, "[directory]")

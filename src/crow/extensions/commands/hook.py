@@ -23,7 +23,8 @@ from crow.core.events import CommandsChanged
 from crow.core.hooks import FIRST, LAST, hook
 from crow.core.ports import Completion
 from crow.core.verdicts import Allow, Answer
-from crow.extensions.commands import builtin, directories
+from crow.extensions.commands.builtin import REQUEST, builtin_commands
+from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
 from crow.extensions.commands.expansion import READER, NotPermittedError, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
@@ -93,9 +94,9 @@ class CommandsHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""
-        if directories.POINT.name not in agent.hooks.names:
-            agent.hooks.define(directories.POINT)
-        for command in (*builtin.commands(), directories.COMMAND):
+        if DIRECTORY_ADDED.name not in agent.hooks.names:
+            agent.hooks.define(DIRECTORY_ADDED)
+        for command in (*builtin_commands(), ADD_DIR):
             agent.add_command(command)
 
     async def on_session_start(self, ctx: SessionContext) -> None:
@@ -141,7 +142,7 @@ class CommandsHook:
             ctx.model = model
         head = ctx.messages[:1]
         is_system = bool(head) and head[0]["role"] in ("system", "developer")
-        ctx.cache[builtin.REQUEST] = (head if is_system else [], ctx.tools)
+        ctx.cache[REQUEST] = (head if is_system else [], ctx.tools)
         return await call_next()
 
     async def _refresh(self, ctx: Context) -> bool:

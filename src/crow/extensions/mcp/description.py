@@ -150,26 +150,26 @@ def _filled(text: str, env: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text) if env else text
 
 
-def of_client(listed: object) -> Iterator[Description | DescriptionError]:
+def from_client(listed: object) -> Iterator[Description | DescriptionError]:
     """The servers that a client names: a list of tables, each with its ``name``."""
     for table in cast("list[Any]", listed) if isinstance(listed, list | tuple) else ():
         name = cast(Table, table).get("name", "") if isinstance(table, Mapping) else ""
         yield from _one(str(name), cast(object, table), "client", {})
 
 
-def of_table(servers: Table, source: str) -> Iterator[Description | DescriptionError]:
+def from_table(servers: Table, source: str) -> Iterator[Description | DescriptionError]:
     """The servers of a settings table: descriptions by name."""
     for name, table in servers.items():
         yield from _one(name, table, source, os.environ)
 
 
-def of_project(path: Path) -> Iterator[Description | DescriptionError]:
+def from_project(path: Path) -> Iterator[Description | DescriptionError]:
     """The servers of a project's ``.mcp.json``."""
     file = path / ".mcp.json" if path.is_dir() else path
     try:
         table: Any = json.loads(file.read_text("utf-8-sig"))
         servers = table["mcpServers"]
-        yield from of_table(dict(servers), "project")
+        yield from from_table(dict(servers), "project")
     except FileNotFoundError:
         return
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -166,15 +166,20 @@ class McpHook:
         servers.start()
 
     def _found(self, named: object) -> tuple[dict[str, Description], list[DescriptionError]]:
-        from crow.extensions.mcp import description
+        from crow.extensions.mcp.description import (
+            DescriptionError,
+            from_client,
+            from_project,
+            from_table,
+        )
 
-        described = [*description.of_client(named), *description.of_table(self.servers, "settings")]
+        described = [*from_client(named), *from_table(self.servers, "settings")]
         if self.project is not None:
-            described += description.of_project(self.project)
+            described += from_project(self.project)
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
-            if isinstance(each, description.DescriptionError):
+            if isinstance(each, DescriptionError):
                 problems.append(each)
             else:
                 found.setdefault(each.name, each)

@@ -41,12 +41,11 @@ from mcp.types import (
 )
 
 from crow._version import __version__
-from crow.extensions.mcp import ways
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
-from crow.extensions.mcp.ways import Way
+from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
 from crow.process.reaper import ProcessReaper
 
@@ -226,7 +225,7 @@ async def opened(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
 
 @asynccontextmanager
 async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Link]:
-    way: Way | None = owner.way or ways.first(owner.description.transport)
+    way: Way | None = owner.way or first_way(owner.description.transport)
     owner.remember(None)
     tried: list[Way] = []
     causes: list[tuple[BaseException, Failure]] = []
@@ -238,7 +237,7 @@ async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Li
                 link = await stack.enter_async_context(_linked(owner, failure, way))
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - raised again below
                 causes.append((error, copy(failure)))
-                way = ways.other(way, first_of(error), failure.http)
+                way = other_way(way, first_of(error), failure.http)
                 continue
             owner.remember(way if link.is_modern else Way(way.transport, "legacy"))
             failure.refuse(0, "")

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import ToolEnvironment
-from crow.extensions.mcp import schema
 from crow.extensions.mcp.definitions import fingerprint
 from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import tool_name
 from crow.extensions.mcp.result import of_call
+from crow.extensions.mcp.schema import compiled, mismatch
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
-    from mcp.types import Tool, ToolAnnotations
+    from mcp.types import CallToolResult, Tool, ToolAnnotations
 
-    from crow.extensions.mcp.server import Server
+    from crow.extensions.mcp.definitions import Definitions
+    from crow.extensions.mcp.description import Description
 
 LONGEST = 2048
 TITLE = 80
 SOURCES = {"client": "dynamic", "settings": "user", "project": "project"}
+
+
+class Callee(Protocol):
+    """The server of a tool."""
+
+    name: str
+    description: Description
+    definitions: Definitions
+
+    async def call(
+        self, tool: str, args: dict[str, Any], ctx: ToolEnvironment
+    ) -> CallToolResult: ...
 
 
 class McpTool:
@@ -30,7 +43,7 @@ class McpTool:
     of itself (that it only reads, say) decides nothing.
     """
 
-    def __init__(self, server: Server, told: Tool) -> None:
+    def __init__(self, server: Callee, told: Tool) -> None:
         self.server = server
         self.raw_name = told.name
         self.name = tool_name(server.name, told.name)
@@ -77,8 +90,8 @@ class McpTool:
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with arguments."""
-        self._validator = self._validator or schema.compiled(self.parameters)
-        return schema.mismatch(self._validator, args)
+        self._validator = self._validator or compiled(self.parameters)
+        return mismatch(self._validator, args)
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Call it; a server that fails is an error that the model is told of."""

@@ -24,7 +24,7 @@ class Way(NamedTuple):
     mode: Literal["auto", "legacy"]
 
 
-def first(transport: Transport) -> Way:
+def first_way(transport: Transport) -> Way:
     """What to try first; the oldest transport has the older handshake only.
 
     ``MCP_PROTOCOL_NEGOTIATION=legacy`` wants that everywhere: some servers that know both
@@ -34,7 +34,7 @@ def first(transport: Transport) -> Way:
     return Way(transport, "legacy" if is_older else "auto")
 
 
-def other(way: Way, error: BaseException, status: int) -> Way | None:
+def other_way(way: Way, error: BaseException, status: int) -> Way | None:
     """What to try after a failure, with the HTTP ``status`` that there was, if any."""
     code = error.code if isinstance(error, MCPError) else None
     match way:

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from crow.extensions.permissions import builtin, git, quiet
+from crow.extensions.permissions.builtin import evaluates, may_hide
 from crow.extensions.permissions.characters import looks_special
 from crow.extensions.permissions.command import CommandPattern
 from crow.extensions.permissions.disk import Place
 from crow.extensions.permissions.edits import ACCEPTED, Edits, edits
+from crow.extensions.permissions.git import moved, reads_only
 from crow.extensions.permissions.listing import INERT, Names, fed_use, found_use
 from crow.extensions.permissions.lookup import BUILT_IN, Cwds
 from crow.extensions.permissions.paths import Paths
 from crow.extensions.permissions.programs import Use, program_of
+from crow.extensions.permissions.quiet import is_quiet
 from crow.extensions.permissions.readonly import reads
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import Rule
@@ -75,7 +77,7 @@ class Cover:
 
     def _find(self, words: tuple[Word, ...], name: str, cwds: Cwds) -> None:
         """Find what lets a command through that is no ``cd``."""
-        if builtin.evaluates(words):
+        if evaluates(words):
             if not self._may_source(words, cwds):
                 self._note_builtin(words, name)
         elif not self.is_covered(words, cwds):
@@ -124,7 +126,7 @@ class Cover:
 
     def _note_builtin(self, words: tuple[Word, ...], name: str) -> None:
         reason = f"{name} changes the shell or evaluates text"
-        if builtin.may_hide(words):
+        if may_hide(words):
             self.report.suspect(reason)
         else:
             self.report.miss(reason)
@@ -156,7 +158,7 @@ class Cover:
             if inner.plain:
                 more = (Word((Text(HOLE),)),) if inner.open else ()
                 started = outside or words[0].text not in BUILT_IN
-                if builtin.evaluates(inner.words) or inner.words[0].text == "cd":
+                if evaluates(inner.words) or inner.words[0].text == "cd":
                     return False
                 return self._is_found(words[:1], cwds, outside=outside) and self.is_covered(
                     inner.words + more, cwds, open_end=inner.open, outside=started
@@ -204,7 +206,7 @@ class Cover:
             word.known for word in words
         ):
             return None
-        if builtin.evaluates(words) or words[0].text in {None, "cd"}:
+        if evaluates(words) or words[0].text in {None, "cd"}:
             return None
         given = [f"{one.name}={one.value.shape}" for one in assignments]
         shapes = [*given, *(word.shape for word in words)]
@@ -310,27 +312,24 @@ class Cover:
         return True
 
     def _git_reads(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
-        start, words = git.moved(words)
+        start, words = moved(words)
         if start is not None:
             there = self.paths.places(start, cwds)
             if start.globbed or len(there) != 1 or not self.paths.files.is_inside(there[0]):
                 return False
             cwds = (there[0].path,)
-        operands = git.reads_only(words)
+        operands = reads_only(words)
         if operands is None or len(cwds) != 1 or cwds[0] is None:
             return False
-        if not quiet.is_quiet(self.paths.files.disk, cwds[0]):
+        if not is_quiet(self.paths.files.disk, cwds[0]):
             self.report.miss("the settings of this git repository could run programs")
             return False
         return all(self.paths.may_read(word, cwds) for word in operands)
 
     def only_edits(self, words: tuple[Word, ...], cwds: Cwds) -> bool:
         """Whether a command only edits files, in a mode and at places where that is accepted."""
-        done = (
-            edits(words)
-            if self.paths.files.accepts and words[0].text in {*ACCEPTED, "sed"}
-            else None
-        )
+        is_edit = words[0].text in {*ACCEPTED, "sed"}
+        done = edits(words) if self.paths.files.accepts and is_edit else None
         if done is None or not done.sure or not done.writes:
             return False
         if not all(self.paths.may_read(word, cwds) for word in done.reads):
@@ -368,7 +367,7 @@ def is_version(words: Sequence[Word]) -> bool:
 
 def is_reading(words: Sequence[Word]) -> bool:
     """Whether a command makes no files, whatever a rule says of it."""
-    read = git.reads_only(words) if words[0].text == "git" else reads(words)
+    read = reads_only(words) if words[0].text == "git" else reads(words)
     return read is not None
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from crow.extensions.permissions import builtin
+from crow.extensions.permissions.builtin import evaluates
 from crow.extensions.permissions.script import (
     Chain,
     Group,
@@ -68,7 +68,7 @@ def _sets_nothing(words: tuple[Word, ...], name: str) -> bool:
     program = words[0].text
     if program in SETTERS and len(words) > 1:
         return program == "read" and all(word.text not in {None, name} for word in words)
-    return program is not None and not builtin.evaluates(words)
+    return program is not None and not evaluates(words)
 
 
 class _Replaced:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from threading import local
 from typing import TYPE_CHECKING, Any
 
-from crow.extensions.permissions import characters
 from crow.extensions.permissions.arguments import (
     SEARCHERS,
     named_directories,
     named_paths,
     steering,
 )
+from crow.extensions.permissions.characters import fault, visible
 from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
 from crow.extensions.permissions.disk import Disk, LocalDisk, place
 from crow.extensions.permissions.domain import host_of, possible_hosts
@@ -302,15 +302,15 @@ class Permissions:
         text = args.get("command")
         if not isinstance(text, str) or not text.strip():
             return Decision("ask", "Bash is given no command", default=not self._limits())
-        fault = characters.fault(text)
-        reading = self._parsers.read(characters.visible(text) if fault else text)
-        fault = fault or reading.fault
+        wrong = fault(text)
+        reading = self._parsers.read(visible(text) if wrong else text)
+        wrong = wrong or reading.fault
         report = self._report(reading.script, cwd, text)
         refused = self._refused(report, text)
         if refused is not None:
             return refused
-        if fault is not None:
-            return Decision("ask", fault, default=not self._limits())
+        if wrong is not None:
+            return Decision("ask", wrong, default=not self._limits())
         return self._permitted(report, reading.script, text)
 
     def _limits(self) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from crow.extensions.permissions import builtin
+from crow.extensions.permissions.builtin import evaluates, may_hide
 from crow.extensions.permissions.bulk import Bulk, bulk
 from crow.extensions.permissions.disk import Disk, Place, place
 from crow.extensions.permissions.edits import Edits, edits, may_read
@@ -85,7 +85,7 @@ class Search:
                 self.report.suspect("a command of git's gets another name")
             self.match_paths(words, self.moved(words, cwds))
             self.guard_removal(words, cwds)
-            if self.depth and builtin.evaluates(words) and builtin.may_hide(words):
+            if self.depth and evaluates(words) and may_hide(words):
                 self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
         inside, name = self.moved(words, cwds), program(words[0])

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from crow.extensions.permissions import builtin
 from crow.extensions.permissions.braces import expanded
+from crow.extensions.permissions.builtin import HOOKED, is_loop_name, is_own, is_safe
 from crow.extensions.permissions.cover import Cover
 from crow.extensions.permissions.files import Files
 from crow.extensions.permissions.listing import names_listed
@@ -107,7 +107,7 @@ class ShellJudge:
         if isinstance(node, Group) and node.name:
             self.cover.own |= {node.name} & {node.name.lower()}
         if isinstance(node, Simple):
-            names = {one.name for one in node.assignments if builtin.is_own(one)}
+            names = {one.name for one in node.assignments if is_own(one)}
             names |= {word.text or "" for word in node.words[1:] if node.name == "read"}
             self.cover.own |= {name for name in names if name == name.lower()}
             words = words_of(node)[len(node.words) :]
@@ -134,7 +134,7 @@ class ShellJudge:
 
     def group(self, node: Group, cwds: Cwds) -> Cwds:
         """A compound command."""
-        if node.kind == "for" and not builtin.is_loop_name(node.name):
+        if node.kind == "for" and not is_loop_name(node.name):
             self.report.miss(f"the loop changes the variable {node.name}")
             self._suspect_name(node.name)
         if not all(word.known for word in node.words):
@@ -169,7 +169,7 @@ class ShellJudge:
         self.redirects(node.redirects, cwds)
         if not node.words:
             for assignment in node.assignments:
-                if not builtin.is_own(assignment):
+                if not is_own(assignment):
                     self.report.miss(f"it sets the variable {assignment.name}")
                 self._suspect_assignment(assignment)
             return cwds
@@ -181,7 +181,7 @@ class ShellJudge:
             self.report.rules.append(rule.text)
             return cwds
         for assignment in node.assignments:
-            if not builtin.is_safe(assignment):
+            if not is_safe(assignment):
                 self.report.miss(f"the variable {assignment.name} may change what runs")
                 self._suspect_assignment(assignment)
         return self.cover.command(words, cwds)
@@ -192,7 +192,7 @@ class ShellJudge:
         self._suspect_name(assignment.name)
 
     def _suspect_name(self, name: str) -> None:
-        if name in builtin.HOOKED:
+        if name in HOOKED:
             self.report.suspect(f"the variable {name} changes what later words mean")
 
     def redirects(self, redirects: tuple[Redirect, ...], cwds: Cwds) -> None:

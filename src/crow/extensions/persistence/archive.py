@@ -14,14 +14,24 @@ from weakref import WeakValueDictionary
 from crow.core.errors import SessionError
 from crow.core.events import Event
 from crow.core.session import SessionInfo
-from crow.extensions.persistence import shelf
 from crow.extensions.persistence.database import Database, explain
 from crow.extensions.persistence.history import Replay
 from crow.extensions.persistence.lease import Lease, read_tail
 from crow.extensions.persistence.ledger import Batch, Ledger, write
 from crow.extensions.persistence.record import Entry, Row, together
 from crow.extensions.persistence.restoring import restore
-from crow.extensions.persistence.shelf import Stored
+from crow.extensions.persistence.shelf import (
+    Stored,
+    copy_session,
+    delete_session,
+    export_session,
+    find_session,
+    is_there,
+    mark_damaged,
+    rename_session,
+    session_page,
+    whole_session,
+)
 from crow.extensions.persistence.words import Found, index, search
 from crow.extensions.persistence.writer import Work, Writer
 
@@ -173,9 +183,7 @@ class Archive:
 
     async def load(self, session_id: str) -> Ledger:
         """Open a stored session, mended. Raises `SessionError`."""
-        if not self.path.exists() or not await self.ask(
-            partial(shelf.is_there, session_id=session_id)
-        ):
+        if not self.path.exists() or not await self.ask(partial(is_there, session_id=session_id)):
             raise self.missing(session_id)
         lease, trouble = self._try_lease(session_id)
         try:
@@ -204,7 +212,7 @@ class Archive:
         try:
             if ledger.damaged:
                 seqs = ledger.damaged
-                await self.do(partial(shelf.mark_damaged, session_id=ledger.session.id, seqs=seqs))
+                await self.do(partial(mark_damaged, session_id=ledger.session.id, seqs=seqs))
             await self.flush(ledger)
             if ledger.lease is not None:
                 ledger.lease.clear()
@@ -219,13 +227,13 @@ class Archive:
         """One page of the list; empty where nothing was ever stored."""
         if not self.path.exists():
             return [], None
-        return await self.ask(partial(shelf.page, cwd=cwd, cursor=cursor, limit=limit))
+        return await self.ask(partial(session_page, cwd=cwd, cursor=cursor, limit=limit))
 
     async def stored(self, session_id: str) -> tuple[Stored, list[Entry]]:
         """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
         tail = read_tail(self.database.locks, session_id)
         if self.path.exists():
-            found = await self.ask(partial(shelf.everything, session_id=session_id))
+            found = await self.ask(partial(whole_session, session_id=session_id))
             if found is not None:
                 return found[0], together(found[1], tail.rows)
         raise self.missing(session_id)
@@ -234,7 +242,7 @@ class Archive:
         """True where there is a session of that id. Raises `SessionError`."""
         if not self.path.exists():
             return False
-        return await self.ask(partial(shelf.find, session_id=session_id)) is not None
+        return await self.ask(partial(find_session, session_id=session_id)) is not None
 
     async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as events; one that cannot be stored, from memory. Raises `SessionError`."""
@@ -252,7 +260,7 @@ class Archive:
         """A session as JSON Lines. Raises `SessionError`."""
         if self.path.exists():
             tail = read_tail(self.database.locks, session_id)
-            text = await self.ask(partial(shelf.export, session_id=session_id, tail=tail.rows))
+            text = await self.ask(partial(export_session, session_id=session_id, tail=tail.rows))
             if text is not None:
                 return text
         raise self.missing(session_id)
@@ -273,14 +281,14 @@ class Archive:
         new_id = uuid.uuid4().hex
         if self.path.exists():
             tail = read_tail(self.database.locks, session_id)
-            copy = partial(shelf.copy, session_id=session_id, new_id=new_id, tail=tail.rows)
+            copy = partial(copy_session, session_id=session_id, new_id=new_id, tail=tail.rows)
             if await self.do(copy):
                 return new_id
         raise self.missing(session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raises `SessionError`."""
-        change = partial(shelf.rename, session_id=session_id, title=title)
+        change = partial(rename_session, session_id=session_id, title=title)
         if not self.path.exists() or not await self.do(change):
             raise self.missing(session_id)
         ledger = self.ledgers.get(session_id)
@@ -292,11 +300,11 @@ class Archive:
         if not self.path.exists():
             return False
         ledger = self.ledgers.get(session_id)
-        if ledger is None and not await self.ask(partial(shelf.is_there, session_id=session_id)):
+        if ledger is None and not await self.ask(partial(is_there, session_id=session_id)):
             return False
         lease = (ledger.lease if ledger else None) or self._lease(session_id)
         try:
-            removed = await self.do(partial(shelf.delete, session_id=session_id))
+            removed = await self.do(partial(delete_session, session_id=session_id))
             lease.clear()
         finally:
             lease.release()

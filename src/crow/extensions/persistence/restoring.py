@@ -6,12 +6,11 @@ from typing import Any
 
 from crow.core.messages import Message
 from crow.core.session import Session
-from crow.extensions.persistence import shelf
 from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import together
-from crow.extensions.persistence.shelf import Stored
+from crow.extensions.persistence.shelf import Stored, find_session, lenient, stored_entries
 from crow.extensions.persistence.sql import Connection
 
 
@@ -20,11 +19,11 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | Non
 
     ``tail`` is what a process that was killed left behind.
     """
-    stored = shelf.find(connection, session_id)
+    stored = find_session(connection, session_id)
     if stored is None:
         return None
     pieces = [piece for piece in tail.pieces if piece.segment == stored["segment"]]
-    entries = shelf.entries(connection, stored["key"], stored["start"])
+    entries = stored_entries(connection, stored["key"], stored["start"])
     known = {entry.seq for entry in entries}
     rows = [r for r in tail.rows if r.seq not in known and r.segment == stored["segment"]]
     entries = together(entries, rows)
@@ -56,7 +55,7 @@ def _session(stored: Stored, messages: list[Message]) -> Session:
         cwd=stored["cwd"],
         directories=tuple(stored["directories"]),
         messages=messages,
-        state={name: shelf.lenient(text, {}) for name, text in stored["states"].items()},
+        state={name: lenient(text, {}) for name, text in stored["states"].items()},
         agent_type=stored["agent_type"],
         title=stored["title"],
         model=stored["model"],

@@ -15,7 +15,7 @@ from crow.extensions.persistence.words import forget, look_again
 Stored: TypeAlias = dict[str, Any]
 
 
-def find(connection: Connection, session_id: str) -> Stored | None:
+def find_session(connection: Connection, session_id: str) -> Stored | None:
     """A session's row with its JSON read, and its states; None where there is none."""
     cursor = connection.execute("SELECT * FROM sessions WHERE id = ?", (session_id,))
     row = cursor.fetchone()
@@ -40,7 +40,7 @@ def lenient(text: str, otherwise: Any) -> Any:
     return value if isinstance(value, type(otherwise)) else otherwise
 
 
-def entries(connection: Connection, key: int, start: int = 0) -> list[Entry]:
+def stored_entries(connection: Connection, key: int, start: int = 0) -> list[Entry]:
     """A session's rows from a seq on."""
     return read_entries(
         connection.execute(
@@ -50,7 +50,7 @@ def entries(connection: Connection, key: int, start: int = 0) -> list[Entry]:
     )
 
 
-def page(
+def session_page(
     connection: Connection, cwd: str | None, cursor: str | None, limit: int
 ) -> tuple[list[SessionInfo], str | None]:
     """Sessions that a person began, the last used first, and the cursor of the next page."""
@@ -65,12 +65,12 @@ def page(
     return infos, str(rows[limit - 1][5]) if len(rows) > limit else None
 
 
-def copy(connection: Connection, session_id: str, new_id: str, tail: Sequence[Row]) -> bool:
+def copy_session(connection: Connection, session_id: str, new_id: str, tail: Sequence[Row]) -> bool:
     """Copy a session with all its segments; False where there is none of that id.
 
     ``tail`` are rows that a process that was killed had not written yet.
     """
-    stored = find(connection, session_id)
+    stored = find_session(connection, session_id)
     if stored is None:
         return False
     columns = [name for name in stored if name not in ("key", "states")]
@@ -98,7 +98,7 @@ def copy(connection: Connection, session_id: str, new_id: str, tail: Sequence[Ro
     return True
 
 
-def rename(connection: Connection, session_id: str, title: str) -> bool:
+def rename_session(connection: Connection, session_id: str, title: str) -> bool:
     """Give a session a title; False where there is none of that id."""
     connection.execute(
         "UPDATE sessions SET title = ?, updated = ? WHERE id = ?", (title, now(), session_id)
@@ -112,13 +112,13 @@ def is_there(connection: Connection, session_id: str) -> bool:
     return found is not None
 
 
-def everything(connection: Connection, session_id: str) -> tuple[Stored, list[Entry]] | None:
+def whole_session(connection: Connection, session_id: str) -> tuple[Stored, list[Entry]] | None:
     """A session's row and all rows of its log; None where there is none of that id."""
-    stored = find(connection, session_id)
-    return None if stored is None else (stored, entries(connection, stored["key"]))
+    stored = find_session(connection, session_id)
+    return None if stored is None else (stored, stored_entries(connection, stored["key"]))
 
 
-def delete(connection: Connection, session_id: str) -> bool:
+def delete_session(connection: Connection, session_id: str) -> bool:
     """Take a session away with all that belongs to it; False where there is none of that id."""
     forget(connection, session_id)
     connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
@@ -136,9 +136,9 @@ def mark_damaged(connection: Connection, session_id: str, seqs: list[int]) -> No
     )
 
 
-def export(connection: Connection, session_id: str, tail: Sequence[Row]) -> str | None:
+def export_session(connection: Connection, session_id: str, tail: Sequence[Row]) -> str | None:
     """A session as JSON Lines: itself first, then its rows in order; None where there is none."""
-    stored = find(connection, session_id)
+    stored = find_session(connection, session_id)
     if stored is None:
         return None
     return "".join(f"{line}\n" for line in _lines(connection, stored, tail))

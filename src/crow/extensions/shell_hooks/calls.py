@@ -14,7 +14,7 @@ from crow.extensions.shell_hooks.joined import Joined, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 
 def fields_of(ctx: ToolContext) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def fields_of(ctx: ToolContext) -> dict[str, Any]:
     return fields
 
 
-async def before(hooks: ShellHooks, ctx: ToolContext) -> Allow | Ask | Deny | Stop | None:
+async def before_call(hooks: Handlers, ctx: ToolContext) -> Allow | Ask | Deny | Stop | None:
     """PreToolUse: the strictest verdict, and the arguments rewritten."""
     fields = {**fields_of(ctx), "tool_use_id": ctx.call.id}
     name = ctx.call.called(ctx.tool)
@@ -74,7 +74,7 @@ def deferred(ctx: ToolContext, joined: Joined) -> Stop | None:
     return Stop(": ".join(filter(None, (f"tool_deferred: {ctx.call.name}", joined.reason))))
 
 
-async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | None:
+async def permission_asked(hooks: Handlers, ctx: ToolContext) -> Allow | Deny | Stop | None:
     """PermissionRequest: an answer in the user's place; deny beats allow."""
     fields = {**fields_of(ctx), "permission_suggestions": suggestions(ctx) or None}
     joined = await hooks.fire("PermissionRequest", ctx, ctx.call.name, fields)
@@ -97,7 +97,7 @@ async def asked(hooks: ShellHooks, ctx: ToolContext) -> Allow | Deny | Stop | No
     return Allow("allowed by a PermissionRequest hook") if decisions else None
 
 
-async def after(hooks: ShellHooks, ctx: ToolContext) -> None:
+async def after_call(hooks: Handlers, ctx: ToolContext) -> None:
     """PostToolUse, PostToolUseFailure or PermissionDenied, by what came of the call."""
     if ctx.result is not None and ctx.outcome != "ok":
         hooks.memory(ctx).transcript.failed.add(ctx.call.id)
@@ -176,7 +176,7 @@ def _is_text(block: Any) -> bool:
     return isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)
 
 
-async def batch(hooks: ShellHooks, ctx: TurnContext) -> None:
+async def batch_done(hooks: Handlers, ctx: TurnContext) -> None:
     """PostToolBatch: all calls of one message are answered."""
     if not ctx.results:
         return

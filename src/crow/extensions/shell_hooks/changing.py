@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crow.core.contexts import ConfigContext, SessionContext
-from crow.core.session import Session
 from crow.core.verdicts import Deny
-from crow.extensions.shell_hooks import sessions, surroundings
 from crow.extensions.shell_hooks.joined import NOTHING
-from crow.extensions.shell_hooks.memory import root_of
+from crow.extensions.shell_hooks.sessions import SOURCES, session_begun, session_started
+from crow.extensions.shell_hooks.surroundings import watch_files
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
-REPLACED = "shell_hooks.replaced"
 POLICY = "policy_settings"
 
 
-async def edited(hooks: ShellHooks, ctx: ConfigContext) -> Deny | None:
+async def settings_edited(hooks: Handlers, ctx: ConfigContext) -> Deny | None:
     """ConfigChange: a file was edited; nobody refuses the administrator's. A choice is no edit."""
     if not ctx.source:
         return None
@@ -29,13 +27,8 @@ async def edited(hooks: ShellHooks, ctx: ConfigContext) -> Deny | None:
     return Deny(joined.blocked)
 
 
-def in_force(hooks: ShellHooks, session: Session) -> ShellHooks:
-    """The hooks of a session and of its sub-agents: these, or what has replaced them there."""
-    return root_of(session).cache.get(REPLACED, hooks)
-
-
-async def begin(
-    hooks: ShellHooks, others: ShellHooks, ctx: SessionContext, *, late: bool, hung: bool
+async def tell_beginning(
+    hooks: Handlers, others: Handlers, ctx: SessionContext, *, late: bool, hung: bool
 ) -> None:
     """Tell new hooks that the session has begun, where they could not hear it themselves.
 
@@ -43,7 +36,7 @@ async def begin(
     ones. ``hung``: its beginning will still be told.
     """
     if late and hooks.entries:
-        await sessions.begun(hooks, ctx, sessions.SOURCES.get(ctx.source, "startup"))
+        await session_begun(hooks, ctx, SOURCES.get(ctx.source, "startup"))
     elif not late and not hung:
-        await sessions.started(hooks, ctx)
-    surroundings.watch(others, ctx, NOTHING)
+        await session_started(hooks, ctx)
+    watch_files(others, ctx, NOTHING)

@@ -6,31 +6,21 @@ down; the last piece of a message is marked ``final``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from crow.core.contexts import Context, RunContext, TurnContext, UpdateContext
 from crow.core.events import TextDelta
 from crow.core.verdicts import Deny
+from crow.extensions.shell_hooks.memory import Display
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 PAUSE = 0.5
 
 
-@dataclass(slots=True)
-class Display:
-    """What of the message that is being written is held back: ``text``; ``index`` counts pieces."""
-
-    text: str = ""
-    index: int = 0
-    shown: float = float("-inf")
-    is_open: bool = True
-
-
-async def writing(hooks: ShellHooks, ctx: UpdateContext) -> TextDelta | Deny | None:
+async def show_writing(hooks: Handlers, ctx: UpdateContext) -> TextDelta | Deny | None:
     """Hold text back until its line is whole, and show it as the hooks have it."""
     delta = ctx.update
     display = hooks.memory(ctx).display
@@ -47,7 +37,7 @@ async def writing(hooks: ShellHooks, ctx: UpdateContext) -> TextDelta | Deny | N
     return TextDelta(text, delta.message_id) if text else Deny()
 
 
-async def written(hooks: ShellHooks, ctx: TurnContext) -> None:
+async def show_written(hooks: Handlers, ctx: TurnContext) -> None:
     """The message is complete: show the rest of it."""
     display = hooks.memory(ctx).display
     text = display.text if display.index or display.text else ctx.reply.text
@@ -60,7 +50,7 @@ async def written(hooks: ShellHooks, ctx: TurnContext) -> None:
     hooks.memory(ctx).display = Display()
 
 
-async def _piece(hooks: ShellHooks, ctx: Context, text: str, *, is_last: bool) -> str:
+async def _piece(hooks: Handlers, ctx: Context, text: str, *, is_last: bool) -> str:
     """Fire for a piece of a message; what is to be shown of it."""
     memory = hooks.memory(ctx)
     display = memory.display
@@ -77,13 +67,13 @@ async def _piece(hooks: ShellHooks, ctx: Context, text: str, *, is_last: bool) -
     return text if said is None else said
 
 
-async def left(hooks: ShellHooks, ctx: RunContext) -> None:
+async def show_left(hooks: Handlers, ctx: RunContext) -> None:
     """The run is over: show what was held back of a message that was cut off."""
     await release(hooks, ctx)
     hooks.memory(ctx).display = Display()
 
 
-async def release(hooks: ShellHooks, ctx: Context) -> None:
+async def release(hooks: Handlers, ctx: Context) -> None:
     """Show what is held back, as it is."""
     display = hooks.memory(ctx).display
     text, display.text = display.text, ""

@@ -2,78 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolName
 from crow.core.contexts import Context, SessionContext
 from crow.core.hooks import Owner
 from crow.core.session import Session
-from crow.extensions.shell_hooks import (
-    calls,
-    changing,
-    display,
-    requests,
-    sessions,
-    surroundings,
-    turns,
-)
 from crow.extensions.shell_hooks.bounds import Bounds
+from crow.extensions.shell_hooks.changing import tell_beginning
 from crow.extensions.shell_hooks.entry import Entry, File, entries_of
-from crow.extensions.shell_hooks.event import KNOWN
-from crow.extensions.shell_hooks.firing import Watch, place
-from crow.extensions.shell_hooks.joined import NOTHING, Joined
-from crow.extensions.shell_hooks.memory import NAME, SILENT, Memory, root_of
-from crow.extensions.shell_hooks.terminal import send
+from crow.extensions.shell_hooks.handlers import Applies, Handlers
+from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.extensions.shell_hooks.moments import GATES, OWN, Moment
 from crow.trust import state_file
 
-Moment = Callable[..., Any]
-Applies = Callable[[str, str, Mapping[str, Any], str], bool]
+REPLACED = "shell_hooks.replaced"
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
-GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
-    ("UserPromptSubmit", tuple(KNOWN), turns.prompted),
-    ("UserPromptExpansion", ("UserPromptExpansion",), turns.expanded),
-    ("PreToolUse", ("PreToolUse",), calls.before),
-    ("PermissionRequest", ("PermissionRequest",), calls.asked),
-    ("PreModelSwitch", ("PreModelSwitch",), sessions.switching),
-    ("ConfigChange", ("ConfigChange",), changing.edited),
-    ("TaskCreated", ("TaskCreated",), sessions.created),
-    ("TaskCompleted", ("TaskCompleted",), sessions.completed),
-    ("Elicitation", ("Elicitation",), sessions.elicited),
-    ("ElicitationResult", ("ElicitationResult",), sessions.answered),
-    ("SubagentStart", ("SubagentStart", "SessionStart"), sessions.hired),
-    ("SubagentStop", ("SubagentStop",), turns.finished),
-)
-"""Where something hangs, for which events, and what is called. Sub-agents inherit these."""
-OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
-    ("SessionStart", ("SessionStart", "PostModelSwitch", "FileChanged"), sessions.started),
-    ("SessionEnd", ("SessionEnd",), sessions.ended),
-    ("before_llm_request", ("BeforeModel", "AfterModel"), requests.asking),
-    ("after_llm_response", tuple(KNOWN), turns.replied),
-    ("after_tool", tuple(KNOWN), calls.after),
-    ("PostToolBatch", ("PostToolBatch",), calls.batch),
-    ("Stop", ("Stop", "StopFailure"), turns.finished),
-    ("on_error", ("StopFailure",), turns.broken),
-    ("PreCompact", ("PreCompact",), sessions.compacting),
-    ("PostCompact", ("PostCompact", "SessionStart", "SessionEnd"), sessions.compacted),
-    ("Setup", ("Setup",), surroundings.set_up),
-    ("FileChanged", ("FileChanged",), surroundings.file_changed),
-    ("DirectoryAdded", ("DirectoryAdded",), surroundings.directory_added),
-    ("PostModelSwitch", ("PostModelSwitch",), sessions.switched),
-    ("Notification", ("Notification",), sessions.noticed),
-    ("MessageDisplay", ("MessageDisplay",), display.writing),
-    ("after_loop", ("MessageDisplay",), display.left),
-    ("InstructionsLoaded", ("InstructionsLoaded",), sessions.instructed),
-)
-"""The same for what hangs on an agent and on each of its sub-agents by itself."""
 
 
-class ShellHooks:
+class ShellHooks(Handlers):
     """Runs the hooks of settings files as Claude Code does.
 
     ``files`` are their ``hooks`` tables, the strongest last; give none that the user does not
@@ -98,12 +49,13 @@ class ShellHooks:
     ) -> None:
         self.warnings: list[str] = []
         self.bounds = Bounds(urls, variables)
-        self.entries = tuple(self._read(files, self.warnings))
-        self.project = project
-        self.applies = applies
-        self.directory = Path(directory or state_file().parent / "transcripts")
+        super().__init__(
+            tuple(self._read(files, self.warnings)),
+            project,
+            applies,
+            Path(directory or state_file().parent / "transcripts"),
+        )
         self._others: dict[str, Entry] = {}
-        self._chosen: dict[tuple[str, ...], tuple[Entry, ...]] = {}
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
 
     def _read(self, files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
@@ -115,7 +67,7 @@ class ShellHooks:
 
     def of(self, session: Session) -> ShellHooks:
         """The hooks of a session and of its sub-agents: these, or what has replaced them there."""
-        return changing.in_force(self, session)
+        return root_of(session).cache.get(REPLACED, self)
 
     def replace(
         self, ctx: SessionContext, other: ShellHooks, *, late: bool = False
@@ -125,7 +77,7 @@ class ShellHooks:
         What is returned tells those that are new that the session begins, or has begun: ``late``.
         """
         before = {entry.key for entry in self.of(ctx.session).entries}
-        root_of(ctx.session).cache[changing.REPLACED] = other
+        root_of(ctx.session).cache[REPLACED] = other
         hung = self._hangs(ctx.agent, "SessionStart")
         active = (entry for entry in other.entries if not entry.inactive)
         self._others |= {entry.event.name: entry for entry in active}
@@ -134,7 +86,7 @@ class ShellHooks:
         fresh.entries = tuple(each for each in other.entries if each.key not in before)
         fresh._chosen = {}  # noqa: SLF001 - its own
         told = fresh if late else other
-        return lambda: changing.begin(told, other, ctx, late=late, hung=hung)
+        return lambda: tell_beginning(told, other, ctx, late=late, hung=hung)
 
     def _hang(self, agent: Agent, entries: Iterable[Entry]) -> None:
         """Hang on the points that these entries are for, where nothing of this hangs yet."""
@@ -178,89 +130,10 @@ class ShellHooks:
         call.__name__ = call.__qualname__ = point
         return call
 
-    def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
-        """The entries that match, each thing that they do once."""
-        others = sorted(about.others) if isinstance(about, ToolName) else ()
-        key = event, about, *others
-        if key not in self._chosen:
-            found: dict[str, Entry] = {}
-            for entry in self.entries:
-                if entry.event.name == event and not entry.inactive and entry.test(about):
-                    twin = found.get(entry.key)
-                    blocks = entry.blocks or (twin is not None and twin.blocks)
-                    found[entry.key] = replace(twin or entry, blocks=blocks)
-            self._chosen[key] = tuple(found.values())
-        return self._chosen[key]
-
-    def memory(self, ctx: Context) -> Memory:
-        """What is remembered of a session."""
-        return Memory.of(ctx.session, self.directory)
-
     async def settle(self, session: Session) -> list[str]:
         """Wait for the hooks of a session that run in the background; which took too long."""
         memory: Memory | None = session.cache.get(NAME)
         return [] if memory is None else await memory.settle()
-
-    async def fire(
-        self,
-        event: str,
-        ctx: Context,
-        about: str,
-        fields: Mapping[str, Any],
-        *,
-        env_file: str | None = None,
-        watch: Watch | None = None,
-    ) -> Joined:
-        """Run the handlers of an event; ``about`` is what matchers look at."""
-        if ctx.session.cache.get(SILENT):
-            return NOTHING
-        found = (*self.chosen(event, about), *added(ctx.session, event, about))
-        entries = [e for e in found if self._is_meant(e, fields, ctx.cwd)]
-        if not entries:
-            return NOTHING
-        firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
-        firing.env_file, firing.watch = env_file, watch
-        joined = Joined(await firing.run(entries))
-        for entry, outcome in joined.outcomes:
-            if outcome.notice:
-                await ctx.ui.notify(outcome.notice, severity="warning")
-            if outcome.message:
-                text = f"{entry.event.name} hook: {outcome.message}"
-                await ctx.ui.notify(text, severity="warning")  # no editor leaves these out
-            send(ctx, outcome.output.get("terminalSequence"))
-        return joined
-
-    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], cwd: str) -> bool:
-        if not entry.condition or self.applies is None:
-            return True
-        return self.applies(entry.condition, fields["tool_name"], fields["tool_input"], cwd)
-
-    def project_of(self, ctx: Context) -> str:
-        """The project of a session: this extension's, where the session is inside."""
-        start = root_of(ctx.session).cwd
-        inside = self.project and f"{start}{os.sep}".startswith(f"{self.project}{os.sep}")
-        return self.project if inside else start
-
-    async def inject(self, ctx: Context, event: str, joined: Joined, about: str = "") -> None:
-        """Hand the model what the hooks have for it, and why they block what has happened."""
-        label = f"{event}:{about}" if about else event
-        texts = [f"{label} hook additional context: {text}" for text in joined.contexts]
-        if KNOWN[event].blocking == "tell":
-            texts += [f"{label} hook blocking error: {reason}" for reason in joined.blocks]
-        by_command = event == "SessionStart" and ctx.run is not None and not ctx.run.stored
-        if by_command:  # such as /clear, whose own context goes with it
-            self.memory(ctx).later += texts
-            return
-        for text in texts:
-            await ctx.inject_context(text)
-
-
-def added(session: Session, event: str, about: str) -> Iterator[Entry]:
-    """The entries that match of files that were added to a session."""
-    memory: Memory | None = session.cache.get(NAME)
-    for entry in memory.entries if memory is not None else ():
-        if entry.event.name == event and not entry.inactive and entry.test(about):
-            yield entry
 
 
 def of_sub_agent(file: File) -> File:

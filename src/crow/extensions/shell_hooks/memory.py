@@ -12,7 +12,6 @@ from typing import Any
 
 from crow.core.contexts import Context
 from crow.core.session import Session
-from crow.extensions.shell_hooks.display import Display
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
@@ -42,6 +41,16 @@ def effort_of(session: Session) -> str:
 def plain(name: str) -> str:
     """An id as a name for a file."""
     return re.sub(r"[^\w.-]", "_", name).lstrip(".")[:100] or "session"
+
+
+@dataclass(slots=True)
+class Display:
+    """What of the message that is being written is held back: ``text``; ``index`` counts pieces."""
+
+    text: str = ""
+    index: int = 0
+    shown: float = float("-inf")
+    is_open: bool = True
 
 
 @dataclass(slots=True)

@@ -13,10 +13,10 @@ from crow.extensions.shell_hooks.memory import NAME
 from crow.extensions.shell_hooks.payload import model_of
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 
-async def asking(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
+async def before_request(hooks: Handlers, ctx: TurnContext) -> Stop | None:
     """BeforeModel: may end the run, or tell the model something in this very request."""
     last = ctx.messages[-1] if ctx.messages else None
     fields: dict[str, Any] = {
@@ -37,7 +37,7 @@ async def asking(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
     return verdict
 
 
-async def answered(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
+async def after_response(hooks: Handlers, ctx: TurnContext) -> Stop | None:
     """AfterModel: may end the run before any tool runs, or tell the model something next."""
     reply = ctx.reply
     model = reply.model or ctx.model or model_of(ctx)

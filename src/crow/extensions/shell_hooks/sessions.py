@@ -19,29 +19,34 @@ from crow.core.events import ConfigChanged
 from crow.core.messages import text_of
 from crow.core.ports import ENV_FILE, FIRST_PROMPT
 from crow.core.verdicts import Answer, Ask, Deny, Stop
-from crow.extensions.shell_hooks import surroundings
 from crow.extensions.shell_hooks.memory import root_of
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
+from crow.extensions.shell_hooks.surroundings import (
+    env_file,
+    forget_variables,
+    source_variables,
+    watch_files,
+)
 from crow.extensions.shell_hooks.turns import entitle, refused
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork"}
 REASONS = {"replaced": "resume", "prompt_input_exit": "prompt_input_exit", "logout": "logout"}
 
 
-async def started(hooks: ShellHooks, ctx: SessionContext) -> None:
+async def session_started(hooks: Handlers, ctx: SessionContext) -> None:
     """SessionStart at the beginning of a session."""
     memory = hooks.memory(ctx)
     memory.model = model_of(ctx)
     if not memory.is_set_up:
-        surroundings.forget(hooks, ctx)
-    await begun(hooks, ctx, SOURCES.get(ctx.source, "startup"))
+        forget_variables(hooks, ctx)
+    await session_begun(hooks, ctx, SOURCES.get(ctx.source, "startup"))
 
 
-async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
+async def session_begun(hooks: Handlers, ctx: Context, source: str) -> None:
     """SessionStart, whatever it is that begins."""
     session = ctx.session
     fields: dict[str, Any] = {
@@ -52,10 +57,10 @@ async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
     if source in ("resume", "fork") and any(m["role"] == "assistant" for m in session.messages):
         fields["context_tokens"] = session.tokens()["total_tokens"]
         fields["seconds_since_last_response"] = hooks.memory(ctx).transcript.seconds_since_last()
-    path = surroundings.env_file(hooks, ctx, "SessionStart", source)
+    path = env_file(hooks, ctx, "SessionStart", source)
     joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=path)
-    surroundings.source(ctx, path)
-    surroundings.watch(hooks, ctx, joined)
+    source_variables(ctx, path)
+    watch_files(hooks, ctx, joined)
     await hooks.inject(ctx, "SessionStart", joined)
     if source != "compact":
         await entitle(ctx, joined)
@@ -63,7 +68,7 @@ async def begun(hooks: ShellHooks, ctx: Context, source: str) -> None:
         session.cache[FIRST_PROMPT] = capped(first, hooks.memory(ctx).folder)
 
 
-async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
+async def subagent_started(hooks: Handlers, ctx: SessionContext) -> None:
     """SubagentStart; a sub-agent's commands find the variables of its caller's session."""
     session = ctx.session
     above = root_of(session).cache.get(ENV_FILE)
@@ -74,13 +79,13 @@ async def hired(hooks: ShellHooks, ctx: SessionContext) -> None:
     await hooks.inject(ctx, "SubagentStart", joined)
 
 
-async def ended(hooks: ShellHooks, ctx: SessionContext) -> None:
+async def session_ended(hooks: Handlers, ctx: SessionContext) -> None:
     """SessionEnd."""
     reason = REASONS.get(ctx.reason, "other")
     await hooks.fire("SessionEnd", ctx, reason, {"reason": reason})
 
 
-async def compacting(hooks: ShellHooks, ctx: CompactContext) -> Deny | None:
+async def compacting(hooks: Handlers, ctx: CompactContext) -> Deny | None:
     """PreCompact."""
     trigger = "manual" if ctx.trigger == "manual" else "auto"
     fields = {"trigger": trigger, "custom_instructions": instructions(ctx)}
@@ -100,22 +105,22 @@ def instructions(ctx: CompactContext) -> str | None:
     return typed.partition(" ")[2].strip() or None
 
 
-async def compacted(hooks: ShellHooks, ctx: CompactContext) -> None:
+async def compacted(hooks: Handlers, ctx: CompactContext) -> None:
     """PostCompact and then SessionStart; a history that is begun anew ends and starts a session."""
     if ctx.session.parent is not None:
         return
     if ctx.trigger == "restart":
         await hooks.fire("SessionEnd", ctx, "clear", {"reason": "clear"})
-        surroundings.forget(hooks, ctx)
-        await begun(hooks, ctx, "clear")
+        forget_variables(hooks, ctx)
+        await session_begun(hooks, ctx, "clear")
         return
     trigger = "manual" if ctx.trigger == "manual" else "auto"
     fields = {"trigger": trigger, "compact_summary": ctx.summary}
     await hooks.fire("PostCompact", ctx, trigger, fields)
-    await begun(hooks, ctx, "compact")
+    await session_begun(hooks, ctx, "compact")
 
 
-async def switching(hooks: ShellHooks, ctx: ConfigContext) -> Ask | Deny | Stop | None:
+async def model_switching(hooks: Handlers, ctx: ConfigContext) -> Ask | Deny | Stop | None:
     """PreModelSwitch; who takes too long refuses."""
     wanted = ctx.changes.get("model")
     if "model" not in ctx.changes:
@@ -128,7 +133,7 @@ async def switching(hooks: ShellHooks, ctx: ConfigContext) -> Ask | Deny | Stop 
     return refused(joined, "PreModelSwitch")
 
 
-async def switched(hooks: ShellHooks, ctx: UpdateContext) -> None:
+async def model_switched(hooks: Handlers, ctx: UpdateContext) -> None:
     """PostModelSwitch."""
     if isinstance(ctx.update, ConfigChanged):
         wanted = ctx.update.changes.get("model")
@@ -138,7 +143,7 @@ async def switched(hooks: ShellHooks, ctx: UpdateContext) -> None:
         await hooks.inject(ctx, "PostModelSwitch", joined)
 
 
-def switch_fields(hooks: ShellHooks, ctx: Context, wanted: Any) -> dict[str, Any]:
+def switch_fields(hooks: Handlers, ctx: Context, wanted: Any) -> dict[str, Any]:
     """What both events of a model switch are given."""
     typed = any(text_of(run.prompt).startswith("/") for run in ctx.session.runs)
     return {
@@ -162,20 +167,20 @@ def in_their_words(message: str) -> str:
     return f"Claude {ours['said']}" if ours else message
 
 
-async def noticed(hooks: ShellHooks, ctx: NotificationContext) -> None:
+async def notified(hooks: Handlers, ctx: NotificationContext) -> None:
     """Notification; nobody waits for it, least of all the user's question that it tells of."""
     fields = {"message": in_their_words(ctx.message), "notification_type": ctx.kind}
     fired = hooks.fire("Notification", copy(ctx), ctx.kind, fields)
     hooks.memory(ctx).watch(asyncio.create_task(fired))
 
 
-async def created(hooks: ShellHooks, ctx: Any) -> Deny | None:
+async def task_created(hooks: Handlers, ctx: Any) -> Deny | None:
     """TaskCreated: a step of the plan."""
     joined = await hooks.fire("TaskCreated", ctx, "", task_fields(ctx))
     return None if joined.blocked is None else Deny(joined.blocked)
 
 
-async def completed(hooks: ShellHooks, ctx: Any) -> Deny | Stop | None:
+async def task_completed(hooks: Handlers, ctx: Any) -> Deny | Stop | None:
     """TaskCompleted: a step of the plan is done."""
     joined = await hooks.fire("TaskCompleted", ctx, "", task_fields(ctx))
     return refused(joined, "TaskCompleted")
@@ -186,7 +191,7 @@ def task_fields(ctx: Any) -> dict[str, Any]:
     return {name: getattr(ctx, name) for name in ("task_id", "task_subject", "task_description")}
 
 
-async def instructed(hooks: ShellHooks, ctx: Any) -> None:
+async def instructions_loaded(hooks: Handlers, ctx: Any) -> None:
     """InstructionsLoaded."""
     names = ("file_path", "memory_type", "load_reason", "trigger_file_path", "parent_file_path")
     fields = {name: getattr(ctx, name) for name in names}
@@ -196,7 +201,7 @@ async def instructed(hooks: ShellHooks, ctx: Any) -> None:
 ASKED = ("mcp_server_name", "message", "mode", "url", "elicitation_id", "requested_schema")
 
 
-async def elicited(hooks: ShellHooks, ctx: Any) -> Answer | Deny | None:
+async def elicitation_asked(hooks: Handlers, ctx: Any) -> Answer | Deny | None:
     """Elicitation: a server asks; a hook may answer."""
     fields = {name: getattr(ctx, name) or None for name in ASKED}
     joined = await hooks.fire("Elicitation", ctx, ctx.mcp_server_name, fields)
@@ -206,7 +211,7 @@ async def elicited(hooks: ShellHooks, ctx: Any) -> Answer | Deny | None:
     return Answer({"action": action, "content": joined.last("content")}) if action else None
 
 
-async def answered(hooks: ShellHooks, ctx: Any) -> Deny | None:
+async def elicitation_answered(hooks: Handlers, ctx: Any) -> Deny | None:
     """ElicitationResult: the user answered; a hook may answer otherwise."""
     names = ("mcp_server_name", "action", "mode", "elicitation_id", "content")
     fields = {name: getattr(ctx, name) for name in names}

@@ -15,33 +15,33 @@ from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.spill import capped
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 
-async def set_up(hooks: ShellHooks, ctx: Any) -> None:
+async def project_set_up(hooks: Handlers, ctx: Any) -> None:
     """Setup; all that it prints counts for nothing, what it exports stays."""
     path = env_file(hooks, ctx, "Setup", ctx.trigger)
     await hooks.fire("Setup", ctx, ctx.trigger, {"trigger": ctx.trigger}, env_file=path)
     hooks.memory(ctx).is_set_up = True
-    source(ctx, path)
+    source_variables(ctx, path)
 
 
-async def file_changed(hooks: ShellHooks, ctx: Any) -> None:
+async def file_changed(hooks: Handlers, ctx: Any) -> None:
     """FileChanged; matchers look at the name of the file without its folder."""
     fields = {"file_path": ctx.file_path, "event": ctx.event}
     about = EVENTS["FileChanged"].about(fields)
     path = env_file(hooks, ctx, "FileChanged", about)
     joined = await hooks.fire("FileChanged", ctx, about, fields, env_file=path)
-    source(ctx, path)
-    watch(hooks, ctx, joined)
+    source_variables(ctx, path)
+    watch_files(hooks, ctx, joined)
 
 
-async def directory_added(hooks: ShellHooks, ctx: Any) -> None:
+async def directory_added(hooks: Handlers, ctx: Any) -> None:
     """DirectoryAdded; nobody waits for it, and its messages are the model's."""
     ctx.session.spawn(_directory_added(hooks, ctx))
 
 
-async def _directory_added(hooks: ShellHooks, ctx: Any) -> None:
+async def _directory_added(hooks: Handlers, ctx: Any) -> None:
     fields = {"directory": ctx.directory, "source": ctx.source}
     joined = await hooks.fire("DirectoryAdded", ctx, ctx.source, fields)
     for _, outcome in joined.outcomes:
@@ -50,7 +50,7 @@ async def _directory_added(hooks: ShellHooks, ctx: Any) -> None:
             await ctx.inject_context(f"DirectoryAdded hook: {text}")
 
 
-def env_file(hooks: ShellHooks, ctx: Context, event: str, about: str) -> str:
+def env_file(hooks: Handlers, ctx: Context, event: str, about: str) -> str:
     """The file whose variables every later command gets; there where a hook could write to it."""
     path = env_path(hooks, ctx)
     if hooks.chosen(event, about) and not path.exists():
@@ -59,25 +59,25 @@ def env_file(hooks: ShellHooks, ctx: Context, event: str, about: str) -> str:
     return str(path)
 
 
-def env_path(hooks: ShellHooks, ctx: Context) -> Path:
+def env_path(hooks: Handlers, ctx: Context) -> Path:
     """Where that file is, or would be."""
     return hooks.memory(ctx).folder.parent / "env.sh"
 
 
-def forget(hooks: ShellHooks, ctx: Context) -> None:
+def forget_variables(hooks: Handlers, ctx: Context) -> None:
     """Forget the variables of what went before."""
     path = env_path(hooks, ctx)
     if path.exists():
         os.truncate(path, 0)
 
 
-def source(ctx: Context, path: str) -> None:
+def source_variables(ctx: Context, path: str) -> None:
     """Let commands have what was written to the file."""
     if os.path.exists(path) and os.stat(path).st_size:  # noqa: PTH110, PTH116
         ctx.session.cache[ENV_FILE] = path
 
 
-def watch(hooks: ShellHooks, ctx: Context, joined: Joined) -> None:
+def watch_files(hooks: Handlers, ctx: Context, joined: Joined) -> None:
     """Have files watched: those that matchers name, and those that hooks named last."""
     memory = hooks.memory(ctx)
     named = cast("list[list[object]]", list(joined.answers("watchPaths")))

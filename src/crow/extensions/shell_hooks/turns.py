@@ -9,13 +9,14 @@ from crow.core.errors import ModelError
 from crow.core.events import TitleChanged
 from crow.core.messages import text_of
 from crow.core.verdicts import Continue, Deny, Stop
-from crow.extensions.shell_hooks import display, requests
+from crow.extensions.shell_hooks.display import show_written
 from crow.extensions.shell_hooks.environment import DEEPEST, depth
 from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.payload import background_tasks, model_of
+from crow.extensions.shell_hooks.requests import after_response
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks.hook import ShellHooks
+    from crow.extensions.shell_hooks.handlers import Handlers
 
 CUT_OFF = "the answer is longer than the model may write at once"
 FAULTS = {
@@ -32,7 +33,7 @@ FAULTS = {
 }
 
 
-async def prompted(hooks: ShellHooks, ctx: RunContext) -> Deny | Stop | None:
+async def prompted(hooks: Handlers, ctx: RunContext) -> Deny | Stop | None:
     """UserPromptSubmit; a sub-agent's task is no prompt of the user's."""
     if depth() >= DEEPEST:
         return Deny(f"hooks have started Crow {DEEPEST} times inside each other")
@@ -56,7 +57,7 @@ async def prompted(hooks: ShellHooks, ctx: RunContext) -> Deny | Stop | None:
     return verdict
 
 
-async def bring_up(hooks: ShellHooks, ctx: RunContext) -> None:
+async def bring_up(hooks: Handlers, ctx: RunContext) -> None:
     """Hand over what waits for a prompt that the model answers."""
     if text_of(ctx.prompt).startswith("/"):
         return
@@ -65,7 +66,7 @@ async def bring_up(hooks: ShellHooks, ctx: RunContext) -> None:
         await ctx.inject_context(later.pop(0))
 
 
-async def expanded(hooks: ShellHooks, ctx: CommandContext) -> Deny | Stop | None:
+async def expanded(hooks: Handlers, ctx: CommandContext) -> Deny | Stop | None:
     """UserPromptExpansion."""
     assert ctx.run is not None
     fields = {
@@ -96,17 +97,17 @@ async def entitle(ctx: Context, joined: Joined) -> None:
         await ctx.emit(TitleChanged(title))
 
 
-async def replied(hooks: ShellHooks, ctx: TurnContext) -> Stop | None:
+async def replied(hooks: Handlers, ctx: TurnContext) -> Stop | None:
     """MessageDisplay and AfterModel; and what the transcript wants to know of the reply."""
     session, reply = ctx.session, ctx.reply
     if reply.usage is not None:
         model = reply.model or model_of(ctx) or ""
         hooks.memory(ctx).transcript.usages[session.next_message_id] = reply.usage, model
-    await display.written(hooks, ctx)
-    return await requests.answered(hooks, ctx)
+    await show_written(hooks, ctx)
+    return await after_response(hooks, ctx)
 
 
-async def finished(hooks: ShellHooks, ctx: RunContext) -> Continue | Stop | None:
+async def finished(hooks: Handlers, ctx: RunContext) -> Continue | Stop | None:
     """Stop, or SubagentStop in a sub-agent; StopFailure for an answer that was cut off."""
     session = ctx.session
     if ctx.stop_reason == "max_tokens" and session.parent is None:
@@ -131,7 +132,7 @@ async def finished(hooks: ShellHooks, ctx: RunContext) -> Continue | Stop | None
     return Continue(f"{event} hook feedback:\n" + "\n".join(reasons))
 
 
-async def broken(hooks: ShellHooks, ctx: ErrorContext) -> None:
+async def broken(hooks: Handlers, ctx: ErrorContext) -> None:
     """StopFailure: the model or the loop failed."""
     if ctx.where not in ("model", "loop") or ctx.session.parent is not None:
         return
@@ -141,7 +142,7 @@ async def broken(hooks: ShellHooks, ctx: ErrorContext) -> None:
     await failed(hooks, ctx, kind, text)
 
 
-async def failed(hooks: ShellHooks, ctx: Context, kind: str, text: str) -> None:
+async def failed(hooks: Handlers, ctx: Context, kind: str, text: str) -> None:
     """StopFailure."""
     fields = {"error": kind, "error_details": text, "last_assistant_message": text}
     await hooks.fire("StopFailure", ctx, kind, fields)

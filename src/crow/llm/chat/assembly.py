@@ -9,7 +9,7 @@ from crow.core.errors import ModelError
 from crow.core.events import TextDelta, ThoughtDelta
 from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
-from crow.llm.chat import faults
+from crow.llm.chat.faults import error_of_event
 from crow.llm.chat.opaque import Opaque
 from crow.llm.chat.shapes import is_array, is_object
 from crow.llm.chat.splice import Shown
@@ -82,7 +82,7 @@ class Reply:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
         choices = event.get("choices")
         if not choices or "error" in event:
-            error = faults.of_event(event)
+            error = error_of_event(event)
             if error is not None:
                 raise error
         if choices and is_array(choices):
@@ -178,7 +178,7 @@ class Reply:
 
     def _take_finish(self, reason: str, choice: dict[str, Any]) -> None:
         if reason == "error":
-            raise faults.of_event({"error": choice.get("error") or "the model failed"}) or (
+            raise error_of_event({"error": choice.get("error") or "the model failed"}) or (
                 ModelError("the model failed", kind="server")
             )
         self._finish = reason

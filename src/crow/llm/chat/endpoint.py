@@ -9,11 +9,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat import faults
 from crow.llm.chat.assembly import Reply
 from crow.llm.chat.attempts import Forms
 from crow.llm.chat.connection import Connection, chunks_of
 from crow.llm.chat.encoding import BodyEncoder
+from crow.llm.chat.faults import Redactor, error_of_response, named_error
 from crow.llm.chat.form import Form
 from crow.llm.chat.reading import Reading
 from crow.llm.chat.retry import Batch, Retries, repeat
@@ -82,7 +82,7 @@ class ChatCompletions:
             )
         )
         self._encoder = BodyEncoder()
-        self._redact = faults.Redactor([api_key or "", *(headers or {}).values()])
+        self._redact = Redactor([api_key or "", *(headers or {}).values()])
         sent = _headers(api_key, headers or {})
         self._connection = Connection(f"{self.base_url}/chat/completions", sent, self._timeouts)
 
@@ -106,7 +106,7 @@ class ChatCompletions:
 
         def named(error: ModelError) -> ModelError:
             who = f"{request.model or self.model} at {self.base_url}"
-            return faults.named(error, who, self._redact, self.key_origin)
+            return named_error(error, who, self._redact, self.key_origin)
 
         return repeat(attempt, self._retries, clock, named)
 
@@ -151,7 +151,7 @@ class ChatCompletions:
         if 200 <= response.status_code < 300:
             return response
         body = await self._error_body(response, clock)
-        raise faults.of_response(response.status_code, response.headers, body)
+        raise error_of_response(response.status_code, response.headers, body)
 
     async def _error_body(self, response: httpx2.Response, clock: Clock) -> bytes:
         """As much of an error's body as is worth reading."""

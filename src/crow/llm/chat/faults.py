@@ -81,7 +81,7 @@ class Redactor:
         return KEY.sub("***", text)
 
 
-def of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error of a response that is no success."""
     text = body.decode("utf-8", "replace")
     said = _message(_parsed(text)) or _unless_html(text, headers)
@@ -95,7 +95,7 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelEr
     )
 
 
-def of_event(event: Mapping[str, Any]) -> ModelError | None:
+def error_of_event(event: Mapping[str, Any]) -> ModelError | None:
     """The error that an event of a stream reports, if it is one."""
     error = event.get("error")
     if not error and ("choices" in event or not _looks_like_error(event)):
@@ -109,11 +109,11 @@ def of_event(event: Mapping[str, Any]) -> ModelError | None:
 
 
 def _looks_like_error(event: Mapping[str, Any]) -> bool:
-    named = event.get("type") == "error" or event.get("object") == "error"
-    return named or isinstance(event.get("detail"), str | list)
+    is_named = event.get("type") == "error" or event.get("object") == "error"
+    return is_named or isinstance(event.get("detail"), str | list)
 
 
-def named(error: ModelError, who: str, redact: Redactor, key_origin: str = "") -> ModelError:
+def named_error(error: ModelError, who: str, redact: Redactor, key_origin: str = "") -> ModelError:
     """The error as a person reads it: which model at which endpoint, what, and what to do."""
     advice = ADVICE.get(error.kind)
     if error.kind == "authentication" and key_origin:

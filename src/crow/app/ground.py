@@ -1,0 +1,46 @@
+"""What holds in a session: its settings, as their files were when they were read last."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crow.core.session import Session
+from crow.settings import Memory, Settings
+
+NAME = "settings"
+
+
+@dataclass(slots=True)
+class Ground:
+    """What holds in one session: its settings, how their files looked, and what was said of them.
+
+    ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
+    that the user is being asked about them.
+    """
+
+    settings: Settings
+    memory: Memory
+    would_run: tuple[Any, ...] = ()
+    told: set[str] = field(default_factory=set[str])
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    asking: bool = False
+
+    @property
+    def project(self) -> Path:
+        """The project's directory."""
+        return Path(self.settings.project)
+
+
+def root_of(session: Session) -> Session:
+    """The session that a person talks to."""
+    while session.parent is not None:
+        session = session.parent
+    return session
+
+
+def ground_of(session: Session) -> Ground | None:
+    """What holds in a session."""
+    return root_of(session).cache.get(NAME)

@@ -1,0 +1,113 @@
+"""The handlers of settings files, and running those that an event is for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from crow.core.calls import ToolName
+from crow.core.contexts import Context
+from crow.core.session import Session
+from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.event import KNOWN
+from crow.extensions.shell_hooks.firing import Watch, place
+from crow.extensions.shell_hooks.joined import NOTHING, Joined
+from crow.extensions.shell_hooks.memory import NAME, SILENT, Memory, root_of
+from crow.extensions.shell_hooks.terminal import send
+
+Applies = Callable[[str, str, Mapping[str, Any], str], bool]
+
+
+class Handlers:
+    """Runs the handlers of an event in a session; `ShellHooks` says what the fields mean."""
+
+    def __init__(
+        self, entries: tuple[Entry, ...], project: str, applies: Applies | None, directory: Path
+    ) -> None:
+        self.entries = entries
+        self.project = project
+        self.applies = applies
+        self.directory = directory
+        self._chosen: dict[tuple[str, ...], tuple[Entry, ...]] = {}
+
+    def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
+        """The entries that match, each thing that they do once."""
+        others = sorted(about.others) if isinstance(about, ToolName) else ()
+        key = event, about, *others
+        if key not in self._chosen:
+            found: dict[str, Entry] = {}
+            for entry in self.entries:
+                if entry.event.name == event and not entry.inactive and entry.test(about):
+                    twin = found.get(entry.key)
+                    blocks = entry.blocks or (twin is not None and twin.blocks)
+                    found[entry.key] = replace(twin or entry, blocks=blocks)
+            self._chosen[key] = tuple(found.values())
+        return self._chosen[key]
+
+    def memory(self, ctx: Context) -> Memory:
+        """What is remembered of a session."""
+        return Memory.of(ctx.session, self.directory)
+
+    async def fire(
+        self,
+        event: str,
+        ctx: Context,
+        about: str,
+        fields: Mapping[str, Any],
+        *,
+        env_file: str | None = None,
+        watch: Watch | None = None,
+    ) -> Joined:
+        """Run the handlers of an event; ``about`` is what matchers look at."""
+        if ctx.session.cache.get(SILENT):
+            return NOTHING
+        found = (*self.chosen(event, about), *added(ctx.session, event, about))
+        entries = [e for e in found if self._is_meant(e, fields, ctx.cwd)]
+        if not entries:
+            return NOTHING
+        firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
+        firing.env_file, firing.watch = env_file, watch
+        joined = Joined(await firing.run(entries))
+        for entry, outcome in joined.outcomes:
+            if outcome.notice:
+                await ctx.ui.notify(outcome.notice, severity="warning")
+            if outcome.message:
+                text = f"{entry.event.name} hook: {outcome.message}"
+                await ctx.ui.notify(text, severity="warning")  # no editor leaves these out
+            send(ctx, outcome.output.get("terminalSequence"))
+        return joined
+
+    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], cwd: str) -> bool:
+        if not entry.condition or self.applies is None:
+            return True
+        return self.applies(entry.condition, fields["tool_name"], fields["tool_input"], cwd)
+
+    def project_of(self, ctx: Context) -> str:
+        """The project of a session: this extension's, where the session is inside."""
+        start = root_of(ctx.session).cwd
+        inside = self.project and f"{start}{os.sep}".startswith(f"{self.project}{os.sep}")
+        return self.project if inside else start
+
+    async def inject(self, ctx: Context, event: str, joined: Joined, about: str = "") -> None:
+        """Hand the model what the hooks have for it, and why they block what has happened."""
+        label = f"{event}:{about}" if about else event
+        texts = [f"{label} hook additional context: {text}" for text in joined.contexts]
+        if KNOWN[event].blocking == "tell":
+            texts += [f"{label} hook blocking error: {reason}" for reason in joined.blocks]
+        by_command = event == "SessionStart" and ctx.run is not None and not ctx.run.stored
+        if by_command:  # such as /clear, whose own context goes with it
+            self.memory(ctx).later += texts
+            return
+        for text in texts:
+            await ctx.inject_context(text)
+
+
+def added(session: Session, event: str, about: str) -> Iterator[Entry]:
+    """The entries that match of files that were added to a session."""
+    memory: Memory | None = session.cache.get(NAME)
+    for entry in memory.entries if memory is not None else ():
+        if entry.event.name == event and not entry.inactive and entry.test(about):
+            yield entry

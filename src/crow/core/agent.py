@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, Self, cast
 from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
 from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
+from crow.core.errand import nobodys
 from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.extensions import Extensions, Found, attempt, entry_points, make, source_of
@@ -422,7 +423,7 @@ class Agent:
         self, session: Session, prompt: Content, written: list[dict[str, Any]] | None
     ) -> None:
         work = self._prompt(session, prompt, shown=False, written=written)
-        reply = await asyncio.create_task(work)
+        reply = await nobodys(work)
         if reply.error is not None:  # nobody else hears of it
             await session.client.update(session.id, Notice(reply.detail, "error"))
 

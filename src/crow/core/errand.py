@@ -131,10 +131,54 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
         _enter_task(loop, caller)
 
 
-def spawned(coroutine: Coroutine[Any, Any, Any], doing: object) -> asyncio.Task[Any]:
-    """The task of work that nobody waits for; ``doing`` says whose it is."""
+class Spawned(asyncio.Task[Any]):
+    """The task of work that is done beside a run, which notices who waits for it.
+
+    ``whose`` is what was being done where it was spawned. In `DOING` it stands for itself.
+    """
+
+    awaited = False
+    outer: Any = None
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], whose: object = None) -> None:
+        self.whose: Any = whose
+        self.watchers: set[Callable[[], object]] = set()
+        self._waiters: list[tuple[Any, Any]] = []
+        context = copy_context()
+        context.run(DOING.set, self)
+        super().__init__(coroutine, loop=asyncio.get_running_loop(), context=context)
+
+    @property
+    def waiters(self) -> list[Any]:
+        """What those do who wait for it."""
+        return [doing for _, doing in self._waiters]
+
+    def add_done_callback(self, fn: Callable[[Any], object], *, context: Any = None) -> None:
+        """Call a function at the end; asyncio's own do so for somebody who waits."""
+        super().add_done_callback(fn, context=context)
+        by_await = context is not None
+        doing = context.get(DOING) if by_await else DOING.get()
+        if doing is not None and (by_await or _is_asyncios(fn)):
+            self._waiters.append((fn, doing))
+            for told in tuple(self.watchers):
+                told()
+
+    def remove_done_callback(self, fn: Callable[[Any], object], /) -> int:
+        """Call it no more: whoever waited has given up."""
+        self._waiters = [each for each in self._waiters if each[0] != fn]
+        return super().remove_done_callback(fn)
+
+
+def _is_asyncios(fn: Any) -> bool:
+    """True for what `asyncio.wait`, ``gather`` and their like leave with a task."""
+    module = getattr(getattr(fn, "func", fn), "__module__", None) or ""
+    return module.partition(".")[0] == "asyncio"
+
+
+def nobodys(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The task of work that is no part of what is being done here."""
     context = copy_context()
-    context.run(DOING.set, doing)
+    context.run(DOING.set, None)
     return asyncio.get_running_loop().create_task(coroutine, context=context)
 
 

@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, cast
 
-from crow.core.errand import DOING, spawned
+from crow.core.errand import DOING, Spawned, nobodys
 from crow.core.errors import HookError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import frozen
@@ -283,8 +283,10 @@ class Session:
         A failure is logged, and told at ``on_error`` where a hook, a tool or a command spawned it.
         """
         doing = DOING.get()
+        if isinstance(doing, Spawned):
+            doing = doing.whose
         whose = None if doing is None else copy(doing)
-        task = spawned(work, whose)
+        task = Spawned(work, whose)
         self.tasks.add(task)
         task.add_done_callback(lambda task: self._ended(task, whose))
         return task
@@ -299,7 +301,7 @@ class Session:
         by = "" if whose is None else f" by {whose.owner}"
         logger.warning("%s, which was spawned%s, failed: %r (%s)", name, by, error, place)
         if whose is not None and not self.closed:
-            telling = spawned(whose.fail(error, f"hook:{whose.owner}", place), None)
+            telling = nobodys(whose.fail(error, f"hook:{whose.owner}", place))
             self.tasks.add(telling)
             telling.add_done_callback(self.tasks.discard)
 

@@ -12,11 +12,23 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 NOTHING: Any = object()
 DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
+
+
+class Tasks(Protocol):
+    """Tasks that somebody cancels at the end."""
+
+    def hold(self, item: asyncio.Task[Any], /) -> None:
+        """Put one in."""
+        ...
+
+    def release(self, item: asyncio.Task[Any], /) -> None:
+        """Take one out."""
+        ...
 
 
 class Errand(Coroutine[Any, Any, Any]):
@@ -48,7 +60,7 @@ class Errand(Coroutine[Any, Any, Any]):
         self.abandoned = False
         self.ended = False
         self.task: asyncio.Task[Any] | None = None
-        self.tasks: set[Any] = set()
+        self.tasks: Tasks | None = None
 
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
@@ -96,7 +108,8 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
-        self.tasks.discard(self.task)
+        if self.tasks is not None and self.task is not None:
+            self.tasks.release(self.task)
         if self.clock is not None:
             self.clock.wake()
 
@@ -110,7 +123,7 @@ class Errand(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
 
-def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[Any], Any]:
+def begin(errand: Errand, tasks: Tasks) -> tuple[asyncio.Task[Any], Any]:
     """The task of an errand, and its answer where it needed no waiting, else `NOTHING`.
 
     While it is not done the task is one of ``tasks``, so that it can be cancelled there.
@@ -123,7 +136,7 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
     _leave_task(loop, caller)
     _enter_task(loop, task)
     errand.tasks = tasks
-    tasks.add(task)
+    tasks.hold(task)
     try:
         return task, context.run(errand.step)
     finally:

@@ -267,7 +267,7 @@ def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> Tim
     error = TimeoutError(f"took longer than {seconds:g} s{where}{WAITED if waited else ''}")
     seen(view).close(f"the hook {hook} {error}")
     if where and view.run is not None:
-        view.run.hung.add(hook)
+        view.run.hung.hold(hook)
     return error
 
 
@@ -276,8 +276,8 @@ def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: 
     seen(view).close(late)
     errand.abandoned = True
     tasks = view.session.tasks
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)
+    tasks.hold(task)
+    task.add_done_callback(tasks.release)
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     task.cancel()
 

@@ -90,12 +90,13 @@ async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
             await asyncio.wait({task}, timeout=GRACE)
     finally:
         cancelled.cancel()
-    ctx.abandoned = not task.done()
+    if not task.done():
+        ctx.mark("abandoned")
 
 
 async def _work(ctx: RunContext) -> None:
     await _turn(ctx.session)
-    ctx.holds_lock = True
+    ctx.mark("holds_lock")
     ctx.check()
     await ctx.agent.start()
     if await accepted(ctx):
@@ -127,11 +128,11 @@ async def accepted(ctx: RunContext) -> bool:
     if not ruling.refused and ruling.answer is None:
         ruling = await _command(ctx)
     if ruling.refused or ctx.stopping:
-        del pending[before:]
+        pending.put(pending[:before])
         await _refuse(ctx, ruling)
         return False
     if ruling.answer is not None:
-        del pending[about_it]
+        pending.put([*pending[: about_it.start], *pending[about_it.stop :]])
         await _say(ctx, str(ruling.answer.value))
         return False
     await store(ctx)
@@ -149,7 +150,7 @@ async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
 
 async def store(ctx: RunContext) -> None:
     """Put the prompt and the context that belongs to it into the history."""
-    ctx.stored = True
+    ctx.mark("stored")
     unchanged = ctx.sent["content"] == ctx.prompt
     message = ctx.sent if unchanged else user(ctx.prompt)
     if not ctx.shown:
@@ -227,8 +228,7 @@ async def _close(ctx: RunContext, why: str) -> None:
 
 async def keep_partial(ctx: RunContext) -> None:
     """Put what the model had said when it was interrupted into the history."""
-    text = "".join(ctx.partial)
-    ctx.partial.clear()
+    text = "".join(ctx.partial.take())
     if text:
         ctx.reply.text = text
         await ctx.append({"role": "assistant", "content": text})

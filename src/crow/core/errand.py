@@ -60,7 +60,7 @@ class Errand(Coroutine[Any, Any, Any]):
         self.abandoned = False
         self.ended = False
         self.task: asyncio.Task[Any] | None = None
-        self.tasks: Tasks | None = None
+        self.tasks: Any = None
 
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
@@ -108,8 +108,7 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
-        if self.tasks is not None and self.task is not None:
-            self.tasks.release(self.task)
+        self.tasks.release(self.task)
         if self.clock is not None:
             self.clock.wake()
 

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 UV_CACHE = os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))
 FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
@@ -28,6 +28,18 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the time-out of a property end its process: hypothesis would try the example again.
+
+    pytest-xdist names the test and goes on in another process.
+    """
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            own = item.get_closest_marker("timeout")
+            limit = own.args if own else ()
+            item.add_marker(pytest.mark.timeout(*limit, method="thread"), append=False)
 
 
 def is_foreign(name: str) -> bool:

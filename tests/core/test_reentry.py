@@ -51,6 +51,35 @@ async def spawned(agent: Agent, session: Any) -> None:
     await session.spawn(work())
 
 
+async def nested(agent: Agent, session: Any) -> None:
+    async def work() -> None:
+        await asyncio.create_task(directly(agent, session))
+
+    await session.spawn(work())
+
+
+async def spawned_and_waited_for(agent: Agent, session: Any) -> None:
+    await asyncio.wait_for(session.spawn(by_a_helper(agent, session)), 20)
+
+
+async def spawned_and_gathered(agent: Agent, session: Any) -> None:
+    await asyncio.gather(asyncio.shield(session.spawn(by_a_helper(agent, session))))
+
+
+async def spawned_twice(agent: Agent, session: Any) -> None:
+    async def work() -> None:
+        await session.spawn(by_a_helper(agent, session))
+
+    done, _ = await asyncio.wait({session.spawn(work())}, timeout=20)
+    await done.pop()
+
+
+async def which_waits_already(agent: Agent, session: Any) -> None:
+    task = session.spawn(by_a_helper(agent, session))
+    await asyncio.sleep(0.01)
+    await task
+
+
 async def by_a_helper(agent: Agent, session: Any) -> None:
     await asyncio.create_task(directly(agent, session))
 
@@ -102,7 +131,10 @@ async def through_another(agent: Agent, session: Any) -> None:
 
 
 WAYS = [directly, by_run, in_a_task, waited_for, gathered, spawned, by_a_helper,
-        by_a_helper_in_time, in_a_group, by_a_thread, of_a_thread, through_another]  # fmt: skip
+        by_a_helper_in_time, in_a_group, by_a_thread, of_a_thread, through_another, nested,
+        spawned_and_waited_for, spawned_and_gathered, spawned_twice, which_waits_already,
+        ]  # fmt: skip
+AT_ONCE = [way for way in WAYS if way is not which_waits_already]  # where no run holds the session
 
 
 @pytest.mark.parametrize("point", OFTEN)
@@ -111,7 +143,7 @@ async def test_at_every_point_and_by_every_path(echo, whole, point):
     agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
 
     async def again(ctx: Any) -> None:
-        for way in WAYS:
+        for way in WAYS if ctx.run is not None else AT_ONCE:
             try:
                 await way(agent, ctx.session)
             except SessionError as error:
@@ -130,7 +162,7 @@ async def test_at_every_point_and_by_every_path(echo, whole, point):
         assert (await agent.run("go", session=session)).text == "done"
         await agent.close()
     assert raised
-    assert {way for way, _ in raised} == set(WAYS)
+    assert {way for way, _ in raised} in (set(WAYS), set(AT_ONCE))
     assert {said for _, said in raised} == {SAID}
     assert "cancelled" not in str(session.messages)
     whole(session.messages)
@@ -172,7 +204,7 @@ async def test_in_the_background_in_a_tool_and_for_the_session_of_a_parent(echo)
     assert raised == [SAID] * 4
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", AT_ONCE)
 async def test_in_a_tool_a_command_and_for_the_session_of_a_parent_by_every_path(way):
     raised: list[str] = []
     parent = Agent(ScriptedModel(), tools=())
@@ -226,6 +258,112 @@ def test_of_a_thread_of_its_own_too(echo):
 
     asyncio.run(asyncio.wait_for(main(), 20))
     assert raised == [SAID]
+
+
+async def test_spawned_work_waits_until_a_hook_that_its_session_waits_for_waits_for_it():
+    agent = Agent(ScriptedModel("one", "there"), tools=())
+    other = await agent.new_session()
+    tasks: list[Any] = []
+    raised: list[str] = []
+
+    async def work(session: Any) -> None:
+        await asyncio.create_task(directly(agent, session))
+
+    async def before_run(ctx: Any) -> None:
+        if not tasks:
+            tasks.append(other.spawn(work(ctx.session)))
+
+    async def after_turn(ctx: Any) -> None:
+        await asyncio.wait({tasks[0]}, timeout=20)
+        raised.append(str(tasks[0].exception()))
+
+    agent.hooks.register("before_run", before_run)
+    agent.hooks.register("after_turn", after_turn)
+    reply = await asyncio.wait_for(agent.run("go"), 20)
+    assert raised == [SAID]
+    assert reply.text == "one"
+    assert [record.hook for record in reply.session.trace] == ["before_run", "after_turn"]
+
+
+async def test_who_only_looks_at_spawned_work_or_gave_up_waiting_lets_it_wait():
+    agent = Agent(ScriptedModel("one", "two"), tools=())
+    over: list[Any] = []
+    tasks: list[Any] = []
+
+    async def after_turn(ctx: Any) -> None:
+        if not tasks:
+            tasks.append(ctx.session.spawn(late(ctx.session)))
+            tasks[0].add_done_callback(over.append)
+            await asyncio.wait(tasks, timeout=0.01)
+            await asyncio.sleep(0.03)
+            assert not over
+
+    async def late(session: Any) -> None:
+        await asyncio.sleep(0.02)
+        await by_a_helper(agent, session)
+
+    agent.hooks.register("after_turn", after_turn)
+    reply = await asyncio.wait_for(agent.run("go"), 20)
+    await asyncio.wait(reply.session.tasks, timeout=20)
+    assert reply.session.messages[-1]["content"] == "two"
+
+
+async def test_a_prompt_made_before_is_refused_where_a_hook_waits_for_it():
+    agent = Agent(ScriptedModel("one"), tools=())
+    session = await agent.new_session()
+    before = agent.prompt(session, "again")
+    after: list[str] = []
+
+    async def after_turn(ctx: Any) -> None:
+        with pytest.raises(SessionError, match="cannot wait for its own session"):
+            await before
+
+    agent.hooks.register("after_turn", after_turn)
+    agent.hooks.register("after_run", lambda ctx: after.append(ctx.prompt))
+    reply = await asyncio.wait_for(agent.run("go", session=session), 20)
+    assert reply.text == "one"
+    assert [record.error for record in session.trace] == [None, None]
+    assert after == ["go"]
+
+
+async def test_a_queued_prompt_is_nobodys_and_answered_whoever_waits():
+    agent = Agent(ScriptedModel("one", "two"), tools=())
+    session = await agent.new_session()
+
+    async def after_turn(ctx: Any) -> None:
+        if len(session.messages) < 3:
+            agent.queue(session, "later")
+            await asyncio.wait(session.tasks, timeout=0.05)
+
+    agent.hooks.register("after_turn", after_turn)
+    await asyncio.wait_for(agent.run("go", session=session), 20)
+    await asyncio.gather(*session.tasks)
+    assert [m["content"] for m in session.messages] == ["go", "one", "later", "two"]
+
+
+async def test_a_hook_whose_own_thread_prompts_is_told_when_its_time_is_over():
+    agent = Agent(ScriptedModel("one", "two"), tools=())
+    loop = asyncio.get_running_loop()
+    replies: list[Any] = []
+
+    async def after_turn(ctx: Any) -> None:
+        if replies:
+            return
+        work = directly(agent, ctx.session)
+        replies.append(work)
+        await loop.run_in_executor(
+            None, lambda: asyncio.run_coroutine_threadsafe(work, loop).result(20)
+        )
+
+    agent.hooks.register("after_turn", after_turn, timeout=0.2)
+    async with asyncio.timeout(20):
+        reply = await agent.run("go")
+        async with reply.session.lock:
+            pass
+    [told] = [record.error for record in reply.session.trace if record.error]
+    assert "took longer than 0.2 s, while a prompt of its session waited" in told
+    assert "use agent.queue(...)" in told
+    assert reply.text == "one"
 
 
 async def test_what_outlives_its_hook_may_prompt_the_session():

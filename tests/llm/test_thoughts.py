@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from crow import Agent, tool
 from crow.core.errors import ModelError
-from crow.core.messages import Message, thought_of, tool_answer, user
+from crow.core.messages import Message, ToolCall, thought_of, tool_answer, user
 from crow.core.ports import LLM
+from crow.core.shapes import fits
 from crow.extensions import PersistenceHook
-from crow.llm.chat.opaque import Opaque
+from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
 from crow.llm.naming import resolve
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer, delta, respond, stream
@@ -103,6 +104,12 @@ async def test_what_came_goes_back_under_the_name_that_it_had(
     }
     assert result == tool_answer("c1", "a b")
     assert reply.text == "Done."
+
+
+def test_a_message_has_a_type_for_everything_that_an_endpoint_may_have_sent():
+    assert get_type_hints(Message).keys() >= NAMES
+    assert get_type_hints(ToolCall).keys() >= {EXTRA}
+    assert not fits(Message)({"role": "assistant", "content": "", "thinking_blocks": "a text"})
 
 
 async def test_a_strict_gemini_gets_every_signature_of_parallel_and_sequential_calls(

@@ -22,6 +22,7 @@ from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
 from crow.core.ports import LLM
+from crow.home import settle_home
 from crow.settings import Settings, load
 
 __all__ = [
@@ -64,6 +65,7 @@ def build(
     and `ModelError` for an object that is no model; every other broken extension is named in
     ``agent.found``.
     """
+    settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
     settings = settings or load(cwd, flags=_flags(name, allow, deny))
     surroundings: Mapping[str, str] = os.environ if env is None else env

@@ -12,6 +12,7 @@ from crow.cli.output import Output
 from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such, overview
 from crow.cli.streams import hold
 from crow.core.errors import CrowError
+from crow.home import settle_home
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 LATE = (100_000, 1, 2)
@@ -22,6 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run a command line; the exit status: 0 done, 1 error, 2 usage, 130 interrupted."""
     gc.set_threshold(*LATE)
     hold()
+    settle_home()
     out = Output()
     try:
         status = dispatch(sys.argv[1:] if argv is None else argv, out)

@@ -6,18 +6,19 @@ import asyncio
 import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
 from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
 from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
+from crow.core.errand import nobodys
 from crow.core.errors import ExtensionError, ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.extensions import Extensions, Found, attempt, entry_points, make, source_of
 from crow.core.hook import Owner
 from crow.core.hooks import Hooks, name_of
-from crow.core.kept import kept
+from crow.core.kept import KeptList, kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, NullClient, SlashCommand, Tool
 from crow.core.prompt import agreed, answer, follow_up, refuse_own
@@ -127,7 +128,7 @@ class Agent:
     @property
     def sessions(self) -> Mapping[str, Session]:
         """The open sessions by id."""
-        return self._sessions
+        return MappingProxyType(self._sessions)
 
     @property
     def catalogs(self) -> tuple[AnyCatalog, ...]:
@@ -167,7 +168,8 @@ class Agent:
     def tool_specs(self, session: Session) -> list[ToolSpec]:
         """What the model of a session is told of the tools; the same list while nothing changes."""
         if self._specs[0] != self.tools.version:
-            self._specs = (self.tools.version, [spec_of(tool) for tool in self.tools.values()])
+            specs = KeptList([spec_of(tool) for tool in self.tools.values()])
+            self._specs = (self.tools.version, specs)
         if not session.tools:
             return self._specs[1]
         return [spec_of(tool) for tool in self.tools_of(session).values()]
@@ -422,7 +424,7 @@ class Agent:
         self, session: Session, prompt: Content, written: list[dict[str, Any]] | None
     ) -> None:
         work = self._prompt(session, prompt, shown=False, written=written)
-        reply = await asyncio.create_task(work)
+        reply = await nobodys(work)
         if reply.error is not None:  # nobody else hears of it
             await session.client.update(session.id, Notice(reply.detail, "error"))
 

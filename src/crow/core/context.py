@@ -12,13 +12,14 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from crow.core.errand import was_abandoned
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
 from crow.core.frozen import frozen
-from crow.core.kept import kept
+from crow.core.kept import OwnList, OwnSet, kept
 from crow.core.messages import Content, Message, Usage, add_usage, context_block, prompt_of, text_of
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session, TokenCount
@@ -256,11 +257,6 @@ class Context:
             )
 
 
-def is_task(value: object) -> bool:
-    """a task or None"""  # noqa: D400, D403 - a noun for sentences
-    return value is None or isinstance(value, asyncio.Task)
-
-
 class RunContext(Context):
     """One prompt, from its arrival to the end of its run.
 
@@ -288,28 +284,19 @@ class RunContext(Context):
         "task",
     )
 
-    shapes = {  # noqa: RUF012 - a table
-        "prompt": Content,
-        "reply": Reply,
-        "stopping": Stopping | None,
-        "stored": bool,
-        "shown": bool,
-        "holds_lock": bool,
-        "abandoned": bool,
-        "cancellation": asyncio.Event,
-        "count": int,
-        "count_in_row": int,
-        "cap": int,
-        "open": list[Context],
-        "partial": list[str],
-        "errands": set[Any],
-        "hung": set[Any],
-        "sent": Message,
-        "task": is_task,
-        "supervisor": is_task,
-        "owner": str,
-        "clock": Clock | None,
-    }
+    shapes = MappingProxyType(
+        {
+            "prompt": Content,
+            "reply": Reply,
+            "stopping": Stopping | None,
+            "shown": bool,
+            "count": int,
+            "count_in_row": int,
+            "cap": int,
+            "owner": str,
+            "clock": Clock | None,
+        }
+    )
     kept = ("prompt", "reply")
 
     def __init__(
@@ -321,7 +308,7 @@ class RunContext(Context):
     ) -> None:
         Context.__init__(self, agent, session, run=self)
         self.prompt = prompt
-        self.sent = prompt_of(prompt, written)
+        self.sent = kept(prompt_of(prompt, written))
         self.reply = Reply("", "end_turn", {}, session)
         self.stored = False
         self.stopping: Stopping | None = None
@@ -330,10 +317,10 @@ class RunContext(Context):
         self.abandoned = False
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[Any] | None = None
-        self.open: list[Any] = []
-        self.hung: set[object] = set()
-        self.errands: set[asyncio.Task[Any]] = set()
-        self.partial: list[str] = []
+        self.open: OwnList[Any] = OwnList()
+        self.hung: OwnSet[object] = OwnSet()
+        self.errands: OwnSet[asyncio.Task[Any]] = OwnSet()
+        self.partial: OwnList[str] = OwnList()
         self.shown = True
         self.count = 0
         self.count_in_row = 0
@@ -348,6 +335,10 @@ class RunContext(Context):
         if name == "prompt":
             value = kept(value)
         object.__setattr__(self, name, value)
+
+    def mark(self, fact: Literal["stored", "holds_lock", "abandoned"]) -> None:
+        """Note for the loop that something is so from now on."""
+        object.__setattr__(self, fact, True)
 
     @property
     def stop_reason(self) -> StopReason:
@@ -387,7 +378,7 @@ class RunContext(Context):
 class UpdateContext(Context):
     """An event on its way to the client."""
 
-    shapes = {"update": is_event}  # noqa: RUF012 - a table
+    shapes = MappingProxyType({"update": is_event})
 
     update: Event
 
@@ -408,7 +399,7 @@ class CompactContext(Context):
     ``trigger`` is ``auto``, ``manual``, ``overflow`` or ``restart``.
     """
 
-    shapes = {"messages": list[Message], "summary": str}  # noqa: RUF012 - a table
+    shapes = MappingProxyType({"messages": list[Message], "summary": str})
     kept = ("messages",)
 
     messages: list[Message]

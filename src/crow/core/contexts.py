@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
@@ -20,6 +21,7 @@ from crow.core.context import (
     UpdateContext,
 )
 from crow.core.events import ToolProgress
+from crow.core.kept import kept
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Request, Tool
 from crow.core.session import SHAPES
@@ -58,7 +60,7 @@ class SessionContext(Context):
 class CommandContext(Context):
     """A slash command: ``command`` is its name without the slash, ``args`` the rest of the line."""
 
-    shapes = {"args": str}  # noqa: RUF012 - a table
+    shapes = MappingProxyType({"args": str})
 
     command: str
     args: str
@@ -81,7 +83,7 @@ class ConfigContext(Context):
     for what a person chose.
     """
 
-    shapes = {"changes": is_changes}  # noqa: RUF012 - a table
+    shapes = MappingProxyType({"changes": is_changes})
     kept = ("changes",)
 
     changes: dict[str, Any]
@@ -106,13 +108,15 @@ class TurnContext(Context):
 
     __slots__ = ("reply", "request", "results")
 
-    shapes = {  # noqa: RUF012 - a table
-        "messages": list[Message],
-        "tools": list[ToolSpec],
-        "model": str | None,
-        "params": json_object,
-        "reply": Completion,
-    }
+    shapes = MappingProxyType(
+        {
+            "messages": list[Message],
+            "tools": list[ToolSpec],
+            "model": str | None,
+            "params": json_object,
+            "reply": Completion,
+        }
+    )
     kept = ("request",)
 
     run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -197,7 +201,7 @@ class ToolContext(Context):
         "tool",
     )
 
-    shapes = {"args": json_object, "result": ToolResult}  # noqa: RUF012 - a table
+    shapes = MappingProxyType({"args": json_object, "result": ToolResult})
     kept = ("args",)
 
     run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -207,7 +211,7 @@ class ToolContext(Context):
         self.call = call
         self.tool = tool
         self.args: dict[str, Any] = copy.deepcopy(call.args)
-        self.approved = self.args
+        self.approved = kept(self.args)
         self.result: ToolResult | None = None
         self.outcome: Outcome = "ok"
         self.duration = 0.0

@@ -12,11 +12,23 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 NOTHING: Any = object()
 DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
+
+
+class Tasks(Protocol):
+    """Tasks that somebody cancels at the end."""
+
+    def hold(self, item: asyncio.Task[Any], /) -> None:
+        """Put one in."""
+        ...
+
+    def release(self, item: asyncio.Task[Any], /) -> None:
+        """Take one out."""
+        ...
 
 
 class Errand(Coroutine[Any, Any, Any]):
@@ -48,7 +60,7 @@ class Errand(Coroutine[Any, Any, Any]):
         self.abandoned = False
         self.ended = False
         self.task: asyncio.Task[Any] | None = None
-        self.tasks: set[Any] = set()
+        self.tasks: Any = None
 
     def step(self) -> Any:
         """Make the first step; what it answered where that was all, else `NOTHING`."""
@@ -96,7 +108,7 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
-        self.tasks.discard(self.task)
+        self.tasks.release(self.task)
         if self.clock is not None:
             self.clock.wake()
 
@@ -110,7 +122,7 @@ class Errand(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
 
-def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[Any], Any]:
+def begin(errand: Errand, tasks: Tasks) -> tuple[asyncio.Task[Any], Any]:
     """The task of an errand, and its answer where it needed no waiting, else `NOTHING`.
 
     While it is not done the task is one of ``tasks``, so that it can be cancelled there.
@@ -123,7 +135,7 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
     _leave_task(loop, caller)
     _enter_task(loop, task)
     errand.tasks = tasks
-    tasks.add(task)
+    tasks.hold(task)
     try:
         return task, context.run(errand.step)
     finally:
@@ -131,10 +143,54 @@ def begin(errand: Errand, tasks: set[asyncio.Task[Any]]) -> tuple[asyncio.Task[A
         _enter_task(loop, caller)
 
 
-def spawned(coroutine: Coroutine[Any, Any, Any], doing: object) -> asyncio.Task[Any]:
-    """The task of work that nobody waits for; ``doing`` says whose it is."""
+class Spawned(asyncio.Task[Any]):
+    """The task of work that is done beside a run, which notices who waits for it.
+
+    ``whose`` is what was being done where it was spawned. In `DOING` it stands for itself.
+    """
+
+    awaited = False
+    outer: Any = None
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], whose: object = None) -> None:
+        self.whose: Any = whose
+        self.watchers: set[Callable[[], object]] = set()
+        self._waiters: list[tuple[Any, Any]] = []
+        context = copy_context()
+        context.run(DOING.set, self)
+        super().__init__(coroutine, loop=asyncio.get_running_loop(), context=context)
+
+    @property
+    def waiters(self) -> list[Any]:
+        """What those do who wait for it."""
+        return [doing for _, doing in self._waiters]
+
+    def add_done_callback(self, fn: Callable[[Any], object], *, context: Any = None) -> None:
+        """Call a function at the end; asyncio's own do so for somebody who waits."""
+        super().add_done_callback(fn, context=context)
+        by_await = context is not None
+        doing = context.get(DOING) if by_await else DOING.get()
+        if doing is not None and (by_await or _is_asyncios(fn)):
+            self._waiters.append((fn, doing))
+            for told in tuple(self.watchers):
+                told()
+
+    def remove_done_callback(self, fn: Callable[[Any], object], /) -> int:
+        """Call it no more: whoever waited has given up."""
+        self._waiters = [each for each in self._waiters if each[0] != fn]
+        return super().remove_done_callback(fn)
+
+
+def _is_asyncios(fn: Any) -> bool:
+    """True for what `asyncio.wait`, ``gather`` and their like leave with a task."""
+    module = getattr(getattr(fn, "func", fn), "__module__", None) or ""
+    return module.partition(".")[0] == "asyncio"
+
+
+def nobodys(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    """The task of work that is no part of what is being done here."""
     context = copy_context()
-    context.run(DOING.set, doing)
+    context.run(DOING.set, None)
     return asyncio.get_running_loop().create_task(coroutine, context=context)
 
 

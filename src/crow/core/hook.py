@@ -32,6 +32,10 @@ CANCELLED_TIMEOUT = 0.25
 BLOCKING = 0.05
 """Seconds for which a hook may keep everything else from running before it is named."""
 
+WAITED = (
+    ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
+    "a hook cannot wait for its own session"
+)
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 
 Next = Callable[[], Awaitable[Any]]
@@ -259,10 +263,11 @@ def _limit(hook: Hook, view: Context) -> tuple[float, str]:
 
 
 def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> TimeoutError:
-    error = TimeoutError(f"took longer than {seconds:g} s{where}")
+    waited = view.run is not None and any(not run.holds_lock for run in view.session.runs)
+    error = TimeoutError(f"took longer than {seconds:g} s{where}{WAITED if waited else ''}")
     seen(view).close(f"the hook {hook} {error}")
     if where and view.run is not None:
-        view.run.hung.add(hook)
+        view.run.hung.hold(hook)
     return error
 
 
@@ -271,8 +276,8 @@ def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: 
     seen(view).close(late)
     errand.abandoned = True
     tasks = view.session.tasks
-    tasks.add(task)
-    task.add_done_callback(tasks.discard)
+    tasks.hold(task)
+    task.add_done_callback(tasks.release)
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     task.cancel()
 

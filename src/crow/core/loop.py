@@ -6,7 +6,8 @@ It knows when a hook point fires and never what hangs there.
 from __future__ import annotations
 
 from crow.core.context import RunContext
-from crow.core.messages import context_block, is_prompt
+from crow.core.messages import Message, context_block, is_prompt
+from crow.core.shapes import fits
 from crow.core.tool_call import run_tools
 from crow.core.turn import ask
 
@@ -35,4 +36,5 @@ async def go_on(ctx: RunContext) -> bool:
         ctx.count += 1
         ctx.count_in_row += 1
         await ctx.append(context_block(more.message, "on_stop"))
-    return more is not None or any(map(is_prompt, ctx.session.pending))
+    said = filter(fits(Message), ctx.session.pending)
+    return more is not None or any(map(is_prompt, said))

@@ -78,8 +78,8 @@ class Message(TypedDict, total=False):
 
     What an endpoint sent of its model's thoughts stands under the names that it used, unchanged:
     ``reasoning_content``, ``reasoning``, ``reasoning_text``, ``reasoning_details``,
-    ``extra_content``. ``origin`` says which endpoint and model that was; they get it back, others
-    do not.
+    ``thinking_blocks``, ``extra_content``. ``origin`` says which endpoint and model that was; they
+    get it back, others do not.
 
     ``written`` is a prompt as its author's client sent it, where ``content`` says less: for those
     who show the conversation again. It is JSON, and part of no request (`sendable`).
@@ -94,6 +94,7 @@ class Message(TypedDict, total=False):
     reasoning: str
     reasoning_text: str
     reasoning_details: list[Any]
+    thinking_blocks: list[Any]
     extra_content: Any
     origin: str
     written: list[dict[str, Any]]

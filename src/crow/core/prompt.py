@@ -8,6 +8,7 @@ from typing import Any
 
 from crow.core.context import Context, RunContext
 from crow.core.contexts import CommandContext
+from crow.core.errand import DOING
 from crow.core.errors import ModelError, SessionError, told
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.loop import react
@@ -16,16 +17,24 @@ from crow.core.session import SUBAGENTS, Session
 from crow.core.tool_call import CANCELLED, answer_calls, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ask, Deny, Ruling
-from crow.core.view import awaiting, lend, working
+from crow.core.view import awaiting, lend, watching, working
 
 GRACE = 0.5
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 
+OWN = "a hook cannot wait for its own session: use agent.queue(...)"
+
+
 def refuse_own(session: Session) -> None:
     """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
-    if any(_is_for(view.session, session) for view in awaiting()) or _works_for(_task(), session):
-        raise SessionError("a hook cannot wait for its own session: use agent.queue(...)")
+    if _is_own(DOING.get(), session) or _works_for(_task(), session):
+        raise SessionError(OWN)
+
+
+def _is_own(doing: Any, session: Session) -> bool:
+    """True where a run of the session waits for what is done."""
+    return any(_is_for(view.session, session) for view in awaiting(doing))
 
 
 def _task() -> asyncio.Task[Any] | None:
@@ -65,6 +74,10 @@ async def answer(ctx: RunContext) -> None:
         await _ended(ctx, task)
         await _conclude(ctx, task)
         raise
+    error = _error(ctx, task)
+    if isinstance(error, SessionError) and not ctx.holds_lock:
+        ctx.reply.error = error
+        raise error
     await _conclude(ctx, task)
 
 
@@ -77,16 +90,33 @@ async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
             await asyncio.wait({task}, timeout=GRACE)
     finally:
         cancelled.cancel()
-    ctx.abandoned = not task.done()
+    if not task.done():
+        ctx.mark("abandoned")
 
 
 async def _work(ctx: RunContext) -> None:
-    await ctx.session.lock.acquire()
-    ctx.holds_lock = True
+    await _turn(ctx.session)
+    ctx.mark("holds_lock")
     ctx.check()
     await ctx.agent.start()
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
+
+
+async def _turn(session: Session) -> None:
+    """Wait until the session is free. Raises `SessionError` once that waits for who prompts."""
+    doing = DOING.get()
+    try:
+        async with asyncio.timeout(None) as limit:
+
+            def look() -> None:
+                if session.lock.locked() and _is_own(doing, session):
+                    limit.reschedule(0)
+
+            with watching(doing, look):
+                await session.lock.acquire()
+    except TimeoutError:
+        raise SessionError(OWN) from None
 
 
 async def accepted(ctx: RunContext) -> bool:
@@ -98,11 +128,11 @@ async def accepted(ctx: RunContext) -> bool:
     if not ruling.refused and ruling.answer is None:
         ruling = await _command(ctx)
     if ruling.refused or ctx.stopping:
-        del pending[before:]
+        pending.put(pending[:before])
         await _refuse(ctx, ruling)
         return False
     if ruling.answer is not None:
-        del pending[about_it]
+        pending.put([*pending[: about_it.start], *pending[about_it.stop :]])
         await _say(ctx, str(ruling.answer.value))
         return False
     await store(ctx)
@@ -120,7 +150,7 @@ async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
 
 async def store(ctx: RunContext) -> None:
     """Put the prompt and the context that belongs to it into the history."""
-    ctx.stored = True
+    ctx.mark("stored")
     unchanged = ctx.sent["content"] == ctx.prompt
     message = ctx.sent if unchanged else user(ctx.prompt)
     if not ctx.shown:
@@ -198,8 +228,7 @@ async def _close(ctx: RunContext, why: str) -> None:
 
 async def keep_partial(ctx: RunContext) -> None:
     """Put what the model had said when it was interrupted into the history."""
-    text = "".join(ctx.partial)
-    ctx.partial.clear()
+    text = "".join(ctx.partial.take())
     if text:
         ctx.reply.text = text
         await ctx.append({"role": "assistant", "content": text})
@@ -228,7 +257,8 @@ def _explain(ctx: RunContext, error: BaseException | None) -> None:
 async def follow_up(ctx: RunContext) -> None:
     """What comes after the answer was returned; then the next prompt's turn."""
     try:
-        await ctx.agent.hooks.after_run.fire(ctx)
+        if ctx.holds_lock or not isinstance(ctx.reply.error, SessionError):  # which was refused
+            await ctx.agent.hooks.after_run.fire(ctx)
     finally:
         if ctx.holds_lock:
             ctx.session.lock.release()

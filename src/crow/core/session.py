@@ -10,12 +10,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypedDict, cast
 
-from crow.core.errand import DOING, spawned
+from crow.core.errand import DOING, Spawned, nobodys
 from crow.core.errors import HookError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
-from crow.core.kept import kept
+from crow.core.kept import Inbox, OwnList, OwnSet, Shelf, kept
 from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.shapes import Checked, check, json_object, json_value
@@ -65,8 +65,10 @@ def is_command(value: object) -> bool:
     return hasattr(value, "run") and isinstance(getattr(value, "name", None), str)
 
 
-FIXED = ("id", "parent", "trace", "lock", "tasks", "runs")
+FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending")
 """Fields of a session that keep what they begin with."""
+KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": OwnSet[Any]}
+"""What its containers are that others must not empty."""
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +87,7 @@ class Session:
     directories: tuple[str, ...] = ()
     messages: list[Message] = field(default_factory=History)
     state: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
-    cache: dict[str, Any] = field(default_factory=dict[str, Any])
+    cache: dict[str, Any] = field(default_factory=Shelf[Any])
     client: Client = field(default_factory=NullClient)
     parent: Session | None = None
     agent_type: str = ""
@@ -101,8 +103,8 @@ class Session:
     trace: Trace = field(default_factory=Trace)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     runs: tuple[Run, ...] = ()
-    pending: list[Message] = field(default_factory=list[Message])
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
+    pending: Inbox[Message] = field(default_factory=Inbox[Message])
+    tasks: OwnSet[asyncio.Task[Any]] = field(default_factory=OwnSet[asyncio.Task[Any]])
     closed: bool = False
     _anchor: tuple[int, Usage] = (0, Usage())
     _weighed: tuple[int, int] = (0, 0)
@@ -119,6 +121,8 @@ class Session:
                 raise AttributeError(f"session.{name} cannot be replaced")
         if name == "messages":
             value = self._history(value)
+        elif name in KEPT:
+            value = KEPT[name](value)
         elif name == "usage":
             value = kept(value)
         elif name in VALUES:
@@ -248,7 +252,7 @@ class Session:
         if usage:
             self.usage = add_usage(self.usage, usage)
             length = len(self.messages) + ahead
-            self._anchor, self._weighed = (length, usage), (length, 0)
+            self._anchor, self._weighed = (length, kept(usage)), (length, 0)
 
     def tokens(self, context_window: int | None = None) -> TokenCount:
         """How many tokens the next request will have, about."""
@@ -277,20 +281,26 @@ class Session:
         self.store.save(self)
         return True
 
+    def take_back(self, message: Message | None) -> None:
+        """Let a message not be said that waits to be."""
+        self.pending.put(each for each in self.pending if each is not message)
+
     def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
         """Run something beside the conversation; it ends with the session.
 
         A failure is logged, and told at ``on_error`` where a hook, a tool or a command spawned it.
         """
         doing = DOING.get()
+        if isinstance(doing, Spawned):
+            doing = doing.whose
         whose = None if doing is None else copy(doing)
-        task = spawned(work, whose)
-        self.tasks.add(task)
+        task = Spawned(work, whose)
+        self.tasks.hold(task)
         task.add_done_callback(lambda task: self._ended(task, whose))
         return task
 
     def _ended(self, task: asyncio.Task[Any], whose: Any) -> None:
-        self.tasks.discard(task)
+        self.tasks.release(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
         work: Any = task.get_coro()
@@ -299,9 +309,9 @@ class Session:
         by = "" if whose is None else f" by {whose.owner}"
         logger.warning("%s, which was spawned%s, failed: %r (%s)", name, by, error, place)
         if whose is not None and not self.closed:
-            telling = spawned(whose.fail(error, f"hook:{whose.owner}", place), None)
-            self.tasks.add(telling)
-            telling.add_done_callback(self.tasks.discard)
+            telling = nobodys(whose.fail(error, f"hook:{whose.owner}", place))
+            self.tasks.hold(telling)
+            telling.add_done_callback(self.tasks.release)
 
 
 def weight(message: Message) -> int:
@@ -330,6 +340,8 @@ class Reply:
     def __setattr__(self, name: str, value: object) -> None:
         """Set a field. Raises ``TypeError`` for a value that is not what the field holds."""
         check(f"reply.{name}", value, REPLY.get(name, Any))
+        if name == "usage":
+            value = kept(value)
         object.__setattr__(self, name, value)
 
 
@@ -355,7 +367,7 @@ class Run(Protocol):
     supervisor: asyncio.Task[Any] | None
     holds_lock: bool
     abandoned: bool
-    open: list[Any]
+    open: OwnList[Any]
 
     def cancel(self) -> None:
         """End it as soon as anything can be ended."""

@@ -15,6 +15,7 @@ from crow.core.context import RunContext
 from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError, told
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
+from crow.core.kept import kept
 from crow.core.messages import tool_answer
 from crow.core.ports import PermissionRequest
 from crow.core.trace import USER, Record
@@ -46,8 +47,13 @@ async def run_tools(ctx: RunContext, wanted: Sequence[Call]) -> list[ToolContext
 def open_call(ctx: RunContext, call: Call) -> ToolContext:
     """A call of the model's that waits for its answer."""
     opened = ToolContext(ctx, call, ctx.agent.tool(call.name, ctx.session))
-    ctx.open.append(opened)
+    ctx.open.add(opened)
     return opened
+
+
+def forget(ctx: RunContext, calls: Sequence[ToolContext]) -> None:
+    """Let calls be over that no model waits for."""
+    ctx.open.put(call for call in ctx.open if call not in calls)
 
 
 # whether it may run
@@ -98,7 +104,7 @@ def refuse(call: ToolContext, fault: str) -> None:
 
 def rule(call: ToolContext, ruling: Ruling) -> None:
     """Conclude a call that must not run, or that a hook answered; keep what was approved."""
-    call.approved = copy.deepcopy(call.args)
+    call.approved = kept(call.args)
     if isinstance(ruling.verdict, Stop):
         call.stop(ruling.reason)
     if ruling.refused:
@@ -288,7 +294,7 @@ async def answer_calls(ctx: RunContext) -> None:
     """Put the results of the open calls into the history, in source order."""
     await ctx.heal()
     unanswered = set(ctx.session.unanswered())
-    opened, ctx.open = ctx.open, []
+    opened = ctx.open.take()
     ctx.count_in_row = 0 if opened else ctx.count_in_row
     for call in opened:
         if call.call.id in unanswered and call.result is not None:

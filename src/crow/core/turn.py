@@ -40,7 +40,8 @@ async def deliver(ctx: Context) -> None:
     await ctx.heal()
     pending = ctx.session.pending
     while pending:
-        message = pending.pop(0)
+        message = pending[0]
+        pending.put(pending[1:])
         if fits(Message)(message) and flaw([message]) is None:
             await ctx.append(message)
         else:
@@ -81,7 +82,7 @@ async def show(now: TurnContext, delta: Delta) -> None:
     """Tell the client what the model is saying."""
     now.run.check()
     if type(delta) is TextDelta:
-        now.run.partial.append(delta.text)
+        now.run.partial.add(delta.text)
     await now.emit(delta)
 
 
@@ -95,7 +96,7 @@ def count(now: TurnContext) -> None:
 async def store(now: TurnContext) -> None:
     """Put the model's answer into the history and tell of its tokens."""
     run, reply, session = now.run, now.reply, now.session
-    run.partial.clear()
+    run.partial.take()
     message = reply.message()
     if message is not None:
         await now.append(message)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crow.core.calls import Call
 from crow.core.context import Context
-from crow.core.errand import DOING
+from crow.core.errand import DOING, Spawned
 from crow.core.errors import HookError
 from crow.core.history import flaw, open_end
 from crow.core.kept import kept
@@ -46,12 +46,13 @@ class View:
     """
 
     __slots__ = ()
+    waiters: ClassVar[tuple[()]] = ()
 
     if TYPE_CHECKING:
         agent: Any
         awaited: bool
         _base: Any
-        outer: View | None
+        outer: View | Spawned | None
         _may: tuple[str, ...]
         _given: dict[str, tuple[Any, Any]]
         _late: str
@@ -204,8 +205,8 @@ def seen(ctx: Context) -> View:
 def set_awaited(ctx: Context, awaited: bool) -> None:
     """Know of somebody's work whether a run waits for it."""
     if awaited:
-        outer: View | None = DOING.get()
-        while outer is not None and not outer.awaited:
+        outer: View | Spawned | None = DOING.get()
+        while isinstance(outer, View) and not outer.awaited:
             outer = outer.outer
         _put(ctx, "outer", outer)
     _put(ctx, "awaited", awaited)
@@ -224,13 +225,41 @@ def working(ctx: C) -> Generator[C]:
         set_awaited(ctx, False)
 
 
-def awaiting() -> Iterator[View]:
-    """Whose work is done here, and whose that is part of in turn, while somebody waits for it."""
-    doing: View | None = DOING.get()
-    while doing is not None:
-        if doing.awaited:
-            yield doing
-        doing = doing.outer
+def involved(doing: View | Spawned | None) -> list[View | Spawned]:
+    """What is done, what that is a part of, and what waits for it, in turn."""
+    found: list[View | Spawned] = []
+    left = [doing]
+    while left:
+        one = left.pop()
+        if one is not None and one not in found:
+            found.append(one)
+            left += [one.outer, *one.waiters]
+    return found
+
+
+def awaiting(doing: View | Spawned | None) -> Iterator[View]:
+    """Whose work it is, and whose that is part of in turn, while somebody waits for it."""
+    return (each for each in involved(doing) if isinstance(each, View) and each.awaited)
+
+
+@contextmanager
+def watching(doing: View | Spawned | None, told: Callable[[], object]) -> Generator[None]:
+    """Be told meanwhile of everybody who begins to wait for something that is done."""
+    watched: set[Spawned] = set()
+
+    def look() -> None:
+        new = {each for each in involved(doing) if isinstance(each, Spawned)}
+        for each in new - watched:
+            each.watchers.add(look)
+        watched.update(new)
+        told()
+
+    look()
+    try:
+        yield
+    finally:
+        for each in watched:
+            each.watchers.discard(look)
 
 
 def set_clock(ctx: Context, clock: Clock | None) -> None:

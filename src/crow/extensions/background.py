@@ -30,7 +30,7 @@ class BackgroundHook:
                 told[job_id] = None
                 ctx.session.spawn(_watch(Context(ctx.agent, ctx.session), job_id, job, told))
             elif job.reported:
-                _take_back(ctx, told[job_id])
+                ctx.session.take_back(told[job_id])
 
 
 async def _watch(ctx: Context, job_id: str, job: Job, told: dict[str, Message | None]) -> None:
@@ -43,9 +43,3 @@ async def _watch(ctx: Context, job_id: str, job: Job, told: dict[str, Message | 
     ctx.owner = NAME
     await ctx.ui.notify(text)
     await ctx.agent.notify(ctx.session, KIND, text)
-
-
-def _take_back(ctx: Context, message: Message | None) -> None:
-    """Leave out a line that has become superfluous before it was delivered."""
-    pending = ctx.session.pending
-    pending[:] = [other for other in pending if other is not message]

@@ -114,6 +114,26 @@ def test_no_made_up_list_of_arguments_does_more_than_to_read(ground, trying):
     assert trying(cases) == []
 
 
+ASKED = [name for name, one in programs().items() if one.operands == "version"]
+WRITES = "wget curl npm npx yarn java javac gdb apt pip psql cargo rustc go docker".split()
+"""They write, start others or read settings before they tell their version, or were not tried."""
+
+
+@traced
+def test_who_is_asked_for_a_version_tells_it_and_does_nothing_more(ground, trying):
+    judge = ground.permissions()
+    cases = [(f"{name} --version", ground.places[0]) for name in ASKED if shutil.which(name)]
+    assert {"make", "gcc", "tar", "python3"} <= {*ASKED}
+    assert trying(cases) == []
+    for command, cwd in cases:
+        name = command.split()[0]  # a shell is asked about elsewhere
+        if name != "bash" and str(shutil.which(name)).startswith(("/usr/bin/", "/bin/")):
+            assert judge.judge("Bash", {"command": command}, cwd=str(cwd)).decision == "allow"
+    for name in [*WRITES, *(f"{each} -x" for each in ASKED)]:
+        asked = judge.judge("Bash", {"command": f"{name} --version"}, cwd=str(ground.places[0]))
+        assert asked.decision != "allow"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("world", WORLDS)

@@ -14,7 +14,7 @@ from typing import Any
 from crow.core.calls import Call
 from crow.core.contexts import CommandContext, RunContext, ToolContext
 from crow.core.errors import CrowError
-from crow.core.tool_call import open_call, permit, settle, together
+from crow.core.tool_call import forget, open_call, permit, settle, together
 from crow.extensions.commands.recipe import Piece
 
 SHELL = "Bash"
@@ -63,7 +63,7 @@ async def run_calls(run: RunContext, calls: Iterable[Call]) -> list[ToolContext]
     finally:
         for call in opened:
             await settle(call)
-        run.open[:] = [call for call in run.open if call not in opened]
+        forget(run, opened)
     return opened
 
 

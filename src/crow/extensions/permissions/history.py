@@ -15,8 +15,13 @@ from crow.extensions.permissions.shown import (
     Shown,
     repository,
     shown,
+    sources,
     tracked,
     without_git_options,
+)
+
+CHECKS_OUT = frozenset(
+    "checkout restore reset switch read-tree merge pull rebase cherry-pick revert stash".split()
 )
 
 
@@ -32,16 +37,31 @@ class History:
         texts = without_git_options([word.shape for word in words])
         options, rest = words[1 : 1 - len(texts)], words[len(words) - len(texts) + 1 :]
         plain = (words[0], *rest)
+        self._match_sources(plain, cwds)
         found = shown(plain, [self._exists(word, cwds) for word in plain])
+        moved = any(word.shape.startswith(("--git-dir", "--work-tree")) for word in options)
+        if found is None and moved and plain[1:] and plain[1].text in CHECKS_OUT:
+            found = Shown(unclear=True)
         if found is None:
             return
-        moved = any(word.shape.startswith(("--git-dir", "--work-tree")) for word in options)
         if moved or None in cwds:
             self.report.suspect("it cannot be told which repository git shows")
         for cwd in cwds:
             top = repository(self.paths.files.disk, cwd) if cwd else None
             if cwd and top:
                 self._judge(found, cwd, top)
+
+    def _match_sources(self, words: Sequence[Word], cwds: Cwds) -> None:
+        """A repository that is copied, with what may not be read in it."""
+        disk = self.paths.files.disk
+        for word in sources(words):
+            places = self.paths.places(word, cwds)
+            if not places:
+                self.report.suspect("it cannot be told which repository git copies")
+            for where in places:
+                top = repository(disk, where.path) if disk.is_dir(where.path) else None
+                if top:
+                    self._judge(Shown(), where.path, top)
 
     def _exists(self, word: Word, cwds: Cwds) -> bool:
         disk = self.paths.files.disk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from crow.core.frozen import frozen
 from crow.extensions.permissions.script import HOLE, Word
@@ -81,7 +81,7 @@ LANGUAGES = {
     "vim?|nvim|ex|view": _of("c --cmd", valued="S T s u w W", operand=NOTHING),
     "emacs": _of("-eval --eval --execute", valued="l", operand=NOTHING),
     "gdb": _of("-ex -eval-command --ex --eval-command -iex", valued="x p", operand=NOTHING),
-    "g?make": _of("E --eval", valued="C f I j l o W", operand=NOTHING),
+    "g?make": _of("E --eval", file="f --file --makefile", valued="C I j l o W", operand=NOTHING),
     "(?:bsd|g)?tar": _of(
         "I F --checkpoint-action --to-command --use-compress-program --rsh-command --info-script",
         valued="f C T X b H V g K",
@@ -103,10 +103,11 @@ class Given:
 
     ``found`` where something is; ``hidden`` where that, or an option that says so, cannot be
     foreseen, ``globbed`` where a file's name could be taken for such an option; ``from_input``
-    where it comes as the program's input. ``texts`` are those found.
+    where it comes as the program's input. ``texts`` are those found, ``files`` name others.
     """
 
     texts: list[Word]
+    files: list[Word] = field(default_factory=list[Word])
     found: bool = False
     hidden: bool = False
     globbed: bool = False
@@ -155,6 +156,7 @@ def _operand(language: Language, number: int, word: Word, found: Given) -> None:
         found.take(word)
         return
     found.found = True
+    found.files.append(word)
     found.from_input = word.text in INPUTS
     found.hidden = found.hidden or word.shape[:1] == HOLE
     found.globbed = word.globbed and word.bare[:1] in GLOBS
@@ -172,6 +174,8 @@ def _option(language: Language, word: Word, waiting: list[Word], found: Given) -
             found.hidden = True
         if letter == language.ends:
             found.found = True
+            module = (rest or (waiting[-1].shape if waiting else "")).replace(".", "/")
+            found.files += [Word.plain(f"{module}{end}") for end in (".py", "/__main__.py")]
             return True
         if letter in language.glued or letter == HOLE:
             return False
@@ -192,4 +196,5 @@ def _value(
         found.take(value, joined=joined is not None)
     elif name in language.file:
         found.found = True
+        found.files += [value] if value is not None else []
         found.from_input = found.from_input or (value is not None and value.shape in INPUTS)

@@ -25,7 +25,8 @@ SINKS = frozenset(
 class Paths:
     """The path rules, and the report that findings go into.
 
-    ``linked`` are links that an earlier part of the command makes, with where they lead.
+    ``linked`` are links that an earlier part of the command makes, with where they lead. ``made``
+    are files that get a content, ``ran`` those that are run; any may be where ``makes_any``.
     """
 
     files: Files
@@ -33,6 +34,10 @@ class Paths:
     linked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     carried: list[str] = field(default_factory=list[str])
     moves_git: bool = False
+    made: list[Place] = field(default_factory=list[Place])
+    ran: list[Place] = field(default_factory=list[Place])
+    makes_any: bool = False
+    runs_any: bool = False
 
     def places(self, word: Word, cwds: Cwds) -> list[Place]:
         """Where a word may lead; none where that cannot be foreseen."""
@@ -155,6 +160,26 @@ class Paths:
             if known or finding.kind in {"deny", "ask", "guard"}:
                 fine = self.report.note(finding) and fine
         return fine
+
+    def make(self, word: Word, cwds: Cwds) -> None:
+        """Remember a file that gets a content."""
+        places = self.places(word, cwds)
+        self.made += [where for where in places if where.path not in SINKS]
+        self.makes_any = self.makes_any or not places
+
+    def run(self, word: Word, cwds: Cwds) -> None:
+        """Remember a file that is run."""
+        places = self.places(word, cwds)
+        self.ran += places
+        self.runs_any = self.runs_any or not places
+
+    def runs_made(self) -> bool:
+        """Whether a file is run that the same command may have written."""
+        if (self.makes_any and (self.ran or self.runs_any)) or (self.made and self.runs_any):
+            return True
+        made = {name for where in self.made for name in (where.path, where.real) if name}
+        ran = {name for where in self.ran for name in (where.path, where.real) if name}
+        return any(inside(one, other) for one in ran for other in made)
 
     def note_refusal(self, finding: Finding) -> None:
         """Keep a finding only where it refuses."""

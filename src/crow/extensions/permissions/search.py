@@ -20,6 +20,7 @@ from crow.extensions.permissions.protected import is_critical
 from crow.extensions.permissions.report import Report
 from crow.extensions.permissions.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.script import HOLE, Text, Word
+from crow.extensions.permissions.scripted import FETCHERS, UNWRITTEN, runs
 from crow.extensions.permissions.shown import without_git_options
 from crow.extensions.permissions.told import (
     globs,
@@ -80,6 +81,7 @@ class Search:
             return self.report.suspect("the command is nested too deeply")
         words = opened(words, self.loose)
         self.match_rules(words, vague=vague)
+        self.note_made(words, cwds)
         if not vague:
             if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
                 self.report.suspect("a command of git's gets another name")
@@ -103,6 +105,23 @@ class Search:
         self.look_for_programs(words, cwds, vague=vague)
         self.depth -= 1
         return None
+
+    def note_made(self, words: tuple[Word, ...], cwds: Cwds) -> None:
+        """Remember the files that a command gives a content, and those that it runs."""
+        name, done = program(words[0]) or "", edits(words)
+        if done is not None and name not in UNWRITTEN:
+            for word in done.writes:
+                self.paths.make(word, cwds)
+        if name in FETCHERS:
+            for word in words[1:]:
+                if self.paths.places(word, cwds):
+                    self.paths.make(word, cwds)
+        patches = name == "git" and any(word.text in {"apply", "am"} for word in words[1:])
+        self.paths.makes_any = (
+            self.paths.makes_any or name == "patch" or (patches and self.fed != ())
+        )
+        for word in runs(words):
+            self.paths.run(word, cwds)
 
     def moved(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """Where a command runs what it is given: ``env -C`` and its like go elsewhere first."""

@@ -34,6 +34,7 @@ from crow.extensions.permissions.script import (
     words_of,
 )
 from crow.extensions.permissions.script import Sequence as Commands
+from crow.extensions.permissions.scripted import runs
 from crow.extensions.permissions.search import Search
 from crow.extensions.permissions.secret import secrets_in
 
@@ -70,6 +71,8 @@ class ShellJudge:
             self.report.miss("cd before git: the other directory's settings could run programs")
         if self.cover.uses_git and self.paths.moves_git:
             self.report.miss("it makes what git could take for a repository")
+        if self.paths.runs_made():
+            self.report.suspect("it runs a file that it may have written itself")
         if self.report.secret is not None:
             self.report.miss(self.report.secret)
         lookup = self.paths.files.lookup
@@ -166,7 +169,10 @@ class ShellJudge:
 
     def simple(self, node: Simple, cwds: Cwds) -> Cwds:
         """A simple command."""
+        makes_any = self.paths.makes_any
         self.redirects(node.redirects, cwds)
+        if node.words and any(runs(node.words)):  # whose output is trusted as it is itself
+            self.paths.makes_any = makes_any
         if not node.words:
             for assignment in node.assignments:
                 if not is_own(assignment):
@@ -225,6 +231,7 @@ class ShellJudge:
         if redirect.target.globbed or self.cover.changed:
             self.report.miss("it writes to a file that cannot be foreseen")
         self.paths.writes(redirect.target, cwds, known=True)
+        self.paths.make(redirect.target, cwds)
 
 
 def input_of(node: Simple) -> tuple[Word, ...]:

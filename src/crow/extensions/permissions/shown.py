@@ -41,6 +41,9 @@ FIRST_OPERANDS = {"grep": 1, "stash": 1, "reflog": 1}
 """Operands that are neither revisions nor paths: a pattern, a sub-command."""
 
 
+REMOTE = re.compile(r"(?!file://)[^/]*:")
+PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")
+HERE = Word.plain(".")
 SPLIT = b"link\x00\x00"
 """The mark of an index that has a part of its names in another file."""
 
@@ -93,6 +96,33 @@ def shown(words: Sequence[Word], is_file: Sequence[bool]) -> Shown | None:
     if objects and not revisions and not paths:
         return Shown((), tuple(objects), odd)
     return Shown(tuple(paths), tuple(objects), odd, current)
+
+
+def sources(words: Sequence[Word]) -> tuple[Word, ...]:
+    """The repositories all of which ``git SUB-COMMAND ...`` copies elsewhere, as paths."""
+    name = words[1].text if len(words) > 1 else None
+    operands = [word for word in words[2:] if not word.shape.startswith("-")]
+    local = tuple(filter(None, map(_local, operands)))
+    match name:
+        case "clone":
+            return () if any(REMOTE.match(word.shape) for word in operands) else local
+        case "submodule" | "remote" if operands and operands[0].text == "add":
+            return tuple(word for word in local if PATH.match(word.shape))
+        case "fetch" | "pull":
+            return tuple(word for word in local if PATH.match(word.shape))
+        case "push":
+            return (HERE,) if any(PATH.match(word.shape) for word in local) else ()
+        case "worktree" if operands and operands[0].text == "add":
+            return (HERE,)
+        case _:
+            return ()
+
+
+def _local(word: Word) -> Word | None:
+    """An operand as a path; None for an address of another machine."""
+    if word.shape.startswith("file://"):
+        return Word.plain(word.shape.removeprefix("file://"))
+    return None if REMOTE.match(word.shape) else word
 
 
 def _shows(name: str, options: Sequence[str]) -> bool:

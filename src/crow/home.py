@@ -1,0 +1,19 @@
+"""Whose home it is: an empty or relative ``HOME`` names none, and the user's own is used."""
+
+from __future__ import annotations
+
+import os
+
+
+def settle_home() -> None:
+    """Let every look-up of ``~``, in this process and those it starts, find the user's own home.
+
+    An empty ``HOME`` would be ``/`` there, and a relative one another folder in each directory.
+    """
+    told = os.environ.get("HOME")
+    if told is None or os.path.isabs(told):  # noqa: PTH117 - "" is no path
+        return
+    del os.environ["HOME"]
+    own = os.path.expanduser("~")  # noqa: PTH111 - says "~" where nobody knows
+    if os.path.isabs(own):  # noqa: PTH117
+        os.environ["HOME"] = own

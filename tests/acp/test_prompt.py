@@ -1,4 +1,4 @@
-"""A prompt's way through the editor's face: updates in order, cards, the answer last."""
+"""A prompt's way through the editor's acp_agent: updates in order, cards, the answer last."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Watching(NullClient):
         return [event.text for event in self.of(Notice)]
 
 
-class Desk:
+class FakeEditorHandlers:
     """A project, and an agent whose model answers everything with "Done."."""
 
     def __init__(self, project: Path) -> None:
@@ -76,16 +76,16 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> FakeEditorHandlers:
     project = tmp_path / "project"
     (project / ".git").mkdir(parents=True)
-    return Desk(project)
+    return FakeEditorHandlers(project)
 
 
 # the built-in ones
 
 
-async def test_help_lists_every_command(desk: Desk, home: Path):
+async def test_help_lists_every_command(desk: FakeEditorHandlers, home: Path):
     desk.write(".crow/commands/fix.md", "---\nargument-hint: [issue]\n---\nFix $1", home)
     assert await desk.say("/help") == snapshot("""\
 - /add-dir [directory]: Work in one more directory
@@ -117,7 +117,7 @@ async def test_clear_begins_anew_and_the_old_conversation_stays_stored(tmp_path:
     assert [m.get("content") for m in new] == ["Second", "Two."]
 
 
-async def test_model_shows_and_changes_the_model(desk: Desk):
+async def test_model_shows_and_changes_the_model(desk: FakeEditorHandlers):
     desk.model.context_window = 128_000
     assert await desk.say("/model") == snapshot("""\
 The model is scripted, with a window of 128,000 tokens.
@@ -133,12 +133,12 @@ The model is scripted, with a window of 128,000 tokens.
     assert await desk.say("/model gpt-y") == refused
 
 
-async def test_model_lists_the_models_that_the_agent_knows_of(desk: Desk):
+async def test_model_lists_the_models_that_the_agent_knows_of(desk: FakeEditorHandlers):
     desk.agent.llm = type("Known", (ScriptedModel,), {"models": ("one", "two")})()
     assert "- one\n- two\n" in await desk.say("/model")
 
 
-async def test_mode_shows_and_changes_the_mode(desk: Desk):
+async def test_mode_shows_and_changes_the_mode(desk: FakeEditorHandlers):
     assert await desk.say("/mode plan") == "There is no mode 'plan'; there are: none"
     desk.agent.add_mode(Mode("plan", "Plan", "Changes nothing"))
     assert await desk.say("/mode") == "The mode is default.\n- plan: Changes nothing"
@@ -173,7 +173,7 @@ The conversation has about 5,000 tokens of 20,000 (25%). In it, about:
 """)
 
 
-async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: Desk):
+async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: FakeEditorHandlers):
     def guard(call: Any) -> None:
         return None
 
@@ -191,7 +191,7 @@ async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: Desk):
 """)
 
 
-async def test_extensions_are_listed_with_what_became_of_them(desk: Desk):
+async def test_extensions_are_listed_with_what_became_of_them(desk: FakeEditorHandlers):
     desk.agent.found += [
         Found("commands", "crow"),
         Found("broken", "some-package", "ImportError: no"),
@@ -220,7 +220,9 @@ async def test_extensions_are_listed_with_what_became_of_them(desk: Desk):
         "tell /nosuch",
     ],
 )
-async def test_a_path_or_a_sentence_is_no_command_but_a_prompt(desk: Desk, prompt: str):
+async def test_a_path_or_a_sentence_is_no_command_but_a_prompt(
+    desk: FakeEditorHandlers, prompt: str
+):
     assert await desk.asked(prompt) == prompt
 
 
@@ -234,13 +236,17 @@ async def test_a_path_or_a_sentence_is_no_command_but_a_prompt(desk: Desk, promp
         ("/Model x", "There is no command /Model; did you mean /model?"),
     ],
 )
-async def test_an_unknown_command_says_so_and_asks_no_model(desk: Desk, prompt: str, told: str):
+async def test_an_unknown_command_says_so_and_asks_no_model(
+    desk: FakeEditorHandlers, prompt: str, told: str
+):
     assert (await desk.say(prompt)).startswith(told)
     assert desk.model.asked == []
     assert desk.session.messages == []
 
 
-async def test_front_matter_that_is_not_closed_is_text_and_that_is_said(desk: Desk, home: Path):
+async def test_front_matter_that_is_not_closed_is_text_and_that_is_said(
+    desk: FakeEditorHandlers, home: Path
+):
     path = desk.write(".crow/commands/broken.md", "---\na: 1\nDo it.", home)
     assert await desk.asked("/broken") == "---\na: 1\nDo it."
     (notice,) = desk.client.notices
@@ -250,7 +256,9 @@ async def test_front_matter_that_is_not_closed_is_text_and_that_is_said(desk: De
 # where custom ones come from
 
 
-async def test_commands_of_all_folders_are_offered_the_projects_first(desk: Desk, home: Path):
+async def test_commands_of_all_folders_are_offered_the_projects_first(
+    desk: FakeEditorHandlers, home: Path
+):
     desk.write(".crow/commands/same.md", "of the user, crow", home)
     desk.write(".claude/commands/same.md", "of the user, claude", home)
     desk.write(".claude/commands/mine.md", "mine", home)
@@ -264,7 +272,9 @@ async def test_commands_of_all_folders_are_offered_the_projects_first(desk: Desk
     assert desk.session.commands["same"].description == "of the project (project)"
 
 
-async def test_commands_of_a_project_that_is_not_trusted_are_left_out(desk: Desk, home: Path):
+async def test_commands_of_a_project_that_is_not_trusted_are_left_out(
+    desk: FakeEditorHandlers, home: Path
+):
     desk.write(".crow/commands/theirs.md", "!`touch owned`")
     desk.write(".crow/commands/mine.md", "mine", home)
     assert (await desk.say("/theirs")).startswith("There is no command /theirs; ")
@@ -274,7 +284,7 @@ async def test_commands_of_a_project_that_is_not_trusted_are_left_out(desk: Desk
     ]
 
 
-async def test_a_session_below_the_project_has_its_commands(desk: Desk):
+async def test_a_session_below_the_project_has_its_commands(desk: FakeEditorHandlers):
     desk.write(".crow/commands/fix.md", "fix it")
     trust(desk.project)
     (desk.project / "src").mkdir()
@@ -282,7 +292,9 @@ async def test_a_session_below_the_project_has_its_commands(desk: Desk):
     assert await desk.asked("/fix") == "fix it"
 
 
-async def test_two_sessions_in_two_projects_have_each_their_own(desk: Desk, tmp_path: Path):
+async def test_two_sessions_in_two_projects_have_each_their_own(
+    desk: FakeEditorHandlers, tmp_path: Path
+):
     desk.write(".crow/commands/fix.md", "fix it")
     trust(desk.project)
     other = await desk.agent.new_session(tmp_path)
@@ -290,7 +302,9 @@ async def test_two_sessions_in_two_projects_have_each_their_own(desk: Desk, tmp_
     assert (desk.custom, sorted(other.commands)) == (["fix"], [])
 
 
-async def test_changes_are_seen_before_the_next_prompt_and_told(desk: Desk, home: Path):
+async def test_changes_are_seen_before_the_next_prompt_and_told(
+    desk: FakeEditorHandlers, home: Path
+):
     path = desk.write(".crow/commands/fix.md", "fix it", home)
     assert await desk.asked("/fix") == "fix it"
     assert desk.client.of(CommandsChanged) == []
@@ -303,7 +317,7 @@ async def test_changes_are_seen_before_the_next_prompt_and_told(desk: Desk, home
     assert desk.custom == ["more"]
 
 
-async def test_a_command_that_changed_is_not_trusted_any_more(desk: Desk):
+async def test_a_command_that_changed_is_not_trusted_any_more(desk: FakeEditorHandlers):
     path = desk.write(".crow/commands/fix.md", "fix it")
     trust(desk.project)
     assert await desk.asked("/fix") == "fix it"
@@ -312,7 +326,7 @@ async def test_a_command_that_changed_is_not_trusted_any_more(desk: Desk):
     assert "it is not trusted" in desk.client.notices[-1]
 
 
-async def test_a_name_that_is_taken_stays_what_it_is(desk: Desk, home: Path):
+async def test_a_name_that_is_taken_stays_what_it_is(desk: FakeEditorHandlers, home: Path):
     path = desk.write(".crow/commands/clear.md", "something else", home)
     assert (await desk.say("/clear")).startswith("The conversation begins anew")
     assert desk.client.notices == [f"{path}: there is a command /clear already"]
@@ -327,7 +341,7 @@ async def test_a_name_that_is_taken_stays_what_it_is(desk: Desk, home: Path):
     ],
 )
 async def test_a_file_that_is_no_command_is_named_and_the_others_are_there(
-    desk: Desk, home: Path, name: str, content: str, expected: str
+    desk: FakeEditorHandlers, home: Path, name: str, content: str, expected: str
 ):
     path = desk.write(f".crow/commands/{name}", content, home)
     desk.write(".crow/commands/good.md", "good", home)
@@ -337,7 +351,9 @@ async def test_a_file_that_is_no_command_is_named_and_the_others_are_there(
     assert "\n" not in notice
 
 
-async def test_a_file_that_is_no_text_or_leads_nowhere_is_named(desk: Desk, home: Path):
+async def test_a_file_that_is_no_text_or_leads_nowhere_is_named(
+    desk: FakeEditorHandlers, home: Path
+):
     folder = home / ".crow" / "commands"
     folder.mkdir(parents=True)
     (folder / "binary.md").write_bytes(b"\xff\xfe\x00")
@@ -349,7 +365,9 @@ async def test_a_file_that_is_no_text_or_leads_nowhere_is_named(desk: Desk, home
     ]
 
 
-async def test_folders_are_not_followed_through_links(desk: Desk, home: Path, tmp_path: Path):
+async def test_folders_are_not_followed_through_links(
+    desk: FakeEditorHandlers, home: Path, tmp_path: Path
+):
     desk.write("elsewhere/evil.md", "evil", tmp_path)
     folder = home / ".crow" / "commands"
     folder.mkdir(parents=True)
@@ -375,12 +393,16 @@ async def test_folders_are_not_followed_through_links(desk: Desk, home: Path, tm
         ("Fix $ARGUMENTS", "$1 $ARGUMENTS", "Fix $1 $ARGUMENTS"),
     ],
 )
-async def test_arguments_are_put_in(desk: Desk, home: Path, body: str, args: str, expected: str):
+async def test_arguments_are_put_in(
+    desk: FakeEditorHandlers, home: Path, body: str, args: str, expected: str
+):
     desk.write(".crow/commands/fix.md", body, home)
     assert await desk.asked(f"/fix {args}") == expected.strip()
 
 
-async def test_shell_lines_are_run_and_replaced_by_what_they_print(desk: Desk, home: Path):
+async def test_shell_lines_are_run_and_replaced_by_what_they_print(
+    desk: FakeEditorHandlers, home: Path
+):
     body = "Here: !`echo one; echo $1`\n\n```!\necho two\necho three\n```\nAnd `!echo no` ! `no`."
     desk.write(".crow/commands/look.md", body, home)
     asked = await desk.asked("/look four")
@@ -393,19 +415,21 @@ async def test_shell_lines_are_run_and_replaced_by_what_they_print(desk: Desk, h
     assert [event.outcome for event in desk.client.of(ToolEnded)] == ["ok", "ok"]
 
 
-async def test_a_shell_line_that_fails_says_so_in_the_prompt(desk: Desk, home: Path):
+async def test_a_shell_line_that_fails_says_so_in_the_prompt(desk: FakeEditorHandlers, home: Path):
     desk.write(".crow/commands/look.md", "See: !`echo oh no; exit 3`", home)
     assert await desk.asked("/look") == "See: Exit code 3\noh no"
 
 
-async def test_what_an_argument_looks_like_is_not_run_and_not_read(desk: Desk, home: Path):
+async def test_what_an_argument_looks_like_is_not_run_and_not_read(
+    desk: FakeEditorHandlers, home: Path
+):
     desk.write("secret.txt", "the secret")
     desk.write(".crow/commands/fix.md", "Fix $ARGUMENTS", home)
     assert await desk.asked("/fix !`touch owned` @secret.txt") == "Fix !`touch owned` @secret.txt"
     assert not (desk.project / "owned").exists()
 
 
-async def test_files_are_added_to_the_prompt(desk: Desk, home: Path):
+async def test_files_are_added_to_the_prompt(desk: FakeEditorHandlers, home: Path):
     desk.write("src/a b.py", "print('a')\n")
     desk.write("b.py", "print('b')\n")
     body = "Compare @src/a\\ b.py with @$1. Mail me@b.py, @nobody and @src; again @b.py"
@@ -419,7 +443,9 @@ async def test_files_are_added_to_the_prompt(desk: Desk, home: Path):
     assert asked.count("print('b')") == 1
 
 
-async def test_files_outside_of_the_session_are_left_out(desk: Desk, home: Path, tmp_path: Path):
+async def test_files_outside_of_the_session_are_left_out(
+    desk: FakeEditorHandlers, home: Path, tmp_path: Path
+):
     desk.write("secret.txt", "the secret", tmp_path)
     (desk.project / "link.txt").symlink_to(tmp_path / "secret.txt")
     desk.write(".crow/commands/fix.md", "Read @../secret.txt and @link.txt", home)
@@ -434,7 +460,7 @@ async def test_files_outside_of_the_session_are_left_out(desk: Desk, home: Path,
     ("name", "expected"), [(".crow", "small"), (".claude", None)], ids=["crow", "claude"]
 )
 async def test_a_command_may_name_its_model_where_it_is_meant_for_crow(
-    desk: Desk, home: Path, name: str, expected: str | None
+    desk: FakeEditorHandlers, home: Path, name: str, expected: str | None
 ):
     desk.write(f"{name}/commands/fix.md", "---\nmodel: small\n---\nFix it", home)
     assert await desk.asked("/fix") == "Fix it"
@@ -443,7 +469,9 @@ async def test_a_command_may_name_its_model_where_it_is_meant_for_crow(
     assert desk.model.asked[-1]["model"] is None
 
 
-async def test_a_model_that_cannot_be_had_or_is_refused_is_not_asked(desk: Desk, home: Path):
+async def test_a_model_that_cannot_be_had_or_is_refused_is_not_asked(
+    desk: FakeEditorHandlers, home: Path
+):
     class Routing(ScriptedModel):
         def named(self, model: str) -> ScriptedModel:
             if model == "none":
@@ -461,7 +489,9 @@ async def test_a_model_that_cannot_be_had_or_is_refused_is_not_asked(desk: Desk,
 # what they may not do
 
 
-async def test_a_shell_line_that_a_gate_denies_is_not_run_nor_the_others(desk: Desk, home: Path):
+async def test_a_shell_line_that_a_gate_denies_is_not_run_nor_the_others(
+    desk: FakeEditorHandlers, home: Path
+):
     def guard(ctx: ToolContext) -> Deny | None:
         return Deny("no rm here") if "rm " in ctx.args["command"] else None
 
@@ -475,7 +505,7 @@ async def test_a_shell_line_that_a_gate_denies_is_not_run_nor_the_others(desk: D
     assert [e.outcome for e in desk.client.of(ToolEnded)] == ["denied", "cancelled"]
 
 
-async def test_the_front_matter_permits_nothing(desk: Desk, home: Path):
+async def test_the_front_matter_permits_nothing(desk: FakeEditorHandlers, home: Path):
     desk.agent.use(PermissionsHook())
     desk.write(
         ".crow/commands/fix.md", "---\nallowed-tools: Bash(touch:*)\n---\n!`touch owned`", home
@@ -484,7 +514,9 @@ async def test_the_front_matter_permits_nothing(desk: Desk, home: Path):
     assert not (desk.project / "owned").exists()
 
 
-async def test_rules_of_the_user_permit_a_shell_line_and_forbid_a_file(desk: Desk, home: Path):
+async def test_rules_of_the_user_permit_a_shell_line_and_forbid_a_file(
+    desk: FakeEditorHandlers, home: Path
+):
     desk.agent.use(PermissionsHook(allow=["Bash(touch *)"], deny=["Read(./.env)"]))
     desk.write(".env", "KEY=1")
     desk.write(".crow/commands/make.md", "!`touch made`Go", home)
@@ -494,7 +526,7 @@ async def test_rules_of_the_user_permit_a_shell_line_and_forbid_a_file(desk: Des
     assert (await desk.say("/look")).startswith("/look was not run: ")
 
 
-async def test_a_gate_that_stops_ends_the_run(desk: Desk, home: Path):
+async def test_a_gate_that_stops_ends_the_run(desk: FakeEditorHandlers, home: Path):
     desk.agent.hooks.register("before_tool", lambda ctx: Stop("enough"))
     desk.write(".crow/commands/fix.md", "!`echo a` !`echo b`", home)
     await desk.say("Hi")
@@ -502,7 +534,7 @@ async def test_a_gate_that_stops_ends_the_run(desk: Desk, home: Path):
     assert (reply.stop_reason, reply.detail) == ("refusal", "enough")
 
 
-async def test_a_hook_may_answer_for_a_shell_line(desk: Desk, home: Path):
+async def test_a_hook_may_answer_for_a_shell_line(desk: FakeEditorHandlers, home: Path):
     desk.agent.hooks.register("before_tool", lambda ctx: Answer("from the cache"))
     desk.agent.hooks.register("before_tool", lambda ctx: Allow())
     desk.write(".crow/commands/fix.md", "See !`echo a`", home)
@@ -518,7 +550,7 @@ async def test_without_a_shell_the_command_says_what_is_missing(home: Path, tmp_
     assert reply.text == "/fix was not run: Bash: there is no tool 'Bash'; there are: "
 
 
-async def test_a_command_is_cancelled_with_its_run(desk: Desk, home: Path):
+async def test_a_command_is_cancelled_with_its_run(desk: FakeEditorHandlers, home: Path):
     await desk.say("Hi")
     desk.agent.hooks.register("around_tool", cancel_and_wait(desk))
     desk.write(".crow/commands/wait.md", "!`sleep 30`", home)
@@ -528,7 +560,7 @@ async def test_a_command_is_cancelled_with_its_run(desk: Desk, home: Path):
     assert await desk.asked("Still there?") == "Still there?"
 
 
-def cancel_and_wait(desk: Desk) -> Any:
+def cancel_and_wait(desk: FakeEditorHandlers) -> Any:
     async def around(ctx: ToolContext, call_next: Any) -> Any:
         desk.agent.cancel(desk.session)
         return await call_next()
@@ -550,7 +582,9 @@ async def test_what_a_command_did_is_stored_with_the_session(tmp_path: Path, hom
     assert session.messages[0] == {"role": "user", "content": "See one"}
 
 
-async def test_an_editor_is_told_of_all_commands_and_of_every_change(desk: Desk, home: Path):
+async def test_an_editor_is_told_of_all_commands_and_of_every_change(
+    desk: FakeEditorHandlers, home: Path
+):
     def offered(editor: FakeEditor) -> dict[str, str]:
         update = editor.updates("available_commands_update")[-1]
         return {each["name"]: each["description"] for each in update["availableCommands"]}

@@ -1,4 +1,4 @@
-"""The editor's face: an agent behind the Agent Client Protocol.
+"""The ACP server: an agent behind the Agent Client Protocol.
 
 Nothing heavy is imported before it is needed: ``initialize`` is answered long before the
 protocol's library is there.
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crow.acp.handshake import Offer
-    from crow.acp.link import Link
+    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.stdio import StdioTransport
     from crow.core.agent import Agent
 
 __all__ = ["open_stdio", "run_agent", "serve_stdio"]
@@ -23,7 +23,7 @@ LAST_GASP = 1.0
 async def run_agent(
     agent: Agent,
     *,
-    link: Link | None = None,
+    link: StdioTransport | None = None,
     source: int | None = None,
     sink: int | None = None,
 ) -> None:
@@ -34,29 +34,33 @@ async def run_agent(
     process that is stuck then is ended. ``source`` and ``sink`` are other file descriptors to
     speak on; they are not closed. ``link`` is one that was opened earlier, by `open_stdio`.
     """
-    from crow.acp.link import Link
     from crow.acp.server import serve
+    from crow.acp.stdio import StdioTransport
 
     is_process = source is None or sink is None
     if link is None:
         offer = offer_of(agent)
-        link = open_stdio(offer) if source is None or sink is None else Link(source, sink, offer)
+        link = (
+            open_stdio(offer)
+            if source is None or sink is None
+            else StdioTransport(source, sink, offer)
+        )
     if await serve(agent, link, is_process=is_process):
         link.close()
 
 
-def open_stdio(offer: Offer) -> Link:
+def open_stdio(offer: AgentCapabilities) -> StdioTransport:
     """Claim standard input and output, and answer ``initialize`` from now on.
 
     The earlier the better: whatever is imported or printed after this disturbs nobody.
     """
-    from crow.acp.link import Link, claim_stdio
+    from crow.acp.stdio import StdioTransport, claim_stdio
 
     source, sink = claim_stdio()
-    return Link(source, sink, offer, last_gasp=LAST_GASP)
+    return StdioTransport(source, sink, offer, last_gasp=LAST_GASP)
 
 
-def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> int:
+def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = None) -> int:
     """Serve the agent that ``build`` makes, on standard input and output; for commands.
 
     ``initialize`` is answered before ``build`` is called, with ``offer`` (an agent that stores
@@ -64,9 +68,9 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> int:
     Where the client is gone and something still runs, the process ends here. The exit status is 1
     where the client was there, and could not be written to.
     """
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
 
-    link = open_stdio(offer or Offer(store=True, mcp=True))
+    link = open_stdio(offer or AgentCapabilities(store=True, mcp=True))
     import asyncio
 
     async def main() -> int:
@@ -83,16 +87,16 @@ def serve_stdio(build: Callable[[], Agent], offer: Offer | None = None) -> int:
     return asyncio.run(main())
 
 
-def offer_of(agent: Agent) -> Offer:
+def offer_of(agent: Agent) -> AgentCapabilities:
     """What an agent can do, as far as it shows."""
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.core.errors import ModelError
 
     try:
         taken = getattr(agent.llm, "inputs", frozenset({"image"}))
     except ModelError:
         taken = frozenset({"image"})
-    return Offer(
+    return AgentCapabilities(
         store=agent.store is not None,
         mcp="mcp" in agent.extensions,
         image="image" in taken,

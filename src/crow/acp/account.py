@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.acp.handshake import AUTH_METHOD, Offer
+from crow.acp.handshake import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import METHOD_NOT_FOUND, Message, Refusal
 from crow.acp.refusals import invalid, unauthenticated
 from crow.core.agent import Agent
@@ -14,7 +14,7 @@ from crow.core.errors import ModelError
 class Account:
     """The keys that an agent's model is asked with. Methods raise `Refusal`."""
 
-    def __init__(self, agent: Agent, offer: Offer) -> None:
+    def __init__(self, agent: Agent, offer: AgentCapabilities) -> None:
         self._agent = agent
         self._offer = offer
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from crow.acp.jsonrpc import Message, Refusal, as_object, failure, success
 
 if TYPE_CHECKING:
-    from crow.acp.face import Face
-    from crow.acp.transport import LinkTransport
+    from crow.acp.agent import AcpAgent
+    from crow.acp.transport import LibraryTransport
 
 
 def is_plain_new_session(message: Message) -> bool:
@@ -20,10 +20,10 @@ def is_plain_new_session(message: Message) -> bool:
     return message["method"] == "session/new" and "id" in message and is_plain and is_known
 
 
-async def open_session(face: Face, request: Message, transport: LinkTransport) -> None:
+async def open_session(acp_agent: AcpAgent, request: Message, transport: LibraryTransport) -> None:
     """Answer such a request."""
     try:
-        reply = success(request["id"], await face.new_session(request["params"]))
+        reply = success(request["id"], await acp_agent.new_session(request["params"]))
     except Refusal as refusal:
         reply = failure(request["id"], refusal.code, str(refusal), refusal.details)
     await transport.send(reply)

@@ -10,7 +10,7 @@ READING, WRITING = 10.0, 30.0
 """Seconds; some clients let their user look at what is to be written."""
 
 
-class EditorFiles:
+class ClientFiles:
     """Reads and writes through the client, in the name of one session."""
 
     def __init__(self, lender: Lender) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from crow._version import __version__
-from crow.acp.handshake import DRAFT_VERSION, PROTOCOL_VERSION, Offer, version_of
+from crow.acp.handshake import DRAFT_VERSION, PROTOCOL_VERSION, AgentCapabilities, version_of
 from crow.acp.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Message, as_object, failure, success
 
 
-def greet(request: Message, offer: Offer, before: Message | None = None) -> Message:
+def greet(request: Message, offer: AgentCapabilities, before: Message | None = None) -> Message:
     """The answer to an ``initialize`` request; ``before`` are the parameters of an earlier one.
 
     Whatever version the client asks for, it is told the newest that is spoken here and not newer.

@@ -26,7 +26,7 @@ LOGIN_METHOD: Message = {
 TERMINAL_AUTH = "terminal-auth"
 
 
-class Offer:
+class AgentCapabilities:
     """What an agent can do that not every agent can.
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
@@ -89,7 +89,7 @@ class Offer:
         return [AUTH_METHOD, method]
 
 
-def version_of(asked: object, offer: Offer) -> int:
+def version_of(asked: object, offer: AgentCapabilities) -> int:
     """The version to speak with a client that asks for one: the draft only on both sides' wish."""
     is_newer = type(asked) is int and asked >= DRAFT_VERSION
     return DRAFT_VERSION if is_newer and offer.latest >= DRAFT_VERSION else PROTOCOL_VERSION

@@ -47,5 +47,5 @@ class Lender:
     def _limit(self, kind: str, patience: float | None) -> float | None:
         if patience is None:
             return None
-        patience = self._peer.abilities.patience or patience
+        patience = self._peer.capabilities.patience or patience
         return min(patience, RELUCTANT) if kind in self._silent else patience

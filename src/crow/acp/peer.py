@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from crow.acp.abilities import Abilities
+from crow.acp.capabilities import ClientCapabilities
 from crow.acp.jsonrpc import METHOD_NOT_FOUND, NOT_FOUND, Message, as_object
 from crow.acp.outbox import Outgoing
 
@@ -45,13 +45,13 @@ class ClientError(OSError):
 
 
 class Peer:
-    """A connected client. ``abilities`` is what it announced."""
+    """A connected client. ``capabilities`` is what it announced."""
 
     def __init__(self, outbox: Outgoing) -> None:
         self._connection: Connection | None = None
         self._outbox = outbox
         self._is_connected = asyncio.Event()
-        self.abilities = Abilities()
+        self.capabilities = ClientCapabilities()
 
     def connect(self, connection: Connection) -> None:
         """Send requests through this."""

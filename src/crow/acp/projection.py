@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
-    from crow.acp.abilities import Abilities
+    from crow.acp.capabilities import ClientCapabilities
     from crow.acp.jsonrpc import Message
     from crow.core.agent import Agent
     from crow.core.events import Event
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Poll:
+class PermissionQuestion:
     """A question that is asked as a request for permission, and the updates around it."""
 
     params: Message
@@ -60,7 +60,7 @@ class Projection(Protocol):
         """The parameters of the request for permission to run a call."""
         ...
 
-    def poll(self, question: Question, offered: list[Option], number: int) -> Poll:
+    def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
         """A question with these answers, as a request for permission."""
         ...
 
@@ -83,7 +83,7 @@ class Dialect(Protocol):
     @property
     def version(self) -> int: ...
 
-    def abilities(self, hello: Message) -> Abilities:
+    def capabilities(self, hello: Message) -> ClientCapabilities:
         """What the parameters of ``initialize`` say of the client."""
         ...
 
@@ -91,7 +91,7 @@ class Dialect(Protocol):
         self,
         agent: Agent,
         session: Session,
-        abilities: Abilities,
+        capabilities: ClientCapabilities,
         *,
         live: bool = True,
         prefix: str = "",

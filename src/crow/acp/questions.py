@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
-from crow.acp.cards import Card, changed, describe, details, proposed, text, titled
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.peer import ClientError, Peer
-from crow.acp.projection import Poll
+from crow.acp.projection import PermissionQuestion
+from crow.acp.tool_calls import ToolCallView, changed, describe, details, proposed, text, titled
 from crow.core.ports import Option, OptionKind, PermissionRequest, Question
 
 PERMISSION = "session/request_permission"
@@ -29,7 +29,7 @@ def permission_params(
     args = dict(request.args)
     call = request.call
     title = titled(request.title, request.kind, cwd)
-    card = Card(call_id, call.name, title, request.kind, args, request.locations)
+    card = ToolCallView(call_id, call.name, title, request.kind, args, request.locations)
     content = [text(request.reason)] if request.reason else []
     diffs = proposed(request, cwd)
     content += changed(diffs) if diffs else details(request)
@@ -43,14 +43,16 @@ def permission_params(
     }
 
 
-def poll_params(session_id: str, question: Question, offered: list[Option], number: int) -> Poll:
+def poll_params(
+    session_id: str, question: Question, offered: list[Option], number: int
+) -> PermissionQuestion:
     """A question as a request for permission to go on with a call that is none."""
     card = {"toolCallId": f"{session_id}.question.{number}"}
     shown: Message = {**card, "title": question.text, "kind": "other", "status": "pending"}
     if question.detail:
         shown["content"] = [text(question.detail)]
     options = [option(each) for each in offered]
-    return Poll(
+    return PermissionQuestion(
         {"sessionId": session_id, "toolCall": shown, "options": options},
         [{"sessionUpdate": "tool_call", **shown}],
         [{"sessionUpdate": "tool_call_update", **card, "status": "completed"}],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from crow.acp.abilities import Abilities
+from crow.acp.capabilities import ClientCapabilities
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Dialect
 from crow.acp.replay import of_subagent
@@ -57,13 +57,13 @@ class Retelling:
     """One session on its way to a client that wants to see all of it."""
 
     def __init__(
-        self, agent: Agent, session: Session, dialect: Dialect, abilities: Abilities
+        self, agent: Agent, session: Session, dialect: Dialect, capabilities: ClientCapabilities
     ) -> None:
         self._agent = agent
         self._session = session
         self._dialect = dialect
-        self._abilities = abilities
-        self._told = dialect.projection(agent, session, abilities, live=False)
+        self._abilities = capabilities
+        self._told = dialect.projection(agent, session, capabilities, live=False)
         self._whole = Whole()
         self._begun: dict[str, list[Event]] = {}
 

@@ -1,4 +1,4 @@
-"""From the method of a message to the face: parameters in the schema's shape, errors as errors.
+"""From the method of a message to the agent: parameters in the schema's shape, errors as errors.
 
 Imports the protocol's library, so it is imported itself only when that is there.
 """
@@ -13,7 +13,7 @@ from acp import schema
 from acp.exceptions import RequestError
 from pydantic import BaseModel, ValidationError
 
-from crow.acp.face import Face
+from crow.acp.agent import AcpAgent
 from crow.acp.jsonrpc import Message, Refusal, as_object
 
 Method = Callable[[Message], Awaitable[Message | None]]
@@ -45,9 +45,9 @@ class Routes:
     """The methods that there are; a `acp.connection.MethodHandler`."""
 
     def __init__(
-        self, face: Face, requests: dict[str, Route], notifications: dict[str, Route]
+        self, acp_agent: AcpAgent, requests: dict[str, Route], notifications: dict[str, Route]
     ) -> None:
-        self._face = face
+        self._acp_agent = acp_agent
         self._requests = requests
         self._notifications = notifications
 
@@ -59,8 +59,8 @@ class Routes:
             raise RequestError.method_not_found(method)
         task = asyncio.current_task()
         assert task is not None
-        self._face.requests.add(task)
-        task.add_done_callback(self._face.requests.discard)
+        self._acp_agent.requests.add(task)
+        task.add_done_callback(self._acp_agent.requests.discard)
         try:
             return await self._call(self._requests[method], method, as_object(params))
         except Refusal as refusal:
@@ -87,30 +87,30 @@ class Routes:
         )
 
 
-def routes(face: Face) -> Routes:
+def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 1."""
     requests: dict[str, Route] = {
-        "authenticate": (schema.AuthenticateRequest, face.account.authenticate),
-        "auth/status": (Nothing, face.account.status),
-        "logout": (schema.LogoutRequest, face.account.logout),
-        "session/new": (schema.NewSessionRequest, face.new_session),
-        "session/load": (schema.LoadSessionRequest, face.load_session),
-        "session/resume": (schema.ResumeSessionRequest, face.resume_session),
-        "session/fork": (schema.ForkSessionRequest, face.fork_session),
-        "session/list": (schema.ListSessionsRequest, face.list_sessions),
-        "session/close": (schema.CloseSessionRequest, face.close_session),
-        "session/delete": (schema.DeleteSessionRequest, face.delete_session),
-        "session/set_title": (SetTitle, face.set_title),
-        "session/status": (OfSession, face.session_status),
-        "session/prompt": (schema.PromptRequest, face.prompt),
-        "session/set_mode": (schema.SetSessionModeRequest, face.set_mode),
-        "session/set_config_option": (Option, face.set_config_option),
-        "_session/steering": (schema.PromptRequest, face.steer),
+        "authenticate": (schema.AuthenticateRequest, acp_agent.account.authenticate),
+        "auth/status": (Nothing, acp_agent.account.status),
+        "logout": (schema.LogoutRequest, acp_agent.account.logout),
+        "session/new": (schema.NewSessionRequest, acp_agent.new_session),
+        "session/load": (schema.LoadSessionRequest, acp_agent.load_session),
+        "session/resume": (schema.ResumeSessionRequest, acp_agent.resume_session),
+        "session/fork": (schema.ForkSessionRequest, acp_agent.fork_session),
+        "session/list": (schema.ListSessionsRequest, acp_agent.list_sessions),
+        "session/close": (schema.CloseSessionRequest, acp_agent.close_session),
+        "session/delete": (schema.DeleteSessionRequest, acp_agent.delete_session),
+        "session/set_title": (SetTitle, acp_agent.set_title),
+        "session/status": (OfSession, acp_agent.session_status),
+        "session/prompt": (schema.PromptRequest, acp_agent.prompt),
+        "session/set_mode": (schema.SetSessionModeRequest, acp_agent.set_mode),
+        "session/set_config_option": (Option, acp_agent.set_config_option),
+        "_session/steering": (schema.PromptRequest, acp_agent.steer),
     }
     notifications: dict[str, Route] = {
-        "session/cancel": (schema.CancelNotification, face.cancel),
+        "session/cancel": (schema.CancelNotification, acp_agent.cancel),
     }
-    return Routes(face, requests, notifications)
+    return Routes(acp_agent, requests, notifications)
 
 
 def brief(error: ValidationError) -> str:

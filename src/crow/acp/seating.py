@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol
 
-from crow.acp.editor import Editor
+from crow.acp.client import AcpClient
 from crow.core.session import Session
 
 
@@ -16,15 +16,15 @@ class Seating(Protocol):
         """Be the only one that opens a session; the session, where it is to be had as it is."""
         ...
 
-    def attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+    def attach(self, session: Session, editor: AcpClient, *, again: bool = False) -> None:
         """Let an editor speak for a session; ``again``: after it was told all of it."""
         ...
 
-    def has(self, session: Session, editor: Editor | None) -> bool:
+    def has(self, session: Session, editor: AcpClient | None) -> bool:
         """True where a session is the client's."""
         ...
 
-    def is_taken(self, session: Session, editor: Editor | None) -> bool:
+    def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
         """True where another client uses a session."""
         ...
 
@@ -37,17 +37,17 @@ class Alone:
         del session_id
         return nullcontext()
 
-    def attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+    def attach(self, session: Session, editor: AcpClient, *, again: bool = False) -> None:
         """The editor is the session's client already."""
         del again
         editor.attach(session)
 
-    def has(self, session: Session, editor: Editor | None) -> bool:
+    def has(self, session: Session, editor: AcpClient | None) -> bool:
         """It has all."""
         del session, editor
         return True
 
-    def is_taken(self, session: Session, editor: Editor | None) -> bool:
+    def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
         """There is nobody else."""
         del session, editor
         return False

@@ -1,4 +1,4 @@
-"""One connection from its first line to its end: the library, the face, an orderly way out."""
+"""One connection from its first line to its end: the library, the methods, an orderly way out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from threading import Thread
 from threading import enumerate as enumerate_threads
 from typing import TYPE_CHECKING, Any
 
+from crow.acp.agent import AcpAgent
 from crow.acp.early import is_plain_new_session, open_session
-from crow.acp.face import Face
 from crow.acp.handshake import DRAFT_VERSION, version_of
-from crow.acp.link import Link
 from crow.acp.outbox import Outbox
 from crow.acp.peer import Peer
-from crow.acp.transport import LinkTransport
+from crow.acp.stdio import StdioTransport
+from crow.acp.transport import LibraryTransport
 from crow.core.agent import Agent
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ IDLE = 0.5
 IMPORTING = "crow-acp-import"
 
 
-async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
+async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool:
     """Serve one client until its input ends, then end what runs and close the agent.
 
     ``is_process``: the process is there for this client alone; it leaves when its parent does.
@@ -42,20 +42,20 @@ async def serve(agent: Agent, link: Link, *, is_process: bool) -> bool:
     before = asyncio.all_tasks()
     outbox = Outbox(link.send)
     peer = Peer(outbox)
-    face = Face(agent, link, peer)
-    transport = LinkTransport(link, outbox, partial(cancel_all, agent))
+    acp_agent = AcpAgent(agent, link, peer)
+    transport = LibraryTransport(link, outbox, partial(cancel_all, agent))
     async with leaving_with_parent(link, is_process=is_process):
         try:
-            if await opened(face, link, transport):
-                await converse(face, peer, transport)
+            if await opened(acp_agent, link, transport):
+                await converse(acp_agent, peer, transport)
         finally:
-            await finish(agent, face, link, outbox)
+            await finish(agent, acp_agent, link, outbox)
             await within(FLUSHING, peer.close())
     is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
     return not is_importing and asyncio.all_tasks() <= before
 
 
-async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
+async def opened(acp_agent: AcpAgent, link: StdioTransport, transport: LibraryTransport) -> bool:
     """Open the first session, the library being on its way; False at the end of input.
 
     The library takes longer to import than all else together, and opening a session does not need
@@ -67,7 +67,7 @@ async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
     if link.is_next(is_plain_new_session):
         request = await link.receive()
         assert request is not None
-        await open_session(face, request, transport)
+        await open_session(acp_agent, request, transport)
     library = load_library(link)
     coming = asyncio.ensure_future(link.ready())
     # A client that says nothing can be asked something all the same, once the library is there.
@@ -80,7 +80,7 @@ async def opened(face: Face, link: Link, transport: LinkTransport) -> bool:
     return is_on
 
 
-def load_library(link: Link) -> asyncio.Future[None]:
+def load_library(link: StdioTransport) -> asyncio.Future[None]:
     """Import the protocol's library, as far as this client's version needs it, in a thread.
 
     The interpreter waits for it when it ends: a thread that dies within an import takes the
@@ -113,25 +113,25 @@ def load_library(link: Link) -> asyncio.Future[None]:
     return loaded
 
 
-async def converse(face: Face, peer: Peer, transport: LinkTransport) -> None:
+async def converse(acp_agent: AcpAgent, peer: Peer, transport: LibraryTransport) -> None:
     """Answer requests until the input ends."""
     from acp.connection import Connection
 
     from crow.acp.negotiated import Negotiated
 
-    connection: Connection = Connection(Negotiated(face), transport, listening=False)
+    connection: Connection = Connection(Negotiated(acp_agent), transport, listening=False)
     peer.connect(connection)
     await connection.main_loop()
 
 
-async def finish(agent: Agent, face: Face, link: Link, outbox: Outbox) -> None:
+async def finish(agent: Agent, acp_agent: AcpAgent, link: StdioTransport, outbox: Outbox) -> None:
     """Cancel what runs, wait for it, close the agent, and write what is left; within a second."""
     link.start()
     end = asyncio.get_running_loop().time() + ENDING
     await asyncio.sleep(0)  # what was read last is a task that has not begun yet
     cancel_all(agent)
-    if face.requests:
-        await asyncio.wait(set(face.requests), timeout=ENDING - FLUSHING)
+    if acp_agent.requests:
+        await asyncio.wait(set(acp_agent.requests), timeout=ENDING - FLUSHING)
     await asyncio.sleep(0)
     await within(max(end - asyncio.get_running_loop().time(), FLUSHING), agent.close())
     await within(FLUSHING, outbox.drained())
@@ -153,7 +153,7 @@ async def within(seconds: float, work: Coroutine[Any, Any, object]) -> None:
 
 
 @asynccontextmanager
-async def leaving_with_parent(link: Link, *, is_process: bool) -> AsyncGenerator[None]:
+async def leaving_with_parent(link: StdioTransport, *, is_process: bool) -> AsyncGenerator[None]:
     """Hang up when the parent process or the terminal is gone, or on SIGTERM."""
     if not is_process:
         yield
@@ -179,7 +179,7 @@ def endings() -> list[signal.Signals]:
     return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
-async def _watch_parent(link: Link) -> None:
+async def _watch_parent(link: StdioTransport) -> None:
     while os.getppid() == link.parent:  # noqa: ASYNC110 - no event tells of it
         await asyncio.sleep(PARENT_CHECK)
     link.hang_up()

@@ -15,7 +15,7 @@ TIMEOUT = 10.0
 RELEASE = 0.5
 
 
-class EditorTerminal:
+class ClientTerminal:
     """One command in a terminal of the client's. All but `release` may raise ``OSError``."""
 
     def __init__(self, lender: Lender, terminal_id: str) -> None:
@@ -48,7 +48,7 @@ class EditorTerminal:
         return await self._lender.request(f"terminal/{what}", {"terminalId": self.id}, timeout)
 
 
-class EditorTerminals:
+class ClientTerminals:
     """Starts commands in the client, in the name of one session."""
 
     def __init__(self, lender: Lender) -> None:
@@ -56,7 +56,7 @@ class EditorTerminals:
 
     async def create(
         self, command: str, args: Sequence[str], *, cwd: str, env: Mapping[str, str], limit: int
-    ) -> EditorTerminal:
+    ) -> ClientTerminal:
         """Start a command. Raises ``OSError`` where the client cannot."""
         params: Message = {
             "command": command,
@@ -70,4 +70,4 @@ class EditorTerminals:
         terminal_id = result.get("terminalId")
         if not isinstance(terminal_id, str):
             raise OSError("the client made a terminal without an id")
-        return EditorTerminal(self._lender, terminal_id)
+        return ClientTerminal(self._lender, terminal_id)

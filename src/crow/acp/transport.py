@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from crow.acp.handshake import Offer
+from crow.acp.handshake import AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.acp.outbox import Outgoing
 
@@ -22,18 +22,18 @@ class Greeted(Protocol):
     """A connection whose client said hello: what is on offer there, and the hello's parameters."""
 
     @property
-    def offer(self) -> Offer: ...
+    def offer(self) -> AgentCapabilities: ...
     @property
     def hello(self) -> Message: ...
 
 
 class Incoming(Protocol):
-    """Where a client's messages come from: a `crow.acp.link.Link`, for instance."""
+    """Where a client's messages come from: a `crow.acp.stdio.StdioTransport`, for instance."""
 
     async def receive(self) -> Message | None: ...
 
 
-class LinkTransport:
+class LibraryTransport:
     """What `acp.connection.Connection` sends through and receives from.
 
     ``ended`` is called at the end of input, before the requests fail that wait for an answer.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.acp.abilities import Abilities
+from crow.acp.actions import actions, trace_of
 from crow.acp.attachments import blocks_of
-from crow.acp.cards import Cards
+from crow.acp.capabilities import ClientCapabilities
 from crow.acp.content import to_blocks
-from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, message_id
 from crow.acp.options import config_options, session_choices
 from crow.acp.parents import owned
-from crow.acp.projection import Poll
+from crow.acp.projection import PermissionQuestion
 from crow.acp.questions import permission_params, poll_params
+from crow.acp.tool_calls import ToolCallViews
 from crow.core.agent import Agent
 from crow.core.events import (
     CallDelta,
@@ -45,15 +45,15 @@ class V1:
 
     version = 1
 
-    def abilities(self, hello: Message) -> Abilities:
+    def capabilities(self, hello: Message) -> ClientCapabilities:
         """What the client announced."""
-        return Abilities.of(hello)
+        return ClientCapabilities.of(hello)
 
     def projection(
         self,
         agent: Agent,
         session: Session,
-        abilities: Abilities,
+        capabilities: ClientCapabilities,
         *,
         live: bool = True,
         prefix: str = "",
@@ -62,7 +62,7 @@ class V1:
     ) -> Translation:
         """A session in the words of version 1."""
         return Translation(
-            agent, session, abilities, live=live, prefix=prefix, parent=parent, told=told
+            agent, session, capabilities, live=live, prefix=prefix, parent=parent, told=told
         )
 
 
@@ -76,7 +76,7 @@ class Translation:
         self,
         agent: Agent,
         session: Session,
-        abilities: Abilities,
+        capabilities: ClientCapabilities,
         *,
         live: bool = True,
         prefix: str = "",
@@ -85,10 +85,10 @@ class Translation:
     ) -> None:
         self.agent = agent
         self.session = session
-        self.abilities = abilities
-        own_terminals = live and abilities.terminal_output and not abilities.terminals
+        self.capabilities = capabilities
+        own_terminals = live and capabilities.terminal_output and not capabilities.terminals
         used = called(session, told) if live and not prefix else ()
-        self.cards = Cards(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
+        self.cards = ToolCallViews(own_terminals=own_terminals, live=live, used=used, prefix=prefix)
         self._live = live
         self._subagent = prefix.removesuffix(".")
         self._parent = parent
@@ -149,12 +149,12 @@ class Translation:
 
     def choices(self) -> Message:
         """The modes and options of a session that is opened."""
-        switches = self.abilities.boolean_options
+        switches = self.capabilities.boolean_options
         return session_choices(self.agent, self.session, switches=switches)
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""
-        switches = self.abilities.boolean_options
+        switches = self.capabilities.boolean_options
         return config_options(self.agent, self.session, switches=switches)
 
     def permission(self, request: PermissionRequest) -> Message:
@@ -162,7 +162,7 @@ class Translation:
         shown = self.cards.shown_id(request.call.id)
         return permission_params(self.session.id, shown, request, self.session.cwd)
 
-    def poll(self, question: Question, offered: list[Option], number: int) -> Poll:
+    def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
         """A question with these answers, as a request for permission."""
         return poll_params(self.session.id, question, offered, number)
 
@@ -184,14 +184,14 @@ class Translation:
         """The result, with what hooks did to the call."""
         updates = self.cards.ended(event)
         trace = trace_of(self.session, self._subagent)
-        if self._live and (done := list(deeds(trace, event.call.id))):
+        if self._live and (done := list(actions(trace, event.call.id))):
             settled = updates[-1]
             settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
         return updates
 
     def _notice(self, event: Notice) -> list[Message]:
         """A notice; as text where the client shows none, unless it is mere information."""
-        if self.abilities.notices:
+        if self.capabilities.notices:
             return [notice(event)]
         if event.severity == "info":
             return []
@@ -202,7 +202,7 @@ class Translation:
         said = (
             f"{event.reason}; trying again in {max(event.delay, 1):.0f} s (attempt {event.attempt})"
         )
-        if self.abilities.notices:
+        if self.capabilities.notices:
             return [notice(Notice(said, "warning"))]
         return [text("agent_thought_chunk", f"\n{said}\n", f"{self._id()}.retry")]
 
@@ -217,7 +217,7 @@ class Translation:
         return told
 
     def _compacted(self, event: Compacted) -> list[Message]:
-        if not self.abilities.compaction:
+        if not self.capabilities.compaction:
             return self._notice(Notice("The conversation was summarised to make room."))
         self._compactions += 1
         return [

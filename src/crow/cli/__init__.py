@@ -1,4 +1,4 @@
-"""The terminal's face. `main` imports only what the sub-command needs."""
+"""The command line. `main` imports only what the sub-command needs."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.core.agent import Agent
 
 
@@ -62,11 +62,11 @@ def main(options: argparse.Namespace, out: Output) -> int:
     return serve_stdio(lambda: build(options, out), offer_of(options))
 
 
-def offer_of(options: argparse.Namespace) -> Offer:
+def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     """What the agent can do, as far as that is known before its settings are read."""
     import os
 
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.cli.installation import installed_command
 
     known: dict[str, Any] = {
@@ -78,11 +78,11 @@ def offer_of(options: argparse.Namespace) -> Offer:
     }
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:
-        return Offer(**known)
+        return AgentCapabilities(**known)
     from crow.llm.traits import inputs_of
 
     taken = inputs_of(model)
-    return Offer(**known, image="image" in taken, audio="audio" in taken)
+    return AgentCapabilities(**known, image="image" in taken, audio="audio" in taken)
 
 
 def print_config(name: str, out: Output) -> int:

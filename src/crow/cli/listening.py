@@ -10,7 +10,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.acp.listen.address import Address
     from crow.core.agent import Agent
 
@@ -53,7 +53,7 @@ def declare_listening(parser: Parser) -> None:
 
 
 def listen(
-    options: argparse.Namespace, build: Callable[[], Agent], offer: Offer, out: Output
+    options: argparse.Namespace, build: Callable[[], Agent], offer: AgentCapabilities, out: Output
 ) -> int:
     """Serve until a signal ends it."""
     from crow.acp.listen import serve_listening

@@ -33,7 +33,7 @@ class Script(Protocol):
     def next_answer(self) -> Any: ...
 
 
-class Desk:
+class FakeEditorHandlers:
     """Answers an agent's requests in the name of an editor, and records them in its ``asked``."""
 
     def __init__(self, editor: Script) -> None:

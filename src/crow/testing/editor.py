@@ -131,11 +131,15 @@ class FakeEditor:
     async def _talking(self, wire: Wire, *, initialize: bool) -> AsyncGenerator[None]:
         from acp.client.connection import ClientSideConnection
 
-        from crow.testing.desk import Desk
+        from crow.testing.desk import FakeEditorHandlers
 
         self._wire = wire
         wire.silent = self._silent
-        connection: Any = ClientSideConnection(Desk(self), wire, use_unstable_protocol=True)  # type: ignore[arg-type]
+        connection: Any = ClientSideConnection(
+            FakeEditorHandlers(self),  # type: ignore[arg-type]
+            wire,
+            use_unstable_protocol=True,
+        )
         self._connection = connection
         try:
             if initialize:

@@ -15,8 +15,8 @@ from acp.exceptions import RequestError
 
 from crow import Agent
 from crow.acp import run_agent
-from crow.acp.handshake import Offer
-from crow.acp.link import Link
+from crow.acp.handshake import AgentCapabilities
+from crow.acp.stdio import StdioTransport
 from crow.testing import official
 from crow.testing.remote import dial
 from crow.testing.schema import Version
@@ -25,7 +25,7 @@ from crow.testing.wire import Message, Wire
 if TYPE_CHECKING:
     from acp.experimental.v2 import ClientSideConnection
 
-OFFER = Offer(store=True, mcp=True, latest=2)
+OFFER = AgentCapabilities(store=True, mcp=True, latest=2)
 NEWER = (
     "InitializeResponse.capabilities.auth.status",
     "InitializeResponse.capabilities.session.status",
@@ -83,11 +83,13 @@ class Draft:
     # connecting
 
     @asynccontextmanager
-    async def connected(self, agent: Agent, offer: Offer = OFFER) -> AsyncGenerator[None]:
+    async def connected(
+        self, agent: Agent, offer: AgentCapabilities = OFFER
+    ) -> AsyncGenerator[None]:
         """Serve an agent in this process, over two pipes."""
         agent_source, editor_sink = os.pipe()
         editor_source, agent_sink = os.pipe()
-        link = Link(agent_source, agent_sink, offer)
+        link = StdioTransport(agent_source, agent_sink, offer)
         serving = asyncio.create_task(
             run_agent(agent, link=link, source=agent_source, sink=agent_sink)
         )

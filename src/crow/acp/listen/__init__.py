@@ -1,4 +1,4 @@
-"""The editor's face over a network: many clients of one process, sessions that outlive them."""
+"""The agent over a network: many clients of one process, and sessions that outlive them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.acp.listen.address import Address
     from crow.core.agent import Agent
 
@@ -16,7 +16,7 @@ __all__ = ["serve_listening"]
 
 def serve_listening(
     build: Callable[[], Agent],
-    offer: Offer,
+    offer: AgentCapabilities,
     address: Address,
     token: str,
     *,
@@ -60,7 +60,7 @@ def serve_listening(
     asyncio.run(main())
 
 
-def load_library(offer: Offer) -> None:
+def load_library(offer: AgentCapabilities) -> None:
     """Import what takes long now, and not while the first client waits."""
     from importlib import import_module
 

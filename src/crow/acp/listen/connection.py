@@ -1,4 +1,4 @@
-"""One client of the server: what it says comes in, what is for it goes out, a face answers."""
+"""One client of the server: what it says comes in, what is for it goes out, a acp_agent answers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import secrets
 from collections import deque
 from typing import TYPE_CHECKING
 
-from crow.acp.face import Face
+from crow.acp.agent import AcpAgent
 from crow.acp.greeting import greet
-from crow.acp.handshake import Offer
+from crow.acp.handshake import AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.acp.listen.seating import Shared
 from crow.acp.outbox import Outgoing
 from crow.acp.peer import Peer
 from crow.acp.server import converse
-from crow.acp.transport import LinkTransport
+from crow.acp.transport import LibraryTransport
 
 if TYPE_CHECKING:
-    from crow.acp.listen.seats import Seats
+    from crow.acp.listen.session_pool import SessionPool
     from crow.core.agent import Agent
 
 BACKLOG = 256
@@ -31,7 +31,9 @@ class Connection:
     Whoever reads from the network calls `take` with each message, and `hang_up` at the end.
     """
 
-    def __init__(self, agent: Agent, seats: Seats, offer: Offer, outgoing: Outgoing) -> None:
+    def __init__(
+        self, agent: Agent, seats: SessionPool, offer: AgentCapabilities, outgoing: Outgoing
+    ) -> None:
         self.id = secrets.token_hex(16)
         self.offer = offer
         self.hello: Message = {}
@@ -39,7 +41,7 @@ class Connection:
         self._agent = agent
         self._peer = Peer(outgoing)
         self._seating = Shared(seats)
-        self._face = Face(agent, self, self._peer, self._seating)
+        self._acp_agent = AcpAgent(agent, self, self._peer, self._seating)
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -48,7 +50,7 @@ class Connection:
     @property
     def requests(self) -> set[asyncio.Task[object]]:
         """The requests that are being answered."""
-        return set(self._face.requests)
+        return set(self._acp_agent.requests)
 
     async def take(self, message: Message) -> Message | None:
         """A message of the client's; an answer to it that is there at once, as to ``initialize``.
@@ -88,11 +90,11 @@ class Connection:
         """Answer the client until it is gone; what it has begun goes on without it."""
         try:
             if await self.ready():
-                await converse(self._face, self._peer, LinkTransport(self, self.outgoing))
+                await converse(self._acp_agent, self._peer, LibraryTransport(self, self.outgoing))
         finally:
             self._seating.leave()
             self.outgoing.close()
-        while self._face.requests:
+        while self._acp_agent.requests:
             await asyncio.wait(self.requests)
         await self._peer.close()
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from crow.acp.listen.connection import Connection
 from crow.acp.listen.delivery import Delivery
-from crow.acp.listen.seats import Seats
+from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.acp.outbox import Outgoing
     from crow.core.agent import Agent
 
@@ -30,7 +30,7 @@ class Hub:
     A client over HTTP that reads no stream and sends nothing for ``GRACE`` seconds is gone.
     """
 
-    def __init__(self, agent: Agent, seats: Seats, offer: Offer) -> None:
+    def __init__(self, agent: Agent, seats: SessionPool, offer: AgentCapabilities) -> None:
         self._agent = agent
         self._seats = seats
         self._offer = offer

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 
-from crow.acp.editor import Editor
-from crow.acp.listen.seats import Seats
+from crow.acp.client import AcpClient
+from crow.acp.listen.session_pool import SessionPool
 from crow.core.session import Session
 
 
 class Shared:
     """The sessions of one of many clients; a `crow.acp.seating.Seating`."""
 
-    def __init__(self, seats: Seats) -> None:
+    def __init__(self, seats: SessionPool) -> None:
         self._seats = seats
-        self._taken: list[tuple[str, Editor]] = []
+        self._taken: list[tuple[str, AcpClient]] = []
         self._is_gone = False
 
     def opening(self, session_id: str) -> AbstractAsyncContextManager[Session | None]:
         """A session that is open goes on as it is."""
         return self._seats.opening(session_id)
 
-    def attach(self, session: Session, editor: Editor, *, again: bool = False) -> None:
+    def attach(self, session: Session, editor: AcpClient, *, again: bool = False) -> None:
         """Expect an editor on the session's seat, unless its client is gone meanwhile."""
         seat = self._seats.of(session)
         if self._is_gone:
@@ -32,11 +32,11 @@ class Shared:
             self._taken.append((session.id, editor))
             editor.attach(session, arrival.told)
 
-    def has(self, session: Session, editor: Editor | None) -> bool:
+    def has(self, session: Session, editor: AcpClient | None) -> bool:
         """True where it sits there, or is about to."""
         return editor is not None and self._seats.holds(session.id, editor)
 
-    def is_taken(self, session: Session, editor: Editor | None) -> bool:
+    def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
         """True where somebody else sits there."""
         return self._seats.of(session).editor not in (None, editor)
 

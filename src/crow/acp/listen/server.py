@@ -17,13 +17,13 @@ from uvicorn import Config, Server
 from crow.acp.framing import LIMIT
 from crow.acp.listen.app import application
 from crow.acp.listen.hub import Hub
-from crow.acp.listen.seats import Seats
+from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 
 if TYPE_CHECKING:
     import socket
 
-    from crow.acp.handshake import Offer
+    from crow.acp.handshake import AgentCapabilities
     from crow.acp.listen.guard import Guard
     from crow.core.agent import Agent
 
@@ -38,7 +38,7 @@ async def serve(
     agent: Agent,
     listening: socket.socket,
     guard: Guard,
-    offer: Offer,
+    offer: AgentCapabilities,
     *,
     patience: float,
     idle: float,
@@ -51,7 +51,7 @@ async def serve(
     quiet()
     before = asyncio.all_tasks()
     stop = asyncio.Event()
-    hub = Hub(agent, Seats(agent, patience=patience, idle=idle), offer)
+    hub = Hub(agent, SessionPool(agent, patience=patience, idle=idle), offer)
     server = Server(configuration(hub, guard))
     server.config.load()
     server.lifespan = server.config.lifespan_class(server.config)

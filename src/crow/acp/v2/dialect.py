@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crow.acp.abilities import Abilities
+from crow.acp.capabilities import ClientCapabilities
 from crow.acp.jsonrpc import Message
 from crow.acp.v2.cancelling import Cancelling
-from crow.acp.v2.cards import Calls
 from crow.acp.v2.prompts import Prompts
+from crow.acp.v2.tool_calls import Calls
 from crow.acp.v2.updates import Translation
 from crow.core.agent import Agent
 from crow.core.session import Session
@@ -28,10 +28,10 @@ class V2:
         self.calls = Calls()
         self.cancelling = Cancelling.of(agent)
 
-    def abilities(self, hello: Message) -> Abilities:
+    def capabilities(self, hello: Message) -> ClientCapabilities:
         """What the client announced; notices and the like need no announcement any more."""
         return replace(
-            Abilities.of(hello),
+            ClientCapabilities.of(hello),
             files=False,
             terminals=False,
             terminal_output=False,
@@ -44,7 +44,7 @@ class V2:
         self,
         agent: Agent,
         session: Session,
-        abilities: Abilities,
+        capabilities: ClientCapabilities,
         *,
         live: bool = True,
         prefix: str = "",
@@ -52,7 +52,7 @@ class V2:
         told: int | None = None,
     ) -> Translation:
         """A session in the words of version 2."""
-        del abilities
+        del capabilities
         return Translation(
             self.prompts,
             self.calls,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from crow._version import __version__
-from crow.acp.handshake import DRAFT_VERSION, Offer
+from crow.acp.handshake import DRAFT_VERSION, AgentCapabilities
 from crow.acp.jsonrpc import INVALID_PARAMS, Message, as_object, failure, success
 
 
-def greet(request: Message, offer: Offer) -> Message:
+def greet(request: Message, offer: AgentCapabilities) -> Message:
     """The answer to a client that speaks version 2; a newer one's parameters may be any."""
     params: Message = request["params"]
     info = as_object(params.get("info"))
@@ -29,7 +29,7 @@ def greet(request: Message, offer: Offer) -> Message:
     return success(request["id"], result)
 
 
-def capabilities(offer: Offer) -> Message:
+def capabilities(offer: AgentCapabilities) -> Message:
     """What can be done with sessions beyond what every agent can."""
     prompt: dict[str, Any] = {"embeddedContext": {}}
     session: Message = {"prompt": prompt, "additionalDirectories": {}, "fork": {}, "title": {}}

@@ -1,13 +1,13 @@
-"""What version 2 asks of an agent in other ways than version 1; the rest is the face's own."""
+"""What version 2 asks of an agent in other ways than version 1; the rest is the acp_agent's own."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
+from crow.acp.agent import AcpAgent
 from crow.acp.attachments import written
-from crow.acp.editor import Editor
-from crow.acp.face import Face
+from crow.acp.client import AcpClient
 from crow.acp.jsonrpc import Message
 from crow.acp.refusals import invalid, not_found
 from crow.acp.trace_context import note_trace
@@ -22,19 +22,19 @@ from crow.core.session import Reply, Session
 class Methods:
     """Serves one client of version 2, method by method. Raises `Refusal`."""
 
-    def __init__(self, face: Face) -> None:
-        dialect: Any = face.dialect
+    def __init__(self, acp_agent: AcpAgent) -> None:
+        dialect: Any = acp_agent.dialect
         assert isinstance(dialect, V2)
-        self.face = face
+        self.acp_agent = acp_agent
         self._dialect = dialect
 
     # sessions
 
     async def list_sessions(self, params: Message) -> Message:
         """Stored sessions; none where none are stored."""
-        if self.face.agent.store is None:
+        if self.acp_agent.agent.store is None:
             return {"sessions": []}
-        return await self.face.list_sessions(params)
+        return await self.acp_agent.list_sessions(params)
 
     async def resume_session(self, params: Message) -> Message:
         """Open a stored session, and show all of it where the client wants that."""
@@ -42,27 +42,27 @@ class Methods:
         if replay is not None and replay["type"] != "start":
             raise invalid(f"replayFrom: there is no {replay['type']!r}, only 'start'")
         session_id = params["sessionId"]
-        if self.face.agent.store is None:
+        if self.acp_agent.agent.store is None:
             raise not_found(f"there is no session {session_id!r}: this agent stores none")
-        session, editor = await self.face.stored(
+        session, editor = await self.acp_agent.stored(
             session_id, params, "resume" if replay is None else "load"
         )
         if replay is not None:
             await editor.tell_again()
         editor.post(projection(editor).state.snapshot())
-        return self.face.opened(session, editor, {})
+        return self.acp_agent.opened(session, editor, {})
 
     async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go, if it is open at all."""
-        session = self.face.agent.sessions.get(params["sessionId"])
+        session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
             self._dialect.prompts.call_off(session)
-            await self.face.close(session)
+            await self.acp_agent.close(session)
         return {}
 
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys, where this agent stores any."""
-        account = self.face.account
+        account = self.acp_agent.account
         return await account.logout(params) if account.stores_keys else {}
 
     # prompts
@@ -73,15 +73,15 @@ class Methods:
         A prompt that another one is worked on before waits for its turn. Cancelling the request
         takes it back as long as it waits.
         """
-        session, editor = self.face.open_session(params)
-        content = self.face.content(params, session)
+        session, editor = self.acp_agent.open_session(params)
+        content = self.acp_agent.content(params, session)
         note_trace(params, session)
         prompt = Prompt(session, params["prompt"])
         editor.begin_turn()
         editor.tell(editor.projection.running())
         task = asyncio.create_task(self._work(session, editor, content, prompt))
         self._dialect.prompts.expect(task, prompt)
-        for known in (self.face.turns.setdefault(session.id, set()), self.face.requests):
+        for known in (self.acp_agent.turns.setdefault(session.id, set()), self.acp_agent.requests):
             known.add(task)
             task.add_done_callback(known.discard)
         try:
@@ -95,13 +95,13 @@ class Methods:
 
     async def cancel(self, params: Message) -> None:
         """End what is worked on in a session, and take back what waits."""
-        session = self.face.agent.sessions.get(params["sessionId"])
+        session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
             self._dialect.prompts.call_off(session)
-            await self.face.cancel(params)
+            await self.acp_agent.cancel(params)
 
     async def _work(
-        self, session: Session, editor: Editor, content: Content, prompt: Prompt
+        self, session: Session, editor: AcpClient, content: Content, prompt: Prompt
     ) -> None:
         """See a prompt through to its end."""
         reply: Reply | None = None
@@ -109,11 +109,11 @@ class Methods:
             if prompt.is_off:
                 return
             sent = written(prompt.blocks, content)
-            reply = await self.face.agent.prompt(session, content, shown=False, written=sent)
+            reply = await self.acp_agent.agent.prompt(session, content, shown=False, written=sent)
             if reply.stop_reason != "error":  # its failure is told with the end of the work
                 await explain(reply)
             if prompt.inserted.done():
-                await self.face.entitle(session, content)
+                await self.acp_agent.entitle(session, content)
         finally:
             prompt.withdraw(reply)
             editor.end_turn()
@@ -147,10 +147,10 @@ class Methods:
         """Choose a value; the complete list of options, as it is then."""
         if params["type"] not in ("id", "boolean"):
             raise invalid(f"there are no values of the type {params['type']!r}")
-        return await self.face.set_config_option(params)
+        return await self.acp_agent.set_config_option(params)
 
 
-def projection(editor: Editor) -> Translation:
+def projection(editor: AcpClient) -> Translation:
     """The editor's projection, which is one of this version."""
     told: Any = editor.projection
     assert isinstance(told, Translation)

@@ -14,7 +14,7 @@ from crow.acp.routes import Nothing, OfSession, Route, Routes, SetTitle
 from crow.acp.v2.methods import Methods
 
 if TYPE_CHECKING:
-    from crow.acp.face import Face
+    from crow.acp.agent import AcpAgent
 
 
 class CancelToolCall(BaseModel):
@@ -40,28 +40,28 @@ class SetOption(BaseModel):
     value: str | bool
 
 
-def routes(face: Face) -> Routes:
+def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 2."""
-    own = Methods(face)
+    own = Methods(acp_agent)
     requests: dict[str, Route] = {
-        "auth/login": (schema.LoginAuthRequest, face.account.authenticate),
+        "auth/login": (schema.LoginAuthRequest, acp_agent.account.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
-        "auth/status": (Nothing, face.account.status),
-        "session/new": (schema.NewSessionRequest, face.new_session),
+        "auth/status": (Nothing, acp_agent.account.status),
+        "session/new": (schema.NewSessionRequest, acp_agent.new_session),
         "session/resume": (schema.ResumeSessionRequest, own.resume_session),
-        "session/fork": (schema.ForkSessionRequest, face.fork_session),
+        "session/fork": (schema.ForkSessionRequest, acp_agent.fork_session),
         "session/list": (schema.ListSessionsRequest, own.list_sessions),
         "session/close": (schema.CloseSessionRequest, own.close_session),
-        "session/delete": (schema.DeleteSessionRequest, face.delete_session),
-        "session/set_title": (SetTitle, face.set_title),
-        "session/status": (OfSession, face.session_status),
+        "session/delete": (schema.DeleteSessionRequest, acp_agent.delete_session),
+        "session/set_title": (SetTitle, acp_agent.set_title),
+        "session/status": (OfSession, acp_agent.session_status),
         "session/prompt": (schema.PromptRequest, own.prompt),
         "session/set_config_option": (SetOption, own.set_config_option),
         "tool_call/cancel": (CancelToolCall, own.cancel_tool_call),
         "terminal/cancel": (CancelTerminal, own.cancel_terminal),
-        "_session/steering": (schema.PromptRequest, face.steer),
+        "_session/steering": (schema.PromptRequest, acp_agent.steer),
     }
     notifications: dict[str, Route] = {
         "session/cancel": (schema.CancelSessionNotification, own.cancel),
     }
-    return Routes(face, requests, notifications)
+    return Routes(acp_agent, requests, notifications)

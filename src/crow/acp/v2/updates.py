@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from crow.acp.actions import actions, trace_of
 from crow.acp.attachments import blocks_of, sent_as
 from crow.acp.bounds import LONGEST_TEXT
-from crow.acp.cards import titled
 from crow.acp.content import to_blocks
-from crow.acp.deeds import deeds, trace_of
 from crow.acp.jsonrpc import Message
 from crow.acp.message_ids import end_run, is_on, message_id
 from crow.acp.parents import owned
-from crow.acp.projection import Poll
+from crow.acp.projection import PermissionQuestion
 from crow.acp.questions import option
+from crow.acp.tool_calls import titled
 from crow.acp.updates import called, notice, plan, text, thought_id, usage
-from crow.acp.v2.cards import Calls, Cards
 from crow.acp.v2.options import commands, config_options
 from crow.acp.v2.prompts import Prompts
 from crow.acp.v2.state import State
+from crow.acp.v2.tool_calls import Calls, ToolCallViews
 from crow.core.agent import Agent
 from crow.core.events import (
     CallDelta,
@@ -67,7 +67,9 @@ class Translation:
         self.agent = agent
         self.session = session
         used = called(session, told) if live and not prefix else ()
-        self.cards = Cards(session.id, session.cwd, calls, live=live, used=used, prefix=prefix)
+        self.cards = ToolCallViews(
+            session.id, session.cwd, calls, live=live, used=used, prefix=prefix
+        )
         self.state = State(busy=session.busy)
         self._prompts = prompts
         self._live = live
@@ -193,7 +195,7 @@ class Translation:
         """The result, with what hooks did to the call."""
         updates = self.cards.ended(event)
         trace = trace_of(self.session, self._subagent)
-        if self._live and (done := list(deeds(trace, event.call.id))):
+        if self._live and (done := list(actions(trace, event.call.id))):
             updates[-1]["_meta"] = {"crow": {"hooks": done}}
         return updates
 
@@ -234,12 +236,14 @@ class Translation:
         }
         return {**params, "description": request.reason} if request.reason else params
 
-    def poll(self, question: Question, offered: list[Option], number: int) -> Poll:
+    def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
         """A question with these answers, as a request for permission that has no subject."""
         del number
         options = [option(each) for each in offered]
         params = {"sessionId": self.session.id, "title": question.text, "options": options}
-        return Poll({**params, "description": question.detail} if question.detail else params)
+        return PermissionQuestion(
+            {**params, "description": question.detail} if question.detail else params
+        )
 
     # how far it is
 

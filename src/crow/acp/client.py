@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from crow.acp.files import EditorFiles
+from crow.acp.files import ClientFiles
 from crow.acp.jsonrpc import Message
 from crow.acp.lending import Lender
 from crow.acp.peer import Peer
@@ -23,7 +23,7 @@ from crow.acp.questions import (
 )
 from crow.acp.replay import replay
 from crow.acp.retelling import Retelling
-from crow.acp.terminals import EditorTerminals
+from crow.acp.terminals import ClientTerminals
 from crow.core.agent import Agent
 from crow.core.events import (
     Event,
@@ -49,7 +49,7 @@ class Arrival(Protocol):
     def complete(self) -> None: ...
 
 
-class Editor:
+class AcpClient:
     """The client of one session on one connection; a `crow.core.ports.Client`.
 
     What is told and asked is put into words by the ``dialect``'s projections.
@@ -95,13 +95,13 @@ class Editor:
         if self._projection is not None:
             return
         self._projection = self._dialect.projection(
-            self._agent, session, self._peer.abilities, told=told
+            self._agent, session, self._peer.capabilities, told=told
         )
         lender = Lender(self._peer, session.id, self._warn)
-        if self._peer.abilities.files:
-            self.files = EditorFiles(lender)
-        if self._peer.abilities.terminals:
-            self.terminals = EditorTerminals(lender)
+        if self._peer.capabilities.files:
+            self.files = ClientFiles(lender)
+        if self._peer.capabilities.terminals:
+            self.terminals = ClientTerminals(lender)
 
     # what the user sees
 
@@ -164,7 +164,7 @@ class Editor:
 
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
-        again = Retelling(self._agent, self._session, self._dialect, self._peer.abilities)
+        again = Retelling(self._agent, self._session, self._dialect, self._peer.capabilities)
         async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
@@ -188,7 +188,7 @@ class Editor:
         else:
             self.tell(self._updates(session_id, event))
 
-    def has_client_of(self, other: Editor) -> bool:
+    def has_client_of(self, other: AcpClient) -> bool:
         """True where both speak for the same connection."""
         return self._peer is other._peer
 
@@ -239,7 +239,7 @@ class Editor:
             self._subagents[session_id] = self._dialect.projection(
                 self._agent,
                 self._session,
-                self._peer.abilities,
+                self._peer.capabilities,
                 prefix=f"{session_id}.",
                 parent=self.projection.shown_id(caller) if caller else "",
             )
@@ -248,7 +248,7 @@ class Editor:
     @property
     def _is_untimely(self) -> bool:
         """True where a notice would have to be text, and no prompt is being answered."""
-        return self._turns == 0 and not self._peer.abilities.notices
+        return self._turns == 0 and not self._peer.capabilities.notices
 
     @property
     def _cannot_answer(self) -> bool:
@@ -276,7 +276,7 @@ class Editor:
         params = self._projection_of(session_id).permission(request)
         try:
             with self._blocked(session_id):
-                return await choose(self._peer, params, self._peer.abilities.question_patience)
+                return await choose(self._peer, params, self._peer.capabilities.question_patience)
         except Cancelled:
             await self._cancel()
         except OSError as error:
@@ -308,8 +308,8 @@ class Editor:
             return question.default
         try:
             with self._blocked(session_id):
-                if self._peer.abilities.forms:
-                    patience = self._peer.abilities.question_patience
+                if self._peer.capabilities.forms:
+                    patience = self._peer.capabilities.question_patience
                     return await fill_in(self._peer, self._session.id, question, patience)
                 if question.word:  # some clients name options by their kinds alone
                     return question.default
@@ -332,7 +332,9 @@ class Editor:
             await self.send(update)
         closing = poll.unanswered
         try:
-            chosen = await choose(self._peer, poll.params, self._peer.abilities.question_patience)
+            chosen = await choose(
+                self._peer, poll.params, self._peer.capabilities.question_patience
+            )
             closing = poll.answered
             return value_of(question, chosen)
         finally:

@@ -25,7 +25,7 @@ from crow.core.events import (
 from crow.core.frozen import frozen
 
 if TYPE_CHECKING:
-    from crow.acp.editor import Editor
+    from crow.acp.client import AcpClient
     from crow.acp.jsonrpc import Message
     from crow.core.contexts import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
@@ -58,7 +58,9 @@ class Arrival:
     that was on when it came.
     """
 
-    def __init__(self, seat: Seat, editor: Editor, place: Place, run: RunContext | None) -> None:
+    def __init__(
+        self, seat: SharedSession, editor: AcpClient, place: Place, run: RunContext | None
+    ) -> None:
         self.seat = seat
         self.editor = editor
         self.place = place
@@ -83,7 +85,7 @@ class Arrival:
         self.seat.take(self)
 
 
-class Seat:
+class SharedSession:
     """A session's client, whoever that is at the moment; a `crow.core.ports.Client`.
 
     One editor at a time sits here: the last that came. While there is none, a question waits
@@ -94,7 +96,7 @@ class Seat:
 
     def __init__(self, session: Session, patience: float) -> None:
         self.session = session
-        self.editor: Editor | None = None
+        self.editor: AcpClient | None = None
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.arrivals: list[Arrival] = []
@@ -113,7 +115,7 @@ class Seat:
 
     # who sits here
 
-    def expect(self, editor: Editor, *, again: bool) -> Arrival:
+    def expect(self, editor: AcpClient, *, again: bool) -> Arrival:
         """An editor is about to come, and will be told the run ``again``, or what was missed."""
         if again:
             place = self._here() if self._run is None else self._begun
@@ -142,7 +144,7 @@ class Seat:
         self._forget()
         self._tell_of_change()
 
-    def leave(self, editor: Editor) -> None:
+    def leave(self, editor: AcpClient) -> None:
         """An editor is gone; nothing happens where another one has its place."""
         self.arrivals = [arrival for arrival in self.arrivals if arrival.editor is not editor]
         if self.editor is editor:
@@ -162,7 +164,7 @@ class Seat:
         here = self._here()
         return here if self._run is None else replace(self._begun, since=here.since)
 
-    def _catch_up(self, editor: Editor, place: Place) -> None:
+    def _catch_up(self, editor: AcpClient, place: Place) -> None:
         """Tell what was missed; calls that were told before are only made known."""
         for session_id, event in self._journal.between(place.began, place.since):
             if (known := without_terminal(event)) is not None:
@@ -258,7 +260,7 @@ class Seat:
         """Ask something else; the default where nobody comes."""
         return await self._asked(lambda editor: editor.ask(session_id, question), question.default)
 
-    async def _asked(self, put: Callable[[Editor], Awaitable[Any]], otherwise: Any) -> Any:
+    async def _asked(self, put: Callable[[AcpClient], Awaitable[Any]], otherwise: Any) -> Any:
         """Put a question to one editor after another, until one of them stays to answer it."""
         while (editor := await self._somebody()) is not None:
             asking = asyncio.ensure_future(put(editor))
@@ -271,7 +273,7 @@ class Seat:
                 await asyncio.wait({asking})
         return otherwise
 
-    async def _somebody(self) -> Editor | None:
+    async def _somebody(self) -> AcpClient | None:
         """The editor that is there, or comes in time."""
         if self.editor is None and not self._has_given_up:
             try:

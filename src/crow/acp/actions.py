@@ -20,15 +20,15 @@ def trace_of(session: Session, subagent: str) -> Trace:
     return found.trace if found is not None else Trace()
 
 
-def deeds(trace: Trace, call_id: str) -> Iterator[Message]:
+def actions(trace: Trace, call_id: str) -> Iterator[Message]:
     """One entry for every hook that answered, changed something or failed, in order."""
     for record in trace.of_call(call_id):
         did = record.answer is not None or record.changed or record.error
         if did and record.owner != USER:
-            yield deed(record)
+            yield action_of(record)
 
 
-def deed(record: Record) -> Message:
+def action_of(record: Record) -> Message:
     """The event, who it was, and the verdict; a value that is none stays here."""
     told: Message = {"event": record.event, "owner": record.owner, "hook": record.hook}
     if record.answer is not None:

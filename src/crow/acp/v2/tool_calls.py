@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crow.acp.bounds import bounded_changes, bounded_raw, bounded_text, note_of_left_out
-from crow.acp.cards import (
+from crow.acp.content import to_blocks
+from crow.acp.jsonrpc import Message
+from crow.acp.tool_calls import (
     FENCED,
     CallIds,
-    Card,
+    ToolCallView,
     describe,
     details,
     exit_code,
@@ -25,8 +27,6 @@ from crow.acp.cards import (
     text,
     titled,
 )
-from crow.acp.content import to_blocks
-from crow.acp.jsonrpc import Message
 from crow.acp.v2.changes import diff
 from crow.core.calls import Diff, Outcome, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
@@ -50,7 +50,7 @@ class Calls:
     ended: set[Key] = field(default_factory=set["Key"])
 
 
-class Cards:
+class ToolCallViews:
     """The calls of one session, or of a sub-agent in it, that are open.
 
     ``live``: they happen now. ``used`` are the ids of earlier calls.
@@ -71,7 +71,7 @@ class Cards:
         self._calls = calls
         self._live = live
         self._ids = CallIds(used, prefix)
-        self._open: dict[str, Card] = {}
+        self._open: dict[str, ToolCallView] = {}
         self._begun: set[str] = set()
 
     def shown_id(self, call_id: str) -> str:
@@ -84,7 +84,7 @@ class Cards:
         call = event.call
         shown = self._ids.new(call.id)
         title = titled(event.title, event.kind, self._cwd)
-        card = Card(shown, call.name, title, event.kind, call.args, event.locations)
+        card = ToolCallView(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {**_update(shown), **describe(card), "status": "pending"}
         if self._live and (known := planned(card.kind, card.args, self._cwd)):
@@ -107,7 +107,7 @@ class Cards:
         self._begun.add(call_id)
         return self._begin(card, call_id, update) if self._live else [update]
 
-    def _begin(self, card: Card, call_id: str, update: Message) -> list[Message]:
+    def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
         """What runs now can be ended."""
         self._calls.running[self._key(card)] = (self._owner, call_id)
         update["capabilities"] = CANCEL
@@ -132,7 +132,7 @@ class Cards:
         call, before = event.call, list[Message]()
         card = self._open.pop(call.id, None)
         if card is None:
-            card = Card(self._ids.new(call.id), call.name, call.name, "other", call.args)
+            card = ToolCallView(self._ids.new(call.id), call.name, call.name, "other", call.args)
             before = [{**_update(card.call_id), **describe(card), "status": "pending"}]
         key = self._key(card)
         self._calls.running.pop(key, None)
@@ -144,7 +144,7 @@ class Cards:
         return [*before, *self._settled(card, outcome, event.result, has_run=has_run)]
 
     def _settled(
-        self, card: Card, outcome: Outcome, result: ToolResult, *, has_run: bool
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult, *, has_run: bool
     ) -> list[Message]:
         update: Message = {
             **_update(card.call_id),
@@ -162,7 +162,7 @@ class Cards:
             shown.append(text(fence(result.text)))
         return [self._exited(card, result, outcome), {**update, "content": shown}]
 
-    def _exited(self, card: Card, result: ToolResult, outcome: Outcome) -> Message:
+    def _exited(self, card: ToolCallView, result: ToolResult, outcome: Outcome) -> Message:
         """The end of a command; of an earlier day's with all that is known of it."""
         ended = exit_status(result, outcome)
         if self._live:
@@ -171,7 +171,7 @@ class Cards:
         whole = {"output": {"data": _encoded(result.text)}, "exitStatus": ended}
         return {**self._terminal(card), **whole}
 
-    def _terminal(self, card: Card) -> Message:
+    def _terminal(self, card: ToolCallView) -> Message:
         return {
             "sessionUpdate": "terminal_update",
             "terminalId": card.call_id,
@@ -179,7 +179,7 @@ class Cards:
             "cwd": self._cwd,
         }
 
-    def _key(self, card: Card) -> Key:
+    def _key(self, card: ToolCallView) -> Key:
         return self._session_id, card.call_id
 
     @property
@@ -195,7 +195,7 @@ class Cards:
             asked = {"type": "command", "command": args["command"], "cwd": self._cwd}
             return {**asked, "toolCallId": shown}
         title = titled(request.title, request.kind, self._cwd)
-        card = Card(shown, call.name, title, request.kind, args, request.locations)
+        card = ToolCallView(shown, call.name, title, request.kind, args, request.locations)
         told = {**describe(card), "status": "pending"}
         diffs = proposed(request, self._cwd)
         if content := changed(diffs) if diffs else details(request):
@@ -203,12 +203,12 @@ class Cards:
         return {"type": "tool_call", "toolCall": told}
 
 
-def is_command(card: Card) -> bool:
+def is_command(card: ToolCallView) -> bool:
     """True for a call that shows its output in a terminal until it ends."""
     return card.kind == "execute" and card.args.get("run_in_background") is not True
 
 
-def contents(card: Card, outcome: Outcome, result: ToolResult) -> list[Message]:
+def contents(card: ToolCallView, outcome: Outcome, result: ToolResult) -> list[Message]:
     """What a card shows of a result that no terminal shows."""
     if outcome in ("denied", "cancelled"):
         return [text(bounded_text(result.text))]

@@ -29,7 +29,7 @@ OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
 
 
 @frozen
-class Card:
+class ToolCallView:
     """What the client knows of a call, by an id that is unique in its session."""
 
     call_id: str
@@ -60,7 +60,7 @@ class CallIds:
         return self.prefix + (call_id if count == 1 else f"{call_id}.{count}")
 
 
-class Cards:
+class ToolCallViews:
     """The calls of one session that are open.
 
     ``own_terminals``: the client shows commands that it does not run itself as terminals.
@@ -78,7 +78,7 @@ class Cards:
         self._own_terminals = own_terminals
         self._live = live
         self._ids = CallIds(used, prefix)
-        self._open: dict[str, Card] = {}
+        self._open: dict[str, ToolCallView] = {}
 
     def shown_id(self, call_id: str) -> str:
         """The id under which the client knows an open call."""
@@ -90,7 +90,7 @@ class Cards:
         call = event.call
         shown = self._ids.new(call.id)
         title = titled(event.title, event.kind, cwd)
-        card = Card(shown, call.name, title, event.kind, call.args, event.locations)
+        card = ToolCallView(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
         update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
         if self._shows_terminal(card):
@@ -139,11 +139,11 @@ class Cards:
         card = self._open.pop(call.id, None)
         before: list[Message] = []
         if card is None:
-            card = Card(self._ids.new(call.id), call.name, call.name, "other", call.args)
+            card = ToolCallView(self._ids.new(call.id), call.name, call.name, "other", call.args)
             before = [{"sessionUpdate": "tool_call", "status": "pending", **describe(card)}]
         return [*before, self._settled(card, event.outcome, event.result)]
 
-    def _settled(self, card: Card, outcome: Outcome, result: ToolResult) -> Message:
+    def _settled(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
         update: Message = {
             **_update(card.call_id),
             "status": "completed" if outcome in ("ok", "answered") else "failed",
@@ -157,7 +157,7 @@ class Cards:
         update["content"] = [*kept, *contents(card.kind, outcome, result)]
         return update
 
-    def _exit(self, card: Card, outcome: Outcome, result: ToolResult) -> Message:
+    def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
         """The end of a command that is shown as a terminal, with what was not shown of it yet."""
         ended = {"exit_code": exit_code(result), "signal": None}
         if outcome == "cancelled":
@@ -167,7 +167,7 @@ class Cards:
             meta["terminal_output"] = output(card.call_id, result.text)
         return meta
 
-    def _shows_terminal(self, card: Card) -> bool:
+    def _shows_terminal(self, card: ToolCallView) -> bool:
         return self._own_terminals and card.kind == "execute"
 
 
@@ -175,7 +175,7 @@ def _update(call_id: str) -> Message:
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
 
 
-def describe(card: Card) -> Message:
+def describe(card: ToolCallView) -> Message:
     """What a person is told of a call before it has a result."""
     fields: Message = {
         "toolCallId": card.call_id,
@@ -254,7 +254,7 @@ def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Messa
     return [*shown, *pictures(to_blocks(result.content))]
 
 
-def until_cancelled(card: Card) -> list[Message]:
+def until_cancelled(card: ToolCallView) -> list[Message]:
     """What a card showed of a call that did not come to its end: people want to see how far."""
     if card.terminal is not None:
         return [terminal(card.terminal)]

@@ -1,4 +1,4 @@
-"""The editor's face: the methods of the protocol on an agent, with plain data on both sides."""
+"""The methods of the protocol on an agent, with plain data on both sides."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from crow.acp.account import Account
 from crow.acp.attachments import written
+from crow.acp.client import AcpClient
 from crow.acp.content import from_blocks
 from crow.acp.dialects import dialect_of
-from crow.acp.editor import Editor
 from crow.acp.jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -50,7 +50,7 @@ ELSEWHERE = "this session goes on in another client; load or resume it to have i
 NO_MCP = "the MCP servers of this editor are not used: the agent has no extension for them"
 
 
-class Face:
+class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
@@ -68,7 +68,7 @@ class Face:
         self._peer = peer
         self.seating = seating or Alone()
         self.account = Account(agent, link.offer)
-        self._editors: dict[str, Editor] = {}
+        self._editors: dict[str, AcpClient] = {}
         self._dialect: Dialect | None = None
 
     # sessions
@@ -247,12 +247,12 @@ class Face:
             raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no sessions")
         return self.agent.store
 
-    def _editor(self, params: Message) -> Editor:
+    def _editor(self, params: Message) -> AcpClient:
         dialect = self.dialect
-        able = dialect.abilities(self._link.hello)
+        able = dialect.capabilities(self._link.hello)
         patience = able.question_patience or self._link.offer.ask_timeout
-        self._peer.abilities = replace(able, question_patience=patience)
-        return Editor(self.agent, self._peer, dialect, params.get("mcpServers", []))
+        self._peer.capabilities = replace(able, question_patience=patience)
+        return AcpClient(self.agent, self._peer, dialect, params.get("mcpServers", []))
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
@@ -263,7 +263,7 @@ class Face:
         taken = accepted_inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)
 
-    def open_session(self, params: Message) -> tuple[Session, Editor]:
+    def open_session(self, params: Message) -> tuple[Session, AcpClient]:
         """An open session; a client that names it knows of it."""
         session = self.agent.sessions.get(params["sessionId"])
         editor = self._editors.get(params["sessionId"])
@@ -274,7 +274,9 @@ class Face:
         editor.introduce()
         return session, editor
 
-    async def stored(self, session_id: str, params: Message, source: str) -> tuple[Session, Editor]:
+    async def stored(
+        self, session_id: str, params: Message, source: str
+    ) -> tuple[Session, AcpClient]:
         """A session from the store, or an open one, with the client at its other end."""
         _store = self._store
         editor = self._editor(params)
@@ -290,14 +292,14 @@ class Face:
             await self._move(session, editor, params)
         return session, editor
 
-    async def _move(self, session: Session, editor: Editor, params: Message) -> None:
+    async def _move(self, session: Session, editor: AcpClient, params: Message) -> None:
         """Let what the client names now hold in a session that is open."""
         session.directories = place(params)["directories"]
         take: Any = getattr(self.agent.extensions.get("mcp"), "take", None)
         if take is not None:
             await take(self.agent, session, editor.mcp_servers)
 
-    def opened(self, session: Session, editor: Editor, fields: Message) -> Result:
+    def opened(self, session: Session, editor: AcpClient, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""
         self.seating.attach(session, editor)
         self._editors[session.id] = editor
@@ -333,7 +335,7 @@ class Face:
         await self.agent.close_session(session)
         self._editors.pop(session.id, None)
 
-    async def _choose(self, params: Message, name: str, value: str | bool) -> Editor:
+    async def _choose(self, params: Message, name: str, value: str | bool) -> AcpClient:
         session, editor = self.open_session(params)
         if name == MODEL and isinstance(value, str):
             value = listed_name(self.agent, value)

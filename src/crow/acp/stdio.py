@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.acp.framing import Lines, Oversized
 from crow.acp.greeting import greet
-from crow.acp.handshake import Offer
+from crow.acp.handshake import AgentCapabilities
 from crow.acp.jsonrpc import Message, decode, encode
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ BACKLOG = 256
 START = 30.0
 
 
-class Link:
+class StdioTransport:
     """A client at the other end of two file descriptors, which belong to the link from now on.
 
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
@@ -39,7 +39,7 @@ class Link:
     """
 
     def __init__(
-        self, source: int, sink: int, offer: Offer, *, last_gasp: float | None = None
+        self, source: int, sink: int, offer: AgentCapabilities, *, last_gasp: float | None = None
     ) -> None:
         self.offer = offer
         self.hello: Message = {}

@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from crow.acp.listen.seat import Seat
+from crow.acp.listen.shared_session import SharedSession
 from crow.core.events import UserMessage
 from crow.core.messages import is_prompt
 
 if TYPE_CHECKING:
-    from crow.acp.editor import Editor
+    from crow.acp.client import AcpClient
     from crow.core.agent import Agent
     from crow.core.contexts import Context
     from crow.core.messages import Message
@@ -23,7 +23,7 @@ LEFT = "idle"
 LOOK = 0.02
 
 
-class Seats:
+class SessionPool:
     """Where the editors of many connections meet the sessions of one agent; an extension of it.
 
     ``patience`` is how many seconds a question waits for an editor to come back, ``idle`` how
@@ -34,7 +34,7 @@ class Seats:
         self._agent = agent
         self._patience = patience
         self._idle = idle
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, SharedSession] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
         agent.use(self, name="seats")
@@ -61,21 +61,21 @@ class Seats:
                 session = sessions.get(session_id)
             yield session
 
-    def of(self, session: Session) -> Seat:
+    def of(self, session: Session) -> SharedSession:
         """The seat of an open session."""
         seat = self._seats.get(session.id)
         if seat is None or seat.session is not session:
-            seat = self._seats[session.id] = Seat(session, self._patience)
+            seat = self._seats[session.id] = SharedSession(session, self._patience)
             session.client = seat
         return seat
 
-    def holds(self, session_id: str, editor: Editor) -> bool:
+    def holds(self, session_id: str, editor: AcpClient) -> bool:
         """True where an editor sits in a session, or is about to."""
         seat = self._seats.get(session_id)
         is_there = seat is not None and seat.editor is editor
         return is_there or editor.arrival is not None
 
-    def leave(self, session_id: str, editor: Editor) -> None:
+    def leave(self, session_id: str, editor: AcpClient) -> None:
         """An editor's connection has ended."""
         editor.arrival = None
         seat = self._seats.get(session_id)
@@ -95,5 +95,5 @@ class Seats:
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
 
-    def _is_left(self, seat: Seat) -> bool:
+    def _is_left(self, seat: SharedSession) -> bool:
         return seat.editor is None and not seat.arrivals and not seat.session.busy

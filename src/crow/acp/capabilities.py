@@ -9,7 +9,7 @@ from crow.core.frozen import frozen
 
 
 @frozen
-class Abilities:
+class ClientCapabilities:
     """The client's capabilities. ``files`` needs both reading and writing.
 
     ``terminal_output``: it shows commands that the agent runs itself as terminals (``_meta`` of
@@ -30,7 +30,7 @@ class Abilities:
     question_patience: float = 0.0
 
     @classmethod
-    def of(cls, hello: dict[str, Any]) -> Abilities:
+    def of(cls, hello: dict[str, Any]) -> ClientCapabilities:
         """What the parameters of ``initialize`` say; what is malformed counts as absent.
 
         A client that would rather speak a newer version says it under that version's names.

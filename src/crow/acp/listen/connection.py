@@ -1,4 +1,4 @@
-"""One client of the server: what it says comes in, what is for it goes out, a acp_agent answers."""
+"""One client of the server: what it says comes in, what is for it goes out, an agent answers."""
 
 from __future__ import annotations
 

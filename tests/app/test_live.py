@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.app.conftest import Room, write
 
 from crow.app import export, live_of
 from crow.core.events import ConfigChanged
+from crow.core.hooks import hook
 from crow.core.verdicts import Deny
 from crow.settings import load
 from crow.testing import call
@@ -280,7 +282,7 @@ async def test_a_rule_that_the_user_keeps_is_no_news(room: Room, home: Path) -> 
     heard: list[Any] = []
     agent = room.agent(hooks=[type("Hear", (), {"on_config_change": heard.append})()])
     session = await room.open()
-    agent.extensions["permissions"].of(session).save("Bash(touch *)", "allow")
+    agent.extensions_of(session)["permissions"].save("Bash(touch *)", "allow")
     await room.do(TOUCH)
     assert room.person.asked == []
     assert heard == []
@@ -335,6 +337,28 @@ async def test_a_sub_agent_is_judged_by_what_holds_in_its_callers_session(
     heard = seen.read_text()
     assert heard.count('"PreToolUse"') == 2
     assert heard.count('"SubagentStart"') == 1
+
+
+async def test_hooks_that_change_while_a_sub_agent_works_change_for_it_too(
+    room: Room, home: Path, tmp_path: Path
+) -> None:
+    before, since = tmp_path / "before", tmp_path / "since"
+    rules = {"permissions": {"allow": ["Bash(touch *)", "Agent"]}}
+    old = {"PostToolUse": [appending(before)]}
+    now = {"PreToolUse": [appending(since)], "PostToolUse": [appending(since)]}
+    path = write(home / ".claude/settings.json", {"hooks": old, **rules})
+
+    def edit(ctx: Any) -> None:
+        write(path, {"hooks": now, **rules})
+
+    room.agent(hooks=[type("Edit", (), {"before_tool": hook("before_tool")(staticmethod(edit))})()])
+    task = call("Agent", description="it", prompt="Touch it", subagent_type="general-purpose")
+    await room.do(task, TOUCH, TOUCH, "Done.")
+    events = [
+        json.loads(line)["hook_event_name"] for line in since.read_text().splitlines() if line
+    ]
+    assert events == ["PreToolUse", "PostToolUse"] * 2 + ["PostToolUse"]
+    assert not before.exists()
 
 
 async def test_a_session_that_began_before_its_settings_could_be_read_runs_nothing_without_them(

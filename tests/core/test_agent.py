@@ -564,7 +564,8 @@ async def test_ui_questions_fall_back_to_their_default(watcher):
 async def test_tools_of_a_session_are_its_own(echo, make_echo):
     model = ScriptedModel(call("own", text="a"), "done", "other")
     agent = Agent(model, tools=[echo])
-    session = await agent.new_session(tools={"own": make_echo("own")})
+    session = await agent.new_session()
+    session.add_tool(make_echo("own"))
     await agent.prompt(session, "go")
     await agent.run("go")
     assert [[t["function"]["name"] for t in asked["tools"]] for asked in model.asked] == [

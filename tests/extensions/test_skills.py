@@ -429,13 +429,16 @@ async def test_a_skill_with_much_in_it_is_bounded(agent_of: AgentOf, project: Pa
     assert prompt.endswith("48.md, 49.md and more")
 
 
-async def test_a_command_whose_skill_is_gone_says_so(agent_of: AgentOf, project: Path):
+async def test_commands_and_tool_of_the_skills_go_with_the_extension(
+    agent_of: AgentOf, project: Path
+):
     put(project / ".crow/skills", "gone")
     agent = agent_of(hooks=hooks())
     session = await open_in(agent, project)
+    assert (list(session.commands), list(session.tools)) == (["gone"], ["Skill"])
     agent.remove("skills")
-    reply = await agent.run("/gone", session=session)
-    assert reply.text == "There is no skill gone any more."
+    assert not session.commands
+    assert not session.tools
 
 
 async def test_skills_of_a_package_whose_extension_is_in_use_are_found(

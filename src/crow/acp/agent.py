@@ -40,6 +40,7 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
+from crow.core.ports import CLIENT_SERVERS
 from crow.core.session import Session, Store
 
 T = TypeVar("T")
@@ -289,15 +290,13 @@ class AcpAgent:
                 session = await found(loading)
             self.seating.attach(session, editor, again=source == "load")
         if was_open:
-            await self._move(session, editor, params)
+            self._move(session, editor, params)
         return session, editor
 
-    async def _move(self, session: Session, editor: AcpClient, params: Message) -> None:
+    def _move(self, session: Session, editor: AcpClient, params: Message) -> None:
         """Let what the client names now hold in a session that is open."""
         session.directories = place(params)["directories"]
-        take: Any = getattr(self.agent.extensions.get("mcp"), "take", None)
-        if take is not None:
-            await take(self.agent, session, editor.mcp_servers)
+        session.cache[CLIENT_SERVERS] = editor.mcp_servers
 
     def opened(self, session: Session, editor: AcpClient, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""

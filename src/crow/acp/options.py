@@ -131,8 +131,9 @@ def _llm(agent: Agent, model: str | None) -> LLM:
 
 def modes(agent: Agent, session: Session) -> list[Mode]:
     """The modes on offer, the current one among them; none where extensions offer none."""
-    offered = list(agent.modes.values())
-    if offered and session.mode not in agent.modes:
+    known = agent.modes_of(session)
+    offered = list(known.values())
+    if offered and session.mode not in known:
         offered.insert(0, Mode(session.mode, session.mode.replace("_", " ").capitalize()))
     return offered
 

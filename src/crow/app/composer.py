@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.app.front_matter import FrontMatter, Hired
+from crow.app.front_matter import FrontMatter
 from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
-from crow.core.hooks import Owner
 from crow.discovery import find, in_a_line, load_file, things
 from crow.imports import Seal
 from crow.settings import Settings, Source
@@ -59,7 +58,6 @@ class Composer:
         self.disabled = {entry.text for entry in settings.disabled}
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
-        self.front_matter = FrontMatter(agent, settings, self.for_hooks())
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -131,13 +129,10 @@ class Composer:
         return {"project": self.settings.project, "applies": applies} | bounds
 
     def prompted(self, definition: Definition) -> Iterable[Any]:
-        """The extensions that are a sub-agent's own: its prompt, and the hooks that it brings."""
+        """The extension that is a sub-agent's own: its prompt."""
         from crow.extensions import SystemPromptHook
 
-        own: list[Any] = [SystemPromptHook(definition.prompt)]
-        if definition.hooks:
-            own.append(Hired(self.front_matter, definition))
-        return own
+        return [SystemPromptHook(definition.prompt)]
 
     def use_installed(self) -> None:
         """Use the installed packages' entry points."""
@@ -175,9 +170,8 @@ class Composer:
     def use_settings_hooks(self) -> None:
         """Use the hooks of settings files and plugins, and those that skills will bring."""
         name = "shell_hooks"
-        if name not in self.disabled and "on_skill" in self.agent.hooks.names:
-            owner = Owner(name, self.front_matter, source="crow")
-            self.agent.hooks.register("on_skill", self.front_matter.skill_used, owner=owner)
+        if name not in self.disabled:
+            self.agent.use(FrontMatter(self.settings, self.for_hooks()), source="crow")
         if not self.settings.hooks and not any(plugin.hooks for plugin in self.plugins):
             return
         from crow.extensions import ShellHooks

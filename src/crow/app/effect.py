@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +16,7 @@ from crow.core.errors import CrowError
 from crow.core.events import ConfigChanged
 from crow.core.extensions import make
 from crow.core.ports import LLM
-from crow.core.session import Session
+from crow.core.session import SUBAGENTS, Session
 from crow.settings import Settings
 
 AS_THEY_ARE = frozenset({"limits", "stuck", "truncation", "compaction", "plan", "cost"})
@@ -54,30 +55,30 @@ class Effect:
         before, now = Composer(self.agent, old), Composer(self.agent, new)
         if any(getattr(old, name) != getattr(new, name) for name in JUDGED):
             await self._permissions(ctx, now, late=late)
-        if before.hook_files() != now.hook_files():
+        if before.hook_files() != now.hook_files() and "shell_hooks" not in now.disabled:
             begin = self._hooks(ctx, now, late=late)
-        if before.given("mcp") != now.given("mcp"):
-            await self._servers(ctx, now)
+        if before.given("mcp") != now.given("mcp") and "mcp" in self.agent.extensions:
+            from crow.extensions import McpHook
+
+            hang(ctx.session, "mcp", McpHook(**now.options("mcp") | now.given("mcp")))
         return begin
 
     def warnings(self, session: Session) -> Iterator[str]:
         """What is wrong with the rules and hooks of a session, a line each."""
+        used = self.agent.extensions_of(session)
         for name in ("permissions", "shell_hooks"):
-            thing: Any = self.agent.extensions.get(name)
-            if hasattr(thing, "of"):
-                yield from thing.of(session).warnings
+            yield from getattr(used.get(name), "warnings", ())
 
     async def _permissions(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
         from crow.extensions import PermissionsHook
 
-        judge = self.agent.extensions.get("permissions")
-        if not isinstance(judge, PermissionsHook):
+        before = self.agent.extensions_of(ctx.session).get("permissions")
+        if not isinstance(before, PermissionsHook):
             return
-        before = judge.of(ctx.session).mode
         options = composer.options("permissions") | composer.given("permissions")
         rules = PermissionsHook(**options)
-        judge.replace(ctx.session, rules)
-        if late and before != rules.mode and ctx.session.mode == before:
+        hang(ctx.session, "permissions", rules)
+        if late and before.mode != rules.mode and ctx.session.mode == before.mode:
             ctx.session.mode = rules.mode
             await ctx.emit(ConfigChanged({"mode": rules.mode}))
 
@@ -86,22 +87,15 @@ class Effect:
     ) -> Callable[[], Awaitable[None]]:
         from crow.extensions import ShellHooks
 
-        if "shell_hooks" in composer.disabled:
-            return nothing
+        before: Any = self.agent.extensions_of(ctx.session).get("shell_hooks")
         options = composer.options("shell_hooks") | composer.for_hooks()
-        hooks = self.agent.extensions.get("shell_hooks")
-        if hooks is None:
-            hooks = self.agent.use(ShellHooks, name="shell_hooks", source="crow", **options)
-        fresh = ShellHooks(composer.hook_files(), **options)
-        return hooks.replace(ctx, fresh, late=late) if isinstance(hooks, ShellHooks) else nothing
-
-    async def _servers(self, ctx: SessionContext, composer: Composer) -> None:
-        from crow.extensions import McpHook
-
-        servers = self.agent.extensions.get("mcp")
-        if isinstance(servers, McpHook):
-            options = composer.options("mcp") | composer.given("mcp")
-            await servers.replace(ctx, McpHook(**options))
+        hooks = ShellHooks(composer.hook_files(), **options)
+        hang(ctx.session, "shell_hooks", hooks)
+        helpers: Mapping[str, Session] = ctx.session.cache.get(SUBAGENTS, {})
+        for sub in helpers.values():  # beside the gates, which they have from here
+            if sub.agent is not None and "shell_hooks" in sub.agent.extensions_of(sub):
+                hang(sub, "shell_hooks", hooks)
+        return partial(hooks.catch_up, ctx, before) if late else nothing
 
     # for the agent
 
@@ -175,6 +169,13 @@ class Effect:
         except (CrowError, TypeError, ValueError):
             return False
         return True
+
+
+def hang(session: Session, name: str, extension: object) -> None:
+    """Use an extension on a session, in place of what hung there under its name."""
+    if name in session.extensions:
+        session.remove(name)
+    session.use(extension, name=name, source="crow")
 
 
 async def nothing() -> None:

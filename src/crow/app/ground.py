@@ -18,7 +18,8 @@ class Ground:
     """What holds in one session: its settings, how their files looked, and what was said of them.
 
     ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
-    that the user is being asked about them.
+    that the user is being asked about them. ``begins`` says that hooks that hang now will hear of
+    the session's beginning.
     """
 
     settings: Settings
@@ -27,6 +28,7 @@ class Ground:
     told: set[str] = field(default_factory=set[str])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     asking: bool = False
+    begins: bool = False
 
     @property
     def project(self) -> Path:
@@ -34,13 +36,6 @@ class Ground:
         return Path(self.settings.project)
 
 
-def root_of(session: Session) -> Session:
-    """The session that a person talks to."""
-    while session.parent is not None:
-        session = session.parent
-    return session
-
-
 def ground_of(session: Session) -> Ground | None:
     """What holds in a session."""
-    return root_of(session).cache.get(NAME)
+    return session.root.cache.get(NAME)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
-from crow.app.effect import Effect
-from crow.app.ground import NAME, Ground, ground_of, root_of
+from crow.app.effect import Effect, nothing
+from crow.app.ground import NAME, Ground, ground_of
 from crow.app.wanted import wanted
 from crow.core.agent import Agent
 from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
@@ -65,14 +65,18 @@ class LiveSettings:
     @hook("on_session_start", order=FIRST, timeout=LONGEST)
     async def open(self, ctx: SessionContext) -> None:
         """Let the settings of the session's project hold, and tell what is wrong with them."""
+        await self._open(ctx, late=False)
+
+    async def _open(self, ctx: SessionContext, *, late: bool) -> None:
         if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
             return
         ground = self._ground(ctx.cwd)
+        begin = nothing
         if ground.settings is not self._made:
-            begin = await self.effect.on_session(ctx, self._made, ground.settings, late=False)
-            ctx.cache[NAME] = ground
-            await begin()
+            begin = await self.effect.on_session(ctx, self._made, ground.settings, late=late)
         ctx.cache[NAME] = ground
+        ground.begins = not late
+        await begin()
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
@@ -80,6 +84,7 @@ class LiveSettings:
         asked = self._will_ask(ctx, ground)
         await self._tell(ctx, ground, later=[*of_trust(ground.settings)] if asked else ())
         await self._offer(ctx, ground)
+        ground.begins = False
 
     @hook("before_run", order=FIRST, timeout=LONGEST)
     async def look(self, ctx: RunContext) -> None:
@@ -106,7 +111,7 @@ class LiveSettings:
         The beginning of a session goes on where a hook fails; a call must not.
         """
         if ground_of(ctx.session) is None:
-            await self.open(_context(ctx))
+            await self._open(_context(ctx), late=True)
         return ground_of(ctx.session)
 
     def _ground(self, cwd: str) -> Ground:
@@ -122,7 +127,7 @@ class LiveSettings:
 
     async def refresh(self, session: Session, ground: Ground) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
-        root = root_of(session)
+        root = session.root
         ctx = _context(Context(self.effect.agent, root))
         async with ground.lock:
             old, ran = ground.settings, set(ground.would_run)
@@ -130,7 +135,8 @@ class LiveSettings:
             if ground.settings == old:
                 return
             confine(root, ground.settings)
-            begin = await self.effect.on_session(ctx, old, ground.settings, late=True)
+            late = not ground.begins
+            begin = await self.effect.on_session(ctx, old, ground.settings, late=late)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
         is_lost = old.trusted and not ground.settings.trusted
@@ -296,7 +302,7 @@ def shortened(lines: Iterable[str]) -> str:
 
 def _context(ctx: Context) -> SessionContext:
     """A context of the session's own, which outlives a hook."""
-    own = SessionContext(ctx.agent, root_of(ctx.session))
+    own = SessionContext(ctx.agent, ctx.session.root)
     own.owner = NAME
     return own
 

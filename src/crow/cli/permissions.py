@@ -111,8 +111,8 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
     from crow.core.tool_call import prepare
 
     session = Session(cwd=cwd)
-    rules: Any = agent.extensions.get("permissions")
-    session.mode = getattr(rules, "mode", session.mode)
+    session.belong(agent)
+    session.mode = getattr(agent.extensions.get("permissions"), "mode", session.mode)
     call = ToolContext(
         RunContext(agent, session, ""),
         Call(CHECKED, tool, args),
@@ -128,6 +128,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
         return Judged("allow", "nobody judges it: the extension permissions is not in use")
     if record is None or record.owner == "permissions":
         call.owner = "permissions"
+        rules: Any = agent.extensions_of(session)["permissions"]
         made = rules.of_session(call).judge(tool, call.args, cwd=cwd)
         return Judged(made.decision, made.reason, made.rule, None, changed)
     return Judged(decision_of(verdict), verdict.reason, None, told(agent, record, tool), changed)

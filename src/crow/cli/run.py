@@ -146,7 +146,8 @@ def refuse_unknown(agent: Agent, session: Session, prompt: str) -> None:
 
 async def settle(agent: Agent, session: Session, out: Output) -> None:
     """Let hooks in the background end, which are ended with the session, and what they wake."""
-    hooks: Any = agent.extensions.get("shell_hooks")
+    used = agent.extensions_of(session).values()
+    hooks: Any = next((each for each in used if hasattr(each, "settle")), None)
     if hooks is None:
         return
     settling = asyncio.ensure_future(hooks.settle(session))

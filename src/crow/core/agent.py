@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
-from crow.core.catalog import AnyCatalog, Catalog, Command, Mode, PromptSection
+from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
 from crow.core.errand import nobodys
-from crow.core.errors import ExtensionError, ModelError, SessionError
+from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
-from crow.core.extensions import Extensions, Found, attempt, entry_points, make, source_of
+from crow.core.extensions import Found, attempt, entry_points, source_of
 from crow.core.hook import Owner
-from crow.core.hooks import Hooks, name_of
+from crow.core.hooks import Hooks
 from crow.core.kept import KeptList, kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, NullClient, SlashCommand, Tool
 from crow.core.prompt import agreed, answer, follow_up, refuse_own
+from crow.core.scope import Scope
 from crow.core.session import Reply, Session, Store
 
 SETTLING = 0.3
@@ -80,16 +80,15 @@ class Agent:
         self._llm = llm
         self._model = model
         self.parent = parent
-        self.hooks = Hooks(parent.hooks if parent else None)
+        self.scope = scope = Scope(self, forget=self._forget)
+        self.hooks: Hooks = scope.hooks
+        self.extensions = scope.extensions
+        self.tools, self.commands = scope.tools, scope.commands
+        self.modes, self.sections = scope.modes, scope.sections
         self.found: list[Found] = []
-        self.tools: Catalog[Tool] = Catalog("tool")
-        self.commands: Catalog[Command] = Catalog("command")
-        self.modes: Catalog[Mode] = Catalog("mode")
-        self.sections: Catalog[PromptSection] = Catalog("prompt section")
         self.store: Store | None = None
         self.stop_cap = 8
         self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
-        self._roster = Extensions(self, self.hooks, self._forget)
         self._sessions: dict[str, Session] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
@@ -121,11 +120,6 @@ class Agent:
         self._llm = llm
 
     @property
-    def extensions(self) -> dict[str, Any]:
-        """The extensions in use, by name; an extension may put itself here under one of its own."""
-        return self._roster.extensions
-
-    @property
     def sessions(self) -> Mapping[str, Session]:
         """The open sessions by id."""
         return MappingProxyType(self._sessions)
@@ -133,46 +127,65 @@ class Agent:
     @property
     def catalogs(self) -> tuple[AnyCatalog, ...]:
         """Everything that extensions add to, beside hooks."""
-        return self.tools, self.commands, self.modes, self.sections
+        return self.scope.catalogs
 
     def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
         """Let the model call a tool; returns the disposer."""
-        if not hasattr(tool, "parameters"):
-            raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
-        return self.tools.add(tool.name, tool, self.hooks.owner, replace=replace)
+        return self.scope.add_tool(tool, replace=replace)
 
-    def add_command(self, command: Command, *, replace: bool = False) -> Callable[[], None]:
+    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
         """Offer a slash command; returns the disposer."""
-        return self.commands.add(command.name, command, self.hooks.owner, replace=replace)
+        return self.scope.add_command(command, replace=replace)
 
     def add_mode(self, mode: Mode) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
-        return self.modes.add(mode.id, mode, self.hooks.owner)
+        return self.scope.add_mode(mode)
 
     def add_section(self, section: PromptSection) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
-        return self.sections.add(section.name, section, self.hooks.owner)
+        return self.scope.add_section(section)
+
+    # what counts in a session: what hangs there, and on the agent
+
+    def scope_of(self, session: Session | None) -> Scope:
+        """Where what counts in a session hangs, next to it: there, or on the agent."""
+        while session is not None:
+            if session.hung is not None and session.agent is self:
+                return session.hung
+            session = session.parent
+        return self.scope
 
     def tools_of(self, session: Session) -> Mapping[str, Tool]:
         """The tools that the model of a session can call."""
-        return {**self.tools, **session.tools} if session.tools else self.tools
+        return self.scope_of(session).whole("tools")
 
     def commands_of(self, session: Session) -> Mapping[str, SlashCommand]:
         """The slash commands of a session."""
-        return {**self.commands, **session.commands} if session.commands else self.commands
+        return self.scope_of(session).whole("commands")
+
+    def modes_of(self, session: Session) -> Mapping[str, Mode]:
+        """The modes that the user of a session can choose."""
+        return self.scope_of(session).whole("modes")
+
+    def sections_of(self, session: Session) -> Mapping[str, PromptSection]:
+        """The parts of a session's system prompt."""
+        return self.scope_of(session).whole("sections")
+
+    def extensions_of(self, session: Session) -> Mapping[str, Any]:
+        """The extensions of a session by name."""
+        return self.scope_of(session).all_extensions()
 
     def tool(self, name: str, session: Session) -> Tool | None:
         """A tool by name."""
-        return session.tools.get(name) or self.tools.get(name)
+        return self.tools_of(session).get(name)
 
     def tool_specs(self, session: Session) -> list[ToolSpec]:
         """What the model of a session is told of the tools; the same list while nothing changes."""
         if self._specs[0] != self.tools.version:
             specs = KeptList([spec_of(tool) for tool in self.tools.values()])
             self._specs = (self.tools.version, specs)
-        if not session.tools:
-            return self._specs[1]
-        return [spec_of(tool) for tool in self.tools_of(session).values()]
+        tools = self.tools_of(session)
+        return self._specs[1] if tools is self.tools else list(map(spec_of, tools.values()))
 
     # extensions
 
@@ -191,16 +204,14 @@ class Agent:
         ``init_agent(agent)`` if it has one, then registers its methods that are named like
         events. What fails half-way leaves nothing behind. Raises `ExtensionError` or `HookError`.
         """
-        if inspect.isclass(thing):
-            thing = make(thing, name or name_of(thing), options)
-        return self._roster.use(thing, name or name_of(thing), trusted, source)
+        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
 
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
 
         What its ``lifespan`` holds is released by `close`, or now by ``await agent.stop(name)``.
         """
-        self._roster.remove(name)
+        self.scope.remove(name)
 
     def discover(
         self,
@@ -233,9 +244,7 @@ class Agent:
         return Agent(llm or self._llm, model=asked, hooks=hooks, tools=own, parent=self)
 
     def _forget(self, owner: Owner) -> None:
-        """Take away what an extension added, beside its hooks."""
-        for catalog in self.catalogs:
-            catalog.remove(owner)
+        """Let go of the store where it was an extension's."""
         if self.store is owner.thing:
             self.store = None
 
@@ -243,11 +252,11 @@ class Agent:
 
     async def start(self) -> None:
         """Enter the lifespans of the extensions; done by the first prompt if not before."""
-        await self._roster.enter()
+        await self.scope.start()
 
     async def stop(self, name: str) -> None:
         """Leave the lifespan of one extension, also of one that was removed."""
-        await self._roster.leave(name)
+        await self.scope.stop(name)
 
     async def new_session(
         self,
@@ -296,6 +305,7 @@ class Agent:
     async def _open(self, session: Session, source: str) -> Session:
         await self.start()
         self._sessions[session.id] = session
+        session.belong(self)
         await self.hooks.on_session_start.fire(SessionContext(self, session, source=source))
         return session
 
@@ -317,16 +327,14 @@ class Agent:
         await asyncio.sleep(0)
         for task in session.tasks - {asyncio.current_task()}:  # hooks that were left behind
             task.cancel()
-        for held in list(session.cache.values()):  # such as the commands in the background
-            if hasattr(held, "aclose"):
-                await held.aclose()
+        await _let_go(session)
         self._sessions.pop(session.id, None)
 
     async def close(self) -> None:
         """Close all sessions and leave the lifespans, last entered first."""
         for session in list(self._sessions.values()):
             await self.close_session(session, "exit")
-        await self._roster.leave_all()
+        await self.scope.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -479,9 +487,18 @@ class Agent:
         self, session: Session, kind: str, message: str, run: RunContext | None = None
     ) -> None:
         """Fire ``on_notification``: somebody should look."""
-        if self.hooks.on_notification.entries:
+        if self.hooks.on_notification.chain(session):
             ctx = NotificationContext(self, session, kind, message, run=run)
             await self.hooks.on_notification.fire(ctx)
+
+
+async def _let_go(session: Session) -> None:
+    """Release what a session holds, such as the commands in the background."""
+    for held in list(session.cache.values()):
+        if hasattr(held, "aclose"):
+            await held.aclose()
+    if session.hung is not None:
+        await session.hung.close()
 
 
 def spec_of(tool: Tool) -> ToolSpec:

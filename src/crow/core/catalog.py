@@ -39,7 +39,8 @@ class Catalog(Mapping[str, T], Generic[T]):
             )
         entry = (name, thing, owner)
         self._entries.append(entry)
-        self._rebuild()
+        self._things[name] = thing
+        self.version += 1
 
         def dispose() -> None:
             self._entries[:] = [other for other in self._entries if other is not entry]
@@ -55,6 +56,11 @@ class Catalog(Mapping[str, T], Generic[T]):
     def owner(self, name: str) -> object:
         """Whoever added what now stands under a name; None for nothing or nobody."""
         return next((entry[2] for entry in reversed(self._entries) if entry[0] == name), None)
+
+    @property
+    def owned(self) -> dict[str, tuple[T, object]]:
+        """What stands under each name, and whoever added it."""
+        return {name: (thing, owner) for name, thing, owner in self._entries}
 
     def _rebuild(self) -> None:
         self.version += 1

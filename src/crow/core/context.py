@@ -1,7 +1,6 @@
 """What every hook can reach: agent, session, its own state, the conversation, the user.
 
-A context is data and never goes stale: it resolves through the session whenever it is used. The
-arrow from here to the agent's type is the only one that runs back.
+A context is data and never goes stale: it resolves through the session whenever it is used.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from crow.core.trace import Trace
 from crow.core.ui import UI, Clock
 
 if TYPE_CHECKING:
-    from crow.core.agent import Agent
+    from crow.core.session import Agent
 
 logger = logging.getLogger("crow.hooks")
 
@@ -120,7 +119,7 @@ class Context:
         """Tell the client, unless an ``on_update`` hook objects."""
         self.hold_back()
         point = self.agent.hooks.on_update
-        if point.entries:
+        if point.chain(self.session):
             update = UpdateContext(self.agent, self.session, event, run=self.run)
             if await point.fire(update):
                 return
@@ -137,7 +136,7 @@ class Context:
     async def tell_of(self, message: Message) -> None:
         """Fire ``on_message``."""
         point = self.agent.hooks.on_message
-        if point.entries:
+        if point.chain(self.session):
             await point.fire(MessageContext(self.agent, self.session, message, run=self.run))
 
     async def heal(self, by: str = "somebody") -> HookError | None:
@@ -251,7 +250,7 @@ class Context:
     async def fail(self, error: BaseException, where: str, place: str = "") -> None:
         """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
         point = self.agent.hooks.on_error
-        if point.entries:
+        if point.chain(self.session):
             await point.fire(
                 ErrorContext(self.agent, self.session, error, where, place, run=self.run)
             )

@@ -12,6 +12,7 @@ from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
+from itertools import count
 from operator import attrgetter
 from time import perf_counter
 from types import CodeType
@@ -26,6 +27,8 @@ from crow.core.trace import Record
 from crow.core.view import copied, lend, seen, set_awaited, set_clock
 
 logger = logging.getLogger("crow.hooks")
+NUMBERS = count(1)
+"""Hooks and extensions are numbered as they are hung."""
 
 C = TypeVar("C", bound=Context)
 CANCELLED_TIMEOUT = 0.25
@@ -46,13 +49,17 @@ class Owner:
     """Whoever hung something on an agent: an extension, or a function by itself.
 
     ``trusted`` is False for what was discovered and not listed as trusted; its `Allow` counts as
-    no opinion. ``source`` says where it came from.
+    no opinion. ``source`` says where it came from. ``used`` counts the extensions in the order in
+    which they were used, 0 for what is none; one that stands in another's place on a session has
+    that one's number. ``by`` is who used it, in a hook of its own.
     """
 
     name: str
     thing: Any = None
     trusted: bool = True
     source: str = "code"
+    used: int = 0
+    by: Owner | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +67,8 @@ class Hook:
     """A callable that hangs at an event: who hung it, what, when and how; see `Hooks.register`.
 
     ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
-    no extension in use makes that event happen. ``when`` says for which contexts it runs.
+    no extension in use makes that event happen. ``when`` says for which contexts it runs, ``place``
+    when it was hung: those of an agent run before those of a session.
     """
 
     asked: str
@@ -74,6 +82,7 @@ class Hook:
     thread: bool = False
     event: str = ""
     when: Filter | None = None
+    place: tuple[int, ...] = ()
     call: Callable[[Any, Next | None], Any] = field(init=False, repr=False)
     instant: bool = False
     failures: int = 0
@@ -91,6 +100,10 @@ class Hook:
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
         self.instant = not (self.thread or waits(self.function))
+
+    def rank(self) -> tuple[bool, int, tuple[int, ...]]:
+        """What the hooks of a point are sorted by."""
+        return self.judge, self.order, self.place
 
     def _fit(self, point: Point) -> None:
         name, function = point.name, self.function
@@ -363,14 +376,12 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
         values,
     )
     ctx.session.trace.add(record)
-    registry = ctx.agent.hooks
-    while registry is not None:
+    for registry in ctx.agent.hooks.around(ctx.session):
         for watcher in registry.watchers:
             try:
                 watcher(record, ctx)
             except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
                 logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
-        registry = registry.parent
 
 
 def describe(error: BaseException) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from math import inf
 from types import ModuleType
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from crow.core.agent_hook import AgentHook
 from crow.core.calls import ToolResult
@@ -29,14 +29,16 @@ from crow.core.contexts import (
     ToolContext,
     TurnContext,
 )
+from crow.core.errand import DOING, Spawned
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hook import Hook, Owner
-from crow.core.kinds import Fold, Gate, Ongoing, Slot, Watch
+from crow.core.hook import NUMBERS, Hook, Owner
+from crow.core.kinds import Fold, Gate, Ongoing, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
-from crow.core.session import Reply
+from crow.core.session import Reply, Session
+from crow.core.slot import Slot
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
 from crow.core.wraps import Wrap
@@ -73,10 +75,12 @@ def hook(event: str, **options: Any) -> Callable[[F], F]:
 
 
 class Hooks:
-    """Every point with the hooks that hang there.
+    """Every point with the hooks that hang there, on an agent or on one session alone.
 
     Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
-    one. ``watchers`` are called with every `Record` of the trace.
+    one. ``watchers`` are called with every `Record` of the trace. ``parent`` has the hooks of the
+    agent that a sub-agent works for; a session's has its ``agent``'s beside it. ``owners`` are the
+    extensions in use there, ``owner`` is the one that is being used just now.
     """
 
     on_session_start: Fold[SessionContext, str]
@@ -103,16 +107,33 @@ class Hooks:
     on_error: Watch[ErrorContext]
     on_notification: Watch[NotificationContext]
 
-    def __init__(self, parent: Hooks | None = None) -> None:
+    def __init__(
+        self,
+        parent: Hooks | None = None,
+        *,
+        agent: Hooks | None = None,
+        session: Session | None = None,
+    ) -> None:
         self.parent = parent
+        self.agent = agent
+        self.session = session
         self.watchers: list[Callable[[Record, Context], None]] = []
+        self.owners: tuple[Owner, ...] = ()
         self.owner: Owner | None = None
         self._names: dict[str, tuple[Slot[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
         self._defined: dict[str, Owner] = {}
         self._waiting: list[Hook] = []
-        for point in POINTS:
+        for point in POINTS if agent is None else ():
             self.define(point)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Slot[Any, Any]:
+            """A point of the agent's where nothing hangs on the session yet."""
+            if self.__dict__.get("agent") is None or name not in self.agent.slots:
+                raise AttributeError(f"hooks have no attribute {name!r}")
+            return self[name]
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.
@@ -122,7 +143,7 @@ class Hooks:
         if point.name in self._names:
             raise HookError(f"the event {point.name!r} exists already")
         above = self.parent.slots.get(point.name) if self.parent else None
-        slot = SLOTS[point.kind](point, self.register, above)
+        slot = SLOTS[point.kind](point, self, above)
         self._hooks[point.name] = []
         names = {point.name: (slot, None), **{a.name: (slot, a.when) for a in point.aliases}}
         self._names.update(names)
@@ -153,7 +174,7 @@ class Hooks:
     @property
     def names(self) -> tuple[str, ...]:
         """Every name that an event has, aliases included."""
-        return tuple(self._names)
+        return tuple({**self._names, **dict.fromkeys(self.agent.names if self.agent else ())})
 
     def __getitem__(self, event: str) -> Any:
         """The point of this name, whatever its kind: ``agent.hooks["TaskCreated"].fire(ctx)``."""
@@ -170,11 +191,17 @@ class Hooks:
             (each.asked, each.owner.name, ELSEWHERE.get(each.asked, "")) for each in self._waiting
         )
 
+    def knows(self, event: str) -> bool:
+        """True for a name of a point that is defined here, or on the session's agent."""
+        return event in self._names or (self.agent is not None and self.agent.knows(event))
+
     def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
+        if event not in self._names and self.agent is not None and self.agent.knows(event):
+            self.define(self.agent[event].point)
         try:
             return self._names[event]
         except KeyError:
-            raise HookError(unknown_event(event, [*self._names, *ELSEWHERE])) from None
+            raise HookError(unknown_event(event, [*self.names, *ELSEWHERE])) from None
 
     def register(
         self,
@@ -202,7 +229,7 @@ class Hooks:
         hook = Hook(
             event,
             fn,
-            owner or self.owner or owner_of(fn),
+            owner or self.whose(fn) or owner_of(fn),
             None if tools is None else frozenset(name.casefold() for name in tools),
             order,
             inf if timeout is None else timeout,
@@ -210,7 +237,7 @@ class Hooks:
             judge,
             thread,
         )
-        if event in self._names or event not in ELSEWHERE:
+        if self.knows(event) or event not in ELSEWHERE:
             hook = self._hang(hook)
         else:
             logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
@@ -224,9 +251,19 @@ class Hooks:
         hooks = self._hooks[slot.point.name]
         same = next((other for other in hooks if _same(other, hook)), None)
         if same is None:
+            hook.place = self._place(hook.owner)
             hooks.append(hook)
             slot.put(hooks)
         return same or hook
+
+    def _place(self, owner: Owner) -> tuple[int, ...]:
+        """Behind what hangs already; where an extension stands for one of the agent's, there."""
+        number = next(NUMBERS)
+        if self.agent is None:
+            return 0, number
+        numbers = [other.used for other in self.agent.owners]
+        stands = owner in self.owners and owner.used in numbers
+        return (0, owner.used, number) if stands else (1, number)
 
     def _unhang(self, hook: Hook) -> None:
         if hook in self._waiting:
@@ -244,7 +281,7 @@ class Hooks:
         for name in dir(thing):
             if name.startswith("__") or _is_computed(inspect.getattr_static(thing, name)):
                 continue
-            known = name in self._names or name in ELSEWHERE
+            known = self.knows(name) or name in ELSEWHERE
             method = getattr(thing, name, None)
             if inspect.isclass(method):
                 continue
@@ -255,8 +292,49 @@ class Hooks:
                 continue
             if known:
                 self.register(name, method, owner=owner)
-            elif EVENT_LIKE.match(name) and (near := get_close_matches(name, self._names, 1, 0.9)):
+            elif EVENT_LIKE.match(name) and (near := get_close_matches(name, self.names, 1, 0.9)):
                 raise HookError(f"{name} is no event; did you mean {near[0]}?")
+
+    def whose(self, fn: object = None) -> Owner | None:
+        """The extension that hangs something now: a method of its own, or from its own code."""
+        if self.owner is not None:
+            return self.owner
+        known = [*self.owners, *(self.agent.owners if self.agent else ())]
+        thing = getattr(fn, "__self__", None)
+        doing = DOING.get()
+        while isinstance(doing, Spawned):
+            doing = doing.whose
+        if doing is not None:
+            known += [
+                owner for each in doing.agent.hooks.around(doing.session) for owner in each.owners
+            ]
+        mine = [owner for owner in known if thing is not None and owner.thing is thing]
+        theirs = [owner for owner in known if doing is not None and owner.name == doing.owner]
+        return next(iter((*mine, *theirs)), None)
+
+    def below(self, root: Slot[Any, Any]) -> Slot[Any, Any] | None:
+        """What a session has at a point of its agent's; hooks that waited for it are registered."""
+        point = root.point
+        if self.agent is not root.hooks:
+            return None
+        if point.name not in self._names:
+            if not self._waiting and not self.owners:
+                return None
+            self.define(point)
+        slot = self._names[point.name][0]
+        slot.root = root
+        return slot
+
+    def around(self, session: Session | None) -> Iterator[Hooks]:
+        """Those of a session, of this agent, and of those that they work for."""
+        while session is not None:
+            if session.hung is not None:
+                yield session.hung.hooks
+            session = session.parent
+        hooks: Hooks | None = self
+        while hooks is not None:
+            yield hooks
+            hooks = hooks.parent
 
     def has(self, owner: Owner) -> bool:
         """True where an owner has a hook here, waiting ones included."""
@@ -264,12 +342,19 @@ class Hooks:
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
-        for hook in [hook for hook in (*self._waiting, *self) if _belongs(hook.owner, owner)]:
-            self._unhang(hook)
-        for name in [key for key, definer in self._defined.items() if _belongs(definer, owner)]:
-            self._undefine(name)
+        self._take_away(lambda other: _belongs(other, owner))
         thing = owner.thing
         self.watchers[:] = [w for w in self.watchers if getattr(w, "__self__", self) is not thing]
+
+    def drop(self, owner: Owner) -> None:
+        """Take away what one owner hung; the same thing under another owner is somebody else's."""
+        self._take_away(lambda other: other is owner)
+
+    def _take_away(self, belongs: Callable[[Owner], bool]) -> None:
+        for hook in [hook for hook in (*self._waiting, *self) if belongs(hook.owner)]:
+            self._unhang(hook)
+        for name in [key for key, definer in self._defined.items() if belongs(definer)]:
+            self._undefine(name)
 
 
 def _belongs(one: Owner, owner: Owner) -> bool:

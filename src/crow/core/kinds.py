@@ -5,16 +5,17 @@ A point's kind is the whole of what its hooks' answers can do.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable  # noqa: F401 - in texts that are types
+from collections.abc import Awaitable, Callable  # noqa: F401 - in texts that are types
 from copy import copy
-from typing import Any, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
-from crow.core.points import Point, inject, sub
+from crow.core.points import Point, inject
 from crow.core.shapes import check, short
+from crow.core.slot import Slot
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -30,7 +31,6 @@ from crow.core.verdicts import (
 from crow.core.view import seen
 
 C = TypeVar("C", bound=Context)
-F = TypeVar("F", bound=Callable[..., Any])
 A = TypeVar("A")
 FAILURES_TOLERATED = 3
 TOTAL_CAP = 25
@@ -40,73 +40,6 @@ GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
 
 
-class Slot(Generic[C, F]):
-    """The hooks that hang at one point, in the order in which they run.
-
-    Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
-    ``@agent.hooks.before_tool(tools={"Bash"})``.
-    """
-
-    __slots__ = ("entries", "parent", "point", "register")
-
-    def __init__(
-        self, point: Point, register: Callable[..., Any], parent: Slot[C, F] | None = None
-    ) -> None:
-        self.point = point
-        self.register = register
-        self.parent = parent
-        self.entries: tuple[Hook, ...] = ()
-
-    @overload
-    def __call__(self, fn: F, /) -> F: ...
-    @overload
-    def __call__(
-        self,
-        /,
-        *,
-        tools: Iterable[str] | None = None,
-        order: int = 0,
-        timeout: float | None = 60.0,
-        background: bool = False,
-        judge: bool = False,
-        thread: bool = False,
-    ) -> Callable[[F], F]: ...
-    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-        """Register a hook at this point, with the options of `Hooks.register`."""
-
-        def add(fn: F) -> F:
-            self.register(self.point.name, fn, **options)
-            return fn
-
-        return add if fn is None else add(fn)
-
-    def put(self, hooks: list[Hook]) -> None:
-        """Replace the hooks; sorts them by their order, ties stay as they are."""
-        hooks.sort(key=lambda hook: (hook.judge, hook.order))
-        self.entries = tuple(reversed(hooks)) if self.point.reverse else tuple(hooks)
-
-    @property
-    def inherited(self) -> tuple[Hook, ...]:
-        """What of the parent agent's hangs here, too: every gate, else what names sub-agents."""
-        if self.parent is None:
-            return ()
-        gate = self.point.kind == "gate"
-        own = [hook for hook in self.parent.entries if gate or hook.when is sub]
-        return (*self.parent.inherited, *own)
-
-    @property
-    def running(self) -> tuple[Hook, ...]:
-        """The hooks that a firing calls, the parent agent's first, none twice."""
-        if self.parent is None:
-            return self.entries
-        inherited = self.inherited
-        known = [hook.function for hook in inherited]
-        return (*inherited, *(hook for hook in self.entries if hook.function not in known))
-
-    def __bool__(self) -> bool:
-        return bool(self.entries)
-
-
 class Watch(Slot[C, Callable[[C], object]]):
     """All run; answers count for nothing; a failure is logged."""
 
@@ -114,9 +47,7 @@ class Watch(Slot[C, Callable[[C], object]]):
 
     async def fire(self, ctx: C) -> None:
         """Call the hooks."""
-        for hook in self.running:
-            if not hook.concerns(ctx):
-                continue
+        for hook in self.due(ctx):
             if hook.background:
                 ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
             else:
@@ -138,9 +69,8 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         is nothing left to decide.
         """
         ruling = NO_RULING
-        for hook in self.running:
-            if not hook.judge and hook.concerns(ctx):
-                ruling = await self._consult(hook, ctx, ruling)
+        for hook in self.due(ctx):
+            ruling = await self._consult(hook, ctx, ruling)
         return await self.judge(ctx, check, ruling)
 
     async def judge(
@@ -149,9 +79,8 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         """Call the judges alone; also where what they have judged was changed since."""
         if check is not None and not check(ctx):
             return NO_RULING
-        for hook in self.running:
-            if hook.judge and hook.concerns(ctx):
-                ruling = await self._consult(hook, ctx, ruling)
+        for hook in self.due(ctx, judge=True):
+            ruling = await self._consult(hook, ctx, ruling)
         return ruling
 
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
@@ -203,9 +132,7 @@ class Fold(
 
     async def fire(self, ctx: C) -> Deny | None:
         """Call the hooks; a `Deny` (only where the point takes one) ends the fold."""
-        for hook in self.running:
-            if not hook.concerns(ctx):
-                continue
+        for hook in self.due(ctx):
             if hook.background:
                 ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
             elif (denied := await self._step(hook, ctx)) is not None:
@@ -266,9 +193,8 @@ class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[St
     async def fire(self, ctx: RunContext) -> Continue | None:
         """All reasons of all hooks as one message; None where the run may end."""
         reasons: list[str] = []
-        for hook in self.running:
-            if hook.concerns(ctx):
-                reasons += await self._consult(hook, ctx)
+        for hook in self.due(ctx):
+            reasons += await self._consult(hook, ctx)
         if not reasons or ctx.stopping:
             return None
         if ctx.count_in_row >= ctx.cap or ctx.count >= TOTAL_CAP:

@@ -326,6 +326,10 @@ FIRST_PROMPT = "first_prompt"
 """The key of a session's ``cache`` for a prompt that a face with nobody to type answers first."""
 
 
+CLIENT_SERVERS = "client_servers"
+"""The key of a session's ``cache`` for the MCP servers that its client names now: descriptions."""
+
+
 class Job(Protocol):
     """Something that a tool started and that goes on beside the conversation."""
 

@@ -99,6 +99,8 @@ async def _work(ctx: RunContext) -> None:
     ctx.mark("holds_lock")
     ctx.check()
     await ctx.agent.start()
+    if ctx.session.hung is not None:
+        await ctx.session.hung.start()
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
 
@@ -170,7 +172,7 @@ async def _command(ctx: RunContext) -> Ruling:
     ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
     if ruling.refused or ruling.answer is not None:
         return ruling
-    now.owner = getattr(ctx.agent.commands.owner(name[1:]), "name", name[1:])
+    now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
     with working(lend(now, now.owner, "a command")):
         said = await command.run(now)
     if isinstance(said, str):

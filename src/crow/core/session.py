@@ -1,17 +1,21 @@
-"""One conversation, in memory."""
+"""One conversation, in memory.
+
+The arrow from here to the types of the agent, and of what hangs on one, is the only one that runs
+back.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import uuid
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
 
 from crow.core.errand import DOING, Spawned, nobodys
-from crow.core.errors import HookError, last_line
+from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
@@ -20,6 +24,9 @@ from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, te
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.shapes import Checked, check, json_object, json_value
 from crow.core.trace import Trace
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent, Hooks, Mode, PromptSection, Scope
 
 logger = logging.getLogger("crow.hooks")
 INTERRUPTED = "interrupted, outcome unknown"
@@ -60,12 +67,7 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def is_command(value: object) -> bool:
-    """a command"""  # noqa: D400, D403 - a noun for sentences
-    return hasattr(value, "run") and isinstance(getattr(value, "name", None), str)
-
-
-FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending")
+FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending", "agent", "hung")
 """Fields of a session that keep what they begin with."""
 KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": OwnSet[Any]}
 """What its containers are that others must not empty."""
@@ -77,9 +79,9 @@ class Session:
 
     ``messages`` is the history of the current ``segment``: append only, and no message is changed
     in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
-    stored. ``tools`` and ``commands`` are this session's own, beside the agent's.
-    ``options`` are settings of this session beside ``model`` and ``mode``.
-    ``parent`` is set for a sub-agent's.
+    stored. ``options`` are settings of this session beside ``model`` and ``mode``.
+    ``parent`` is set for a sub-agent's, ``agent`` once the session is open. ``hung`` is what hangs
+    here beside what hangs on the agent, None as long as nothing does.
     """
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -95,8 +97,6 @@ class Session:
     model: str | None = None
     mode: str = "default"
     options: dict[str, Any] = field(default_factory=dict[str, Any])
-    tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
-    commands: dict[str, SlashCommand] = field(default_factory=dict[str, "SlashCommand"])
     segment: int = 0
     usage: Usage = field(default_factory=Usage)
     store: Store | None = None
@@ -106,6 +106,8 @@ class Session:
     pending: Inbox[Message] = field(default_factory=Inbox[Message])
     tasks: OwnSet[asyncio.Task[Any]] = field(default_factory=OwnSet[asyncio.Task[Any]])
     closed: bool = False
+    agent: Agent | None = None
+    hung: Scope | None = None
     _anchor: tuple[int, Usage] = (0, Usage())
     _weighed: tuple[int, int] = (0, 0)
 
@@ -144,6 +146,79 @@ class Session:
         """The messages, for who keeps them whole."""
         return cast(History, self.messages)
 
+    # what hangs here and counts in this session alone, as on an agent
+
+    def belong(self, agent: Agent) -> None:
+        """Be open: one of an agent's."""
+        object.__setattr__(self, "agent", agent)
+
+    @property
+    def scope(self) -> Scope:
+        """Where things hang that count here alone. Raises `SessionError` before it is open."""
+        if self.hung is None:
+            if self.agent is None:
+                raise SessionError("nothing hangs on a session that is not open: new_session()")
+            object.__setattr__(self, "hung", self.agent.scope.of(self))
+        return cast("Scope", self.hung)
+
+    @property
+    def hooks(self) -> Hooks:
+        """The hooks of this session: ``@session.hooks.before_tool``."""
+        return self.scope.hooks
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        """The extensions in use here, by name."""
+        return self.scope.extensions
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools of this session."""
+        return self.scope.tools
+
+    @property
+    def commands(self) -> Mapping[str, SlashCommand]:
+        """The slash commands of this session."""
+        return self.scope.commands
+
+    def use(
+        self,
+        thing: Any,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> Any:
+        """Hang an extension here, as `Agent.use` does on the agent; its ``init_session`` is called.
+
+        Under the name of one of the agent's it stands in that one's place. A ``lifespan`` is called
+        with the session, entered before the next prompt is answered and left when the session ends.
+        """
+        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
+
+    def remove(self, name: str) -> None:
+        """Take an extension of this session away with all that it added."""
+        self.scope.remove(name)
+
+    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
+        """Let this session's model call a tool; returns the disposer."""
+        return self.scope.add_tool(tool, replace=replace)
+
+    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a slash command in this session; returns the disposer."""
+        return self.scope.add_command(command, replace=replace)
+
+    def add_mode(self, mode: Mode) -> Callable[[], None]:
+        """Offer a mode in this session; returns the disposer."""
+        return self.scope.add_mode(mode)
+
+    def add_section(self, section: PromptSection) -> Callable[[], None]:
+        """Add a part to this session's system prompt; returns the disposer."""
+        return self.scope.add_section(section)
+
+    # the history
+
     def enter(self, run: Run) -> None:
         """Let a prompt be worked on."""
         object.__setattr__(self, "runs", (*self.runs, run))
@@ -161,6 +236,11 @@ class Session:
     def next_message_id(self) -> str:
         """The id of the message that is appended next; the same again after a reload."""
         return f"{self.id}.{self.segment}.{len(self.messages)}"
+
+    @property
+    def root(self) -> Session:
+        """The session that a person talks to: this one, or whichever it works for in the end."""
+        return self if self.parent is None else self.parent.root
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -424,8 +504,6 @@ SHAPES: Mapping[str, Any] = {
     "model": str | None,
     "mode": is_name,
     "options": dict[str, Any],
-    "tools": dict[str, Any],
-    "commands": dict[str, Any],
     "segment": int,
     "usage": Usage,
     "store": is_store,
@@ -435,12 +513,12 @@ SHAPES: Mapping[str, Any] = {
     "pending": list[Any],
     "tasks": set[Any],
     "closed": bool,
+    "agent": Any,
+    "hung": Any,
 }
 """What the fields of a session hold."""
 VALUES: Mapping[str, tuple[Any, ...]] = {
     "state": (dict[str, Any],),
     "options": (json_value, {"params": json_object}),
-    "tools": (Tool,),
-    "commands": (is_command,),
 }
 """What the values of its fields that are objects are."""

@@ -52,7 +52,8 @@ def request_of(ctx: Context) -> Request:
     """The next request, as it is before any hook has seen it."""
     agent, session = ctx.agent, ctx.session
     messages, tools = sendable(session.messages), agent.tool_specs(session)
-    if agent.hooks.before_llm_request or agent.hooks.around_llm_request:
+    points = agent.hooks.before_llm_request, agent.hooks.around_llm_request
+    if any(point.chain(session) for point in points):
         messages, tools = list(messages), list(tools)
     params = {**session.options.get("params", {})}
     return Request(messages, tools, session.model, params, session.id, session.next_message_id)

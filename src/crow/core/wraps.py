@@ -13,9 +13,9 @@ from crow.core.context import Context
 from crow.core.errand import Clock
 from crow.core.errors import CrowError, HookError
 from crow.core.hook import Hook, Next, Ran, described, note, place_of, run_hook, view_for
-from crow.core.kinds import Slot
 from crow.core.ports import Completion
 from crow.core.shapes import check
+from crow.core.slot import Slot
 from crow.core.verdicts import Answer, answerable
 from crow.core.view import seen
 
@@ -32,7 +32,7 @@ class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
 
     async def fire(self, ctx: C, operation: Next) -> Any:
         """Run the operation inside the hooks; an error of a hook's is the operation's."""
-        layers = [hook for hook in self.running if hook.concerns(ctx)]
+        layers = list(self.due(ctx))
         return await self._layer(layers, ctx, operation) if layers else await operation()
 
     async def _layer(self, layers: list[Hook], ctx: C, operation: Next) -> Any:

@@ -30,7 +30,7 @@ class IdleHook:
 
     def after_run(self, ctx: RunContext) -> None:
         """Begin to wait, unless the next prompt is there already."""
-        session, listeners = ctx.session, ctx.agent.hooks.on_notification.entries
+        session, listeners = ctx.session, ctx.agent.hooks.on_notification.chain(ctx.session)
         if listeners and session.parent is None and not session.busy and not session.closed:
             ctx.cache[NAME] = session.spawn(self._wait(ctx.agent, session))
 

@@ -94,7 +94,9 @@ class SystemPromptHook:
 
     async def compose(self, ctx: TurnContext) -> str:
         """The whole text."""
-        sections = sorted(ctx.agent.sections.values(), key=lambda section: section.order)
+        sections = sorted(
+            ctx.agent.sections_of(ctx.session).values(), key=lambda section: section.order
+        )
         parts = [self.prompt_text, *[await _written(ctx, section) for section in sections]]
         parts.append("\n".join(_hints(ctx)))
         if self.environment:

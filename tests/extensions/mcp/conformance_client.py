@@ -69,7 +69,7 @@ async def main(url: str) -> int:
         for listed in [m for m in session.messages if m.get("name") == "ListMcpResourcesTool"]:
             print(listed)
         await read_all(agent, session, model)
-        for name in [name for name in agent.commands if name.startswith("mcp__")]:
+        for name in [name for name in session.commands if name.startswith("mcp__")]:
             model.extend("Read.")
             await agent.prompt(session, f"/{name} one two")
         state = (await agent.prompt(session, "/mcp")).text

@@ -81,7 +81,7 @@ async def test_an_extension_that_is_stopped_and_removed_leaves_nothing(
         it.agent.remove("mcp")
         assert left(trace) == []
         assert it.session.tools == {}
-        assert list(it.agent.commands) == []
+        assert list(it.agent.commands_of(it.session)) == []
         await it.prompt()
         assert it.tools() == []
 

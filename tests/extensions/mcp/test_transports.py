@@ -178,7 +178,9 @@ async def test_changes_in_the_newest_protocol_are_listened_for(
         assert "mcp__full__say" in it.tools(0)
         await it.prompt()
         async with asyncio.timeout(30):
-            while "mcp__full__later" not in it.agent.commands:  # it may be told a moment later
+            while "mcp__full__later" not in it.agent.commands_of(
+                it.session
+            ):  # it may be told a moment later
                 it.model.extend("Hello.")
                 await it.prompt()
         assert "mcp__full__say" in it.tools()
@@ -203,11 +205,11 @@ async def test_tools_and_prompts_that_come_and_go_reach_model_and_user(
         assert "new" in it.results[1]
         assert it.results[2].startswith("there is no tool 'mcp__full__say'")
         assert "mcp__full__say" in it.tools(-1)
-        assert {"mcp__full__review", "mcp__full__later"} <= set(it.agent.commands)
+        assert {"mcp__full__review", "mcp__full__later"} <= set(it.agent.commands_of(it.session))
         changes = [event for event in it.client.events if type(event).__name__ == "CommandsChanged"]
         assert changes
         await it.agent.close_session(it.session)
-        assert [name for name in it.agent.commands if name.startswith("mcp__")] == []
+        assert [name for name in it.agent.commands_of(it.session) if name.startswith("mcp__")] == []
         assert it.session.tools == {}
 
 
@@ -216,7 +218,7 @@ async def test_prompts_are_commands_before_the_model_is_asked_for_anything(
 ):
     async with opened({"full": on_the_web["http"]}) as it:
         await it.client.until(lambda: any(isinstance(e, CommandsChanged) for e in it.client.events))
-        assert "mcp__full__review" in it.agent.commands
+        assert "mcp__full__review" in it.agent.commands_of(it.session)
         assert it.model.asked == []
 
 

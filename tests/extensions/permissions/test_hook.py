@@ -321,12 +321,12 @@ async def test_a_rule_that_is_gone_hides_nothing_any_more(tmp_path):
     person = Person()
     agent = Agent(
         llm=ScriptedModel(call("LS"), "Done.", call("LS"), "Done."),
-        hooks=[hook := PermissionsHook(deny=["Read(*.txt)"])],
+        hooks=[PermissionsHook(deny=["Read(*.txt)"])],
         tools=builtin(),
     )
     session = await agent.new_session(cwd=str(tmp_path), client=person)
     await agent.prompt(session, "Go")
-    hook.replace(session, PermissionsHook())
+    session.use(PermissionsHook(), name="permissions")
     await agent.prompt(session, "Go")
     await agent.close()
     assert ["a.txt" in result for result in person.results] == [False, True]

@@ -67,7 +67,7 @@ def _model_lines(agent: Agent, session: Session) -> Iterator[str]:
 
 async def mode(ctx: CommandContext) -> Answer:
     """Show or change the mode."""
-    modes = ctx.agent.modes
+    modes = ctx.agent.modes_of(ctx.session)
     if not ctx.args:
         lines = [f"The mode is {ctx.session.mode}."]
         lines += [f"- {each.id}: {each.description or each.name}" for each in modes.values()]
@@ -124,8 +124,8 @@ async def hooks(ctx: CommandContext) -> Answer:
     """List the hooks, point by point, in the order in which they run."""
     lines: list[str] = []
     for name, slot in ctx.agent.hooks.slots.items():
-        if slot.entries:
-            lines.append(f"- {name}: {', '.join(map(_described, slot.entries))}")
+        if line := slot.chain(ctx.session):
+            lines.append(f"- {name}: {', '.join(map(_described, line))}")
     for event, owner, extension in ctx.agent.hooks.waiting:
         lines.append(f"- {event}: {owner} (waits for the extension {extension})")
     return Answer("\n".join(lines) or "There are no hooks.")

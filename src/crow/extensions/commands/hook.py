@@ -39,12 +39,13 @@ Place = tuple[Path, Scope, Plugin | None]
 class Shelf:
     """What one session has of custom commands: the files as they were read, and complaints.
 
-    ``left_out`` is a project whose commands wait for its user's trust.
+    ``left_out`` is a project whose commands wait for its user's trust, ``commands`` take back
+    those that are offered.
     """
 
     def __init__(self) -> None:
         self.stamps: list[Stamp] | None = None
-        self.commands: dict[str, Command] = {}
+        self.commands: list[Callable[[], None]] = []
         self.told: set[str] = set()
         self.left_out: Path | None = None
 
@@ -155,16 +156,15 @@ class CommandsHook:
             return False
         shelf.stamps = now
         recipes = self._read(ctx, places, shelf)
-        before, shelf.commands = shelf.commands, {}
-        for name in before:
-            ctx.session.commands.pop(name, None)
+        before, shelf.commands = shelf.commands, []
+        for take_back in before:
+            take_back()
         taken = ctx.agent.commands_of(ctx.session)
         for name, recipe in recipes.named.items():
             if name in taken:
                 recipes.problems.append(f"{recipe.path}: there is a command /{name} already")
             else:
-                shelf.commands[name] = self._command(recipe)
-        ctx.session.commands.update(shelf.commands)
+                shelf.commands.append(ctx.session.add_command(self._command(recipe)))
         for problem in recipes.problems:
             if problem not in shelf.told:
                 shelf.told.add(problem)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
@@ -22,8 +23,9 @@ from crow.core.contexts import (
     ToolContext,
     TurnContext,
 )
-from crow.core.hooks import FIRST, Owner, hook
+from crow.core.hooks import FIRST, hook
 from crow.core.messages import text_of
+from crow.core.ports import CLIENT_SERVERS
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Ask
 from crow.extensions.mcp.events import ELICITATION, RESULT
@@ -32,13 +34,10 @@ from crow.extensions.mcp.limits import Limits
 if TYPE_CHECKING:
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
-    from crow.extensions.mcp.prompts import Prompts
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
 
 KEY = "mcp.servers"
-OWN = "mcp.own"
-NAMED = "mcp.named"
 LONGEST_WAIT = 24 * 3600.0
 """Seconds of a hook that waits: each server has a limit of its own."""
 CHANGED = "mcp: the definition of a tool has changed"
@@ -50,7 +49,8 @@ class McpHook:
     ``servers`` maps names to descriptions as in ``.mcp.json``: ``command``, ``args``, ``env`` and
     ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``. ``project`` is a trusted
     project's directory, whose ``.mcp.json`` counts. A client names its own servers in the same way,
-    as a list: in its attribute ``mcp_servers``, or in the session's option of that name.
+    as a list: in its attribute ``mcp_servers``, or in the session's option of that name; later ones
+    in the session's cache (`CLIENT_SERVERS`).
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
     ``connect_timeout``. Where ``wait`` is not given, a client with a true ``waits_for_servers``
@@ -77,8 +77,6 @@ class McpHook:
         waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
         self._definitions: Definitions | None = None
-        self._owners: dict[Agent, Owner | None] = {}
-        self._prompts: dict[Agent, Prompts] = {}
         self._known: KnownWays = {}
 
     def init_agent(self, agent: Agent) -> None:
@@ -86,84 +84,53 @@ class McpHook:
         for point in (ELICITATION, RESULT):
             if point.name not in agent.hooks.names:
                 agent.hooks.define(point)
-        self._owners[agent] = agent.hooks.owner
-        about = "List the MCP servers of this session"
-        agent.add_command(Command("mcp", about, _list, "[reconnect <server>]"))
+        agent.add_command(COMMAND)
+
+    def init_session(self, session: Session) -> None:
+        """Add the command; the events are the agent's."""
+        session.add_command(COMMAND)
 
     @asynccontextmanager
-    async def lifespan(self, agent: Agent) -> AsyncGenerator[None]:
+    async def lifespan(self, host: Agent | Session) -> AsyncGenerator[None]:
         """At the end no server is left, whoever forgot to close a session."""
         yield
-        left = [session.cache.pop(KEY, None) for session in agent.sessions.values()]
-        await asyncio.gather(*(servers.aclose() for servers in left if servers is not None))
-        self._prompts.pop(agent, None)
+        sessions = [host] if isinstance(host, Session) else host.sessions.values()
+        left = [session.cache.pop(KEY, None) for session in sessions]
+        await asyncio.gather(*(held.aclose() for held in left if held is not None))
 
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: SessionContext) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""
-        named = ctx.session.options.pop("mcp_servers", None)  # may hold secrets: never stored
-        if ctx.session.parent is not None or KEY in ctx.session.cache:
-            return
-        if named is None:
-            named = getattr(ctx.client, "mcp_servers", None)
-        await self._connect(ctx, named)
+        await self._bring(ctx)
 
-    async def _connect(self, ctx: SessionContext, named: object) -> None:
-        """Start what the client named, and what the session's settings name."""
-        own: McpHook = ctx.session.cache.setdefault(OWN, self)
-        ctx.session.cache[NAMED] = named
-        if not named and not own.servers and own.project is None:
-            return
-        found, problems = own._found(named)
+    async def _bring(self, ctx: Context) -> Servers | None:
+        """The servers that a session should have now; those that run stay if none has changed."""
+        session = ctx.session.root
+        named = _named(session)
+        held: Held | None = session.cache.get(KEY)
+        if held is not None and held.by is self and held.named == named:
+            return held.servers
+        own = SessionContext(cast("Agent", session.agent), session)
+        own.owner = ctx.owner
+        found, problems = self._found(named)
         for problem in problems:
-            await ctx.ui.notify(str(problem), severity="warning")
-        if found:
-            self._start(ctx, found)
+            await own.ui.notify(str(problem), severity="warning")
+        if held is not None and held.found != found:
+            await held.aclose()
+        servers = None if held is None or held.found != found else held.servers
+        if found and servers is None:
+            servers = self._started(own, found)
+        session.cache[KEY] = Held(self, named, found, servers)
+        return servers
 
-    async def replace(self, ctx: SessionContext, other: McpHook) -> None:
-        """Use the servers of another one in a session from now on, in place of these."""
-        before: McpHook = ctx.session.cache.get(OWN, self)
-        ctx.session.cache[OWN] = other
-        if NAMED not in ctx.session.cache or before.same_as(other):
-            return
-        running = ctx.session.cache.pop(KEY, None)
-        if running is not None:
-            await running.aclose()
-        await self._connect(ctx, ctx.session.cache[NAMED])
-
-    async def take(self, agent: Agent, session: Session, named: object) -> None:
-        """Use what the client of an open session names now, if that is something else."""
-        cache = session.cache
-        if NAMED not in cache or (named or None) == (cache[NAMED] or None):
-            return
-        running = cache.pop(KEY, None)
-        if running is not None:
-            await running.aclose()
-        ctx = SessionContext(agent, session, source="load")
-        owner = self._owners.get(agent)
-        ctx.owner = owner.name if owner else self.name
-        await self._connect(ctx, named)
-
-    def same_as(self, other: McpHook) -> bool:
-        """True where the other one would start the same servers."""
-        return self._found(None)[0] == other._found(None)[0]
-
-    def _start(self, ctx: SessionContext, found: Mapping[str, Description]) -> None:
+    def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
         from crow.extensions.mcp.definitions import Definitions
-        from crow.extensions.mcp.prompts import Prompts
         from crow.extensions.mcp.servers import Servers
 
-        agent = ctx.agent
         self._definitions = self._definitions or Definitions()
-        if agent not in self._prompts:
-            self._prompts[agent] = Prompts(agent, self._owners.get(agent))
-        own = SessionContext(agent, ctx.session, source=ctx.source)
-        own.owner = ctx.owner
-        prompts = self._prompts[agent]
-        known = self._known
-        servers = Servers(own, found.values(), self.limits, self._definitions, prompts, known)
-        ctx.session.cache[KEY] = servers
+        servers = Servers(ctx, found.values(), self.limits, self._definitions, self._known)
         servers.start()
+        return servers
 
     def _found(self, named: object) -> tuple[dict[str, Description], list[DescriptionError]]:
         from crow.extensions.mcp.description import (
@@ -188,7 +155,7 @@ class McpHook:
     @hook("before_run", order=FIRST, timeout=LONGEST_WAIT)
     async def await_prompt(self, ctx: RunContext) -> None:
         """A server's prompt may be typed before the server is there: wait for it a moment."""
-        servers = _servers(ctx.session)
+        servers = await self._bring(ctx)
         if servers is not None and text_of(ctx.prompt).startswith("/mcp__"):
             await servers.settle(patiently=self._is_patient(ctx))
             await servers.offer_prompts()
@@ -196,8 +163,8 @@ class McpHook:
     @hook("before_llm_request", order=FIRST, timeout=LONGEST_WAIT)
     async def offer(self, ctx: TurnContext) -> None:
         """Between two turns: what has changed in the servers' lists reaches the model."""
-        servers = _servers(ctx.session)
-        if servers is None:
+        servers = await self._bring(ctx)
+        if servers is None or ctx.session.parent is not None:
             return
         await servers.settle(patiently=self._is_patient(ctx))
         if await servers.show():
@@ -206,6 +173,11 @@ class McpHook:
     def _is_patient(self, ctx: Context) -> bool:
         return self.wait is None and bool(getattr(ctx.client, "waits_for_servers", False))
 
+    @hook("before_tool", order=FIRST, timeout=LONGEST_WAIT)
+    async def look(self, ctx: ToolContext) -> None:
+        """Servers that settings do not name any more end before anything is called."""
+        await self._bring(ctx)
+
     @hook("before_tool")
     def judge(self, ctx: ToolContext) -> Ask | None:
         """Ask about a tool that was used before and has become another one since."""
@@ -213,11 +185,34 @@ class McpHook:
         return Ask(f"{ctx.name} {change}", rule=CHANGED) if change else None
 
 
-def _servers(session: Session) -> Servers | None:
-    return session.cache.get(KEY)
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a session holds: the servers that were ``found``, for ``by``, and what was ``named``."""
+
+    by: McpHook
+    named: object
+    found: Mapping[str, Description]
+    servers: Servers | None
+
+    async def aclose(self) -> None:
+        """End them all."""
+        if self.servers is not None:
+            await self.servers.aclose()
+
+
+def _named(session: Session) -> object:
+    """The servers that the client names; they may hold secrets and are never stored."""
+    cache, asked = session.cache, session.options.pop("mcp_servers", None)
+    if asked is not None or CLIENT_SERVERS not in cache:
+        cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
+    return cache[CLIENT_SERVERS]
 
 
 async def _list(ctx: CommandContext) -> Answer:
     from crow.extensions.mcp.command import listed
 
-    return await listed(_servers(ctx.session), ctx.args)
+    held: Held | None = ctx.session.root.cache.get(KEY)
+    return await listed(None if held is None else held.servers, ctx.args)
+
+
+COMMAND = Command("mcp", "List the MCP servers of this session", _list, "[reconnect <server>]")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from crow.core.agent import Agent
 from crow.core.catalog import Command
 from crow.core.contexts import CommandContext
-from crow.core.hooks import Owner
 from crow.core.session import Session
 from crow.core.verdicts import Answer
 from crow.extensions.mcp.failure import Gone, Refused, plain
@@ -26,50 +25,43 @@ LONGEST = 200
 
 
 class Prompts:
-    """The commands of all sessions of an agent; a command does what it means in its session."""
+    """The commands of one session."""
 
-    def __init__(self, agent: Agent, owner: Owner | None) -> None:
-        self._agent = agent
-        self._owner = owner
-        self._offered: dict[Session, dict[str, Offered]] = {}
-        self._disposers: dict[str, Callable[[], None]] = {}
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._offered: dict[str, Offered] = {}
+        self._disposers: list[Callable[[], None]] = []
 
-    def offer(self, session: Session, servers: list[Server]) -> bool:
-        """Offer what the servers of a session have now; True where the commands have changed."""
+    def offer(self, agent: Agent, servers: list[Server]) -> bool:
+        """Offer what the servers have now; True where the commands have changed."""
         pairs = [(server, prompt) for server in servers for prompt in server.prompts]
         alone, _ambiguous = unambiguous(pairs, lambda pair: full_name(pair[0].name, pair[1].name))
-        self._offered[session] = alone
-        return self._adjust()
+        taken = set(agent.commands_of(self._session)) - set(self._offered)
+        offered = {name: pair for name, pair in alone.items() if name not in taken}
+        if offered == self._offered:
+            return False
+        self.forget()
+        self._offered = offered
+        for name, pair in offered.items():
+            self._disposers.append(self._session.add_command(_command(name, *pair)))
+        return True
 
-    def forget(self, session: Session) -> bool:
-        """A session has ended."""
-        self._offered.pop(session, None)
-        return self._adjust()
+    def forget(self) -> None:
+        """Offer nothing any more."""
+        for dispose in self._disposers:
+            dispose()
+        self._disposers, self._offered = [], {}
 
-    def _adjust(self) -> bool:
-        wanted = {
-            name: pair for offered in self._offered.values() for name, pair in offered.items()
-        }
-        before = set(self._disposers)
-        for name in before - set(wanted):
-            self._disposers.pop(name)()
-        for name in [name for name in wanted if name not in self._agent.commands]:
-            command = self._command(name, wanted[name][1])
-            self._disposers[name] = self._agent.commands.add(name, command, self._owner)
-        return set(self._disposers) != before
 
-    def _command(self, name: str, prompt: Prompt) -> Command:
-        async def run(ctx: CommandContext) -> str | Answer | None:
-            offered = self._offered.get(ctx.session, {}).get(name)
-            if offered is None:
-                return Answer(f"/{name} is not on offer in this session; /mcp lists its servers")
-            return await fill_in(*offered, ctx.args)
+def _command(name: str, server: Server, prompt: Prompt) -> Command:
+    async def run(ctx: CommandContext) -> str | Answer | None:
+        return await fill_in(server, prompt, ctx.args)
 
-        about = plain(prompt.description or prompt.title or prompt.name)[:LONGEST]
-        hint = " ".join(
-            f"<{arg.name}>" if arg.required else f"[{arg.name}]" for arg in prompt.arguments or ()
-        )
-        return Command(name, about, run, plain(hint))
+    about = plain(prompt.description or prompt.title or prompt.name)[:LONGEST]
+    hint = " ".join(
+        f"<{arg.name}>" if arg.required else f"[{arg.name}]" for arg in prompt.arguments or ()
+    )
+    return Command(name, about, run, plain(hint))
 
 
 async def fill_in(server: Server, prompt: Prompt, line: str) -> str | Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from crow.core.contexts import Context
@@ -40,14 +40,14 @@ class Servers:
         descriptions: Iterable[Description],
         limits: Limits,
         definitions: Definitions,
-        prompts: Prompts,
         known: KnownWays,
     ) -> None:
         self._ctx = ctx
         self._limits = limits
-        self._prompts = prompts
+        self._prompts = Prompts(ctx.session)
         self._reaper = ProcessReaper()
         self._given: dict[str, Tool] = {}
+        self._disposers: list[Callable[[], None]] = []
         self._told: set[str] = set()
         self._has_waited = False
         self._late: set[str] = set()
@@ -113,24 +113,27 @@ class Servers:
         tools = self._tools()
         is_new = list(tools.items()) != list(self._given.items())
         if is_new:
-            session = self._ctx.session
-            for name in self._given:
-                session.tools.pop(name, None)
-            session.tools.update(tools)
+            self._hide()
             self._given = tools
+            self._disposers = [self._ctx.session.add_tool(tool) for tool in tools.values()]
         await self.offer_prompts()
         await self._warn()
         return is_new
 
+    def _hide(self) -> None:
+        """Take the tools out of the session."""
+        for dispose in self._disposers:
+            dispose()
+        self._disposers, self._given = [], {}
+
     async def offer_prompts(self) -> None:
         """Put the prompts among the commands, and tell the client where they have changed."""
-        if self._prompts.offer(self._ctx.session, self.all):
+        if self._prompts.offer(self._ctx.agent, self.all):
             await self._ctx.emit(CommandsChanged())
 
     def _tools(self) -> dict[str, Tool]:
-        session, agent = self._ctx.session, self._ctx.agent
         alone, _ = self._by_name()
-        taken = {*agent.tools, *(set(session.tools) - set(self._given))}
+        taken = set(self._ctx.agent.tools_of(self._ctx.session)) - set(self._given)
         tools: dict[str, Tool] = {n: tool for n, tool in alone.items() if n not in taken}
         if self._readable():
             tools |= {each.name: each for each in self._resources if each.name not in taken}
@@ -170,7 +173,6 @@ class Servers:
 
     async def aclose(self) -> None:
         """Close all connections, each in its own task, and wait for that a bounded time."""
-        session = self._ctx.session
         tasks = {server.task for server in self.all if server.task is not None}
         for seconds in (2 * self._limits.close, LAST_WORD):
             tasks = {task for task in tasks if not task.done()}
@@ -178,10 +180,8 @@ class Servers:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks, timeout=seconds)
-        for name in self._given:
-            session.tools.pop(name, None)
-        self._given = {}
-        self._prompts.forget(session)
+        self._hide()
+        self._prompts.forget()
         await asyncio.to_thread(self._reaper.close)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from crow.core.contexts import SessionContext, ToolContext
 from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, UNASKED, Option
-from crow.core.session import Session
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, QUIET
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
-REPLACED = "permissions.replaced"
 BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
@@ -38,8 +36,7 @@ class PermissionsHook:
     ``scripts`` gives absolute paths that are asked about before they are written. ``save`` is
     called with a rule that the user wants to keep, and whether it allows, asks or denies; without
     it such rules last as long as the session. Rules that are malformed are named in ``warnings``;
-    the rest applies. A tool with a true member ``interactive`` is asked about each time. `replace`
-    gives a session rules of its own.
+    the rest applies. A tool with a true member ``interactive`` is asked about each time.
     """
 
     name = "permissions"
@@ -97,15 +94,7 @@ class PermissionsHook:
     def on_session_start(self, ctx: SessionContext) -> None:
         """A new session begins in the mode of the settings."""
         if ctx.source == "new" and ctx.session.mode == "default":
-            ctx.session.mode = self.of(ctx.session).mode
-
-    def replace(self, session: Session, other: PermissionsHook) -> None:
-        """Judge the calls of a session, and of its sub-agents, by other rules from now on."""
-        root_of(session).cache[REPLACED] = other
-
-    def of(self, session: Session) -> PermissionsHook:
-        """What a session is judged by: this, or what has replaced it there."""
-        return root_of(session).cache.get(REPLACED, self)
+            ctx.session.mode = self.mode
 
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
@@ -145,7 +134,7 @@ class PermissionsHook:
 
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""
-        permissions = self.of(ctx.session).permissions
+        permissions = self.permissions
         for behaviour in BEHAVIOURS:
             for text in ctx.state.get(behaviour, ()):
                 permissions = permissions.with_rule(text, behaviour)
@@ -157,7 +146,7 @@ class PermissionsHook:
         from crow.extensions.permissions.suggestion import suggest
 
         rules = suggest(permissions, ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
-        state, save = ctx.state, self.of(ctx.session).save
+        state, save = ctx.state, self.save
 
         async def answered(chosen: str) -> None:
             if chosen in KEPT:
@@ -203,10 +192,3 @@ async def _keep(state: dict[str, Any], rule: str, behaviour: Behaviour, save: Sa
         saved = save(rule, behaviour)
         if isawaitable(saved):
             await saved
-
-
-def root_of(session: Session) -> Session:
-    """The session that a person talks to."""
-    while session.parent is not None:
-        session = session.parent
-    return session

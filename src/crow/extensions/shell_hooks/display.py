@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 PAUSE = 0.5
 
 
+def of(hooks: Handlers, ctx: Context) -> Display:
+    """What these hooks hold back."""
+    return hooks.memory(ctx).displays.setdefault(hooks, Display())
+
+
 async def show_writing(hooks: Handlers, ctx: UpdateContext) -> TextDelta | Deny | None:
     """Hold text back until its line is whole, and show it as the hooks have it."""
     delta = ctx.update
-    display = hooks.memory(ctx).display
+    display = of(hooks, ctx)
     in_loop = ctx.run is not None and ctx.run.stored
     if not isinstance(delta, TextDelta) or not in_loop or not display.is_open:
         return None
@@ -39,7 +44,7 @@ async def show_writing(hooks: Handlers, ctx: UpdateContext) -> TextDelta | Deny 
 
 async def show_written(hooks: Handlers, ctx: TurnContext) -> None:
     """The message is complete: show the rest of it."""
-    display = hooks.memory(ctx).display
+    display = of(hooks, ctx)
     text = display.text if display.index or display.text else ctx.reply.text
     is_seen = text == display.text
     if text or display.index:
@@ -47,13 +52,13 @@ async def show_written(hooks: Handlers, ctx: TurnContext) -> None:
         if is_seen:
             display.text = shown
             await release(hooks, ctx)
-    hooks.memory(ctx).display = Display()
+    hooks.memory(ctx).displays.pop(hooks, None)
 
 
 async def _piece(hooks: Handlers, ctx: Context, text: str, *, is_last: bool) -> str:
     """Fire for a piece of a message; what is to be shown of it."""
     memory = hooks.memory(ctx)
-    display = memory.display
+    display = of(hooks, ctx)
     fields = {
         "turn_id": memory.prompt(ctx),
         "message_id": f"msg_{ctx.session.next_message_id}",
@@ -70,12 +75,12 @@ async def _piece(hooks: Handlers, ctx: Context, text: str, *, is_last: bool) -> 
 async def show_left(hooks: Handlers, ctx: RunContext) -> None:
     """The run is over: show what was held back of a message that was cut off."""
     await release(hooks, ctx)
-    hooks.memory(ctx).display = Display()
+    hooks.memory(ctx).displays.pop(hooks, None)
 
 
 async def release(hooks: Handlers, ctx: Context) -> None:
     """Show what is held back, as it is."""
-    display = hooks.memory(ctx).display
+    display = of(hooks, ctx)
     text, display.text = display.text, ""
     if text:
         display.is_open = False

@@ -54,6 +54,15 @@ class File:
     once: bool = False
     plugin: Plugin | None = None
 
+    def of_sub_agent(self) -> File:
+        """The same hooks, for a sub-agent: it does not stop, it is a sub-agent that stops."""
+        table = dict(self.table)
+        if "Stop" in table:
+            mine, theirs = table.pop("Stop"), table.get("SubagentStop", [])
+            both = isinstance(mine, list) and isinstance(theirs, list)
+            table["SubagentStop"] = [*theirs, *mine] if both else mine
+        return replace(self, table=table)
+
 
 @frozen
 class Entry:

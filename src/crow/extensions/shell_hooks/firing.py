@@ -21,7 +21,7 @@ from crow.extensions.shell_hooks.environment import (
     of_plugin,
 )
 from crow.extensions.shell_hooks.http import HTTPFailedError
-from crow.extensions.shell_hooks.memory import NAME, SECONDS, Memory, effort_of, root_of
+from crow.extensions.shell_hooks.memory import NAME, SECONDS, Memory, effort_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
 from crow.extensions.shell_hooks.output import Printed, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
@@ -40,7 +40,7 @@ class Firing:
     """An event that fires now: what its handlers are given, and where they run.
 
     ``main`` is the memory of the session that a person talks to. ``watch`` is told what each of
-    them printed.
+    them printed, ``spend`` takes away what was to run once.
     """
 
     ctx: Context
@@ -50,6 +50,7 @@ class Firing:
     project: str
     env_file: str | None = None
     watch: Watch | None = None
+    spend: Callable[[Entry], None] = lambda entry: None
 
     async def run(self, entries: Sequence[Entry]) -> list[tuple[Entry, Outcome]]:
         """Start all handlers at once; the outcomes of those that are waited for, in order."""
@@ -97,7 +98,7 @@ class Firing:
     def _settled(self, entry: Entry, outcome: Outcome) -> Outcome:
         """Take away what was to run once and succeeded."""
         if entry.once and outcome.kind == "success":
-            self.memory.spend(entry)
+            self.spend(entry)
         return outcome
 
     async def _handled(self, entry: Entry) -> Outcome:
@@ -161,7 +162,7 @@ class Firing:
 
     async def _start(self, entry: Entry, body: bytes) -> Program:
         env = self.env(entry)
-        cwd = directory(self.ctx.cwd, root_of(self.ctx.session).cwd, self.project)
+        cwd = directory(self.ctx.cwd, self.ctx.session.root.cwd, self.project)
         program = Program(self.main.reaper)
         await program.feed(command_line(entry, env), body, cwd, env)
         return program
@@ -180,7 +181,7 @@ class Firing:
 
         What a session begins with is its surroundings, and no end of a run waits for that.
         """
-        task = root_of(self.ctx.session).spawn(work)
+        task = self.ctx.session.root.spawn(work)
         task.set_name(f"{entry.event.name} hook [{entry}]")
         is_setting_up = entry.event.name in ("SessionStart", "Setup")
         self.main.watch(task, 0.0 if is_setting_up else seconds or SECONDS)
@@ -243,7 +244,7 @@ class Firing:
 
     def env(self, entry: Entry) -> dict[str, str]:
         """The environment of a handler. Raises ``OSError``."""
-        session = root_of(self.ctx.session)
+        session = self.ctx.session.root
         env = environment(
             self.ctx.environment, self.project, session.id, self.env_file, effort_of(session)
         )
@@ -259,7 +260,7 @@ def place(
 ) -> Firing:
     """The firing of an event in a session; its transcript is brought up to date."""
     memory = Memory.of(ctx.session, folder)
-    root = root_of(ctx.session)
+    root = ctx.session.root
     main = memory if root is ctx.session else Memory.of(root, folder)
     for each in {id(memory): memory, id(main): main}.values():
         each.transcript.sync()

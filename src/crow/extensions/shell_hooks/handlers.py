@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from crow.core.calls import ToolName
 from crow.core.contexts import Context
-from crow.core.session import Session
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.firing import Watch, place
 from crow.extensions.shell_hooks.joined import NOTHING, Joined
-from crow.extensions.shell_hooks.memory import NAME, SILENT, Memory, root_of
+from crow.extensions.shell_hooks.memory import SILENT, Memory
 from crow.extensions.shell_hooks.terminal import send
 
 Applies = Callable[[str, str, Mapping[str, Any], str], bool]
@@ -47,6 +46,18 @@ class Handlers:
             self._chosen[key] = tuple(found.values())
         return self._chosen[key]
 
+    def fresh(self, before: Handlers | None) -> Handlers:
+        """Those of the handlers that were not there ``before``."""
+        known = {entry.key for entry in before.entries} if before is not None else ()
+        entries = tuple(entry for entry in self.entries if entry.key not in known)
+        return Handlers(entries, self.project, self.applies, self.directory)
+
+    def spend(self, entry: Entry) -> None:
+        """Take an entry away that was to run once."""
+        done = entry.event, entry.key
+        self.entries = tuple(each for each in self.entries if (each.event, each.key) != done)
+        self._chosen.clear()
+
     def memory(self, ctx: Context) -> Memory:
         """What is remembered of a session."""
         return Memory.of(ctx.session, self.directory)
@@ -64,12 +75,12 @@ class Handlers:
         """Run the handlers of an event; ``about`` is what matchers look at."""
         if ctx.session.cache.get(SILENT):
             return NOTHING
-        found = (*self.chosen(event, about), *added(ctx.session, event, about))
-        entries = [e for e in found if self._is_meant(e, fields, ctx.cwd)]
+        found = self.chosen(event, about)
+        entries = [entry for entry in found if self._is_meant(entry, fields, ctx.cwd)]
         if not entries:
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
-        firing.env_file, firing.watch = env_file, watch
+        firing.env_file, firing.watch, firing.spend = env_file, watch, self.spend
         joined = Joined(await firing.run(entries))
         for entry, outcome in joined.outcomes:
             if outcome.notice:
@@ -87,7 +98,7 @@ class Handlers:
 
     def project_of(self, ctx: Context) -> str:
         """The project of a session: this extension's, where the session is inside."""
-        start = root_of(ctx.session).cwd
+        start = ctx.session.root.cwd
         inside = self.project and f"{start}{os.sep}".startswith(f"{self.project}{os.sep}")
         return self.project if inside else start
 
@@ -103,11 +114,3 @@ class Handlers:
             return
         for text in texts:
             await ctx.inject_context(text)
-
-
-def added(session: Session, event: str, about: str) -> Iterator[Entry]:
-    """The entries that match of files that were added to a session."""
-    memory: Memory | None = session.cache.get(NAME)
-    for entry in memory.entries if memory is not None else ():
-        if entry.event.name == event and not entry.inactive and entry.test(about):
-            yield entry

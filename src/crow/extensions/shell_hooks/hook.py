@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from crow.core.agent import Agent
 from crow.core.contexts import Context, SessionContext
-from crow.core.hooks import Owner
+from crow.core.hooks import Hooks
 from crow.core.session import Session
 from crow.extensions.shell_hooks.bounds import Bounds
-from crow.extensions.shell_hooks.changing import tell_beginning
-from crow.extensions.shell_hooks.entry import Entry, File, entries_of
+from crow.extensions.shell_hooks.entry import File, entries_of
 from crow.extensions.shell_hooks.handlers import Applies, Handlers
-from crow.extensions.shell_hooks.memory import NAME, Memory, root_of
+from crow.extensions.shell_hooks.joined import NOTHING
+from crow.extensions.shell_hooks.memory import NAME, Memory
 from crow.extensions.shell_hooks.moments import GATES, OWN, Moment
+from crow.extensions.shell_hooks.sessions import SOURCES, session_begun
+from crow.extensions.shell_hooks.surroundings import watch_files
 from crow.trust import state_file
 
-REPLACED = "shell_hooks.replaced"
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
 
 
@@ -50,82 +50,40 @@ class ShellHooks(Handlers):
         self.warnings: list[str] = []
         self.bounds = Bounds(urls, variables)
         super().__init__(
-            tuple(self._read(files, self.warnings)),
+            tuple(map(self.bounds.within, entries_of(files, self.warnings))),
             project,
             applies,
             Path(directory or state_file().parent / "transcripts"),
         )
-        self._others: dict[str, Entry] = {}
+        self._agents: WeakSet[Agent | None] = WeakSet()
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}
 
-    def _read(self, files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
-        return map(self.bounds.within, entries_of(files, problems))
-
     def init_agent(self, agent: Agent) -> None:
-        """Hang on every point that some entry is for."""
-        self._hang(agent, (*self.entries, *self._others.values()))
+        """Hang on every point that some entry is for; a sub-agent has its caller's gates anyway."""
+        self._hang(agent.hooks, OWN if agent.parent in self._agents else (*GATES, *OWN))
+        self._agents.add(agent)
 
-    def of(self, session: Session) -> ShellHooks:
-        """The hooks of a session and of its sub-agents: these, or what has replaced them there."""
-        return root_of(session).cache.get(REPLACED, self)
+    def init_session(self, session: Session) -> None:
+        """Hang on every point that some entry is for, in one session."""
+        self._hang(session.hooks, (*GATES, *OWN))
+        self._agents.add(session.agent)
 
-    def replace(
-        self, ctx: SessionContext, other: ShellHooks, *, late: bool = False
-    ) -> Callable[[], Awaitable[None]]:
-        """Let other hooks run in a session instead of these, from now on.
+    def _hang(self, hooks: Hooks, points: Iterable[tuple[str, tuple[str, ...], Moment]]) -> None:
+        wanted = {entry.event.name for entry in self.entries if not entry.inactive}
+        for point, events, _ in points:
+            if not wanted.isdisjoint(events):
+                hooks.register(point, self._calls[point], timeout=LONGEST)
 
-        What is returned tells those that are new that the session begins, or has begun: ``late``.
-        """
-        before = {entry.key for entry in self.of(ctx.session).entries}
-        root_of(ctx.session).cache[REPLACED] = other
-        hung = self._hangs(ctx.agent, "SessionStart")
-        active = (entry for entry in other.entries if not entry.inactive)
-        self._others |= {entry.event.name: entry for entry in active}
-        self._hang(ctx.agent, other.entries)
-        fresh = copy(other)
-        fresh.entries = tuple(each for each in other.entries if each.key not in before)
-        fresh._chosen = {}  # noqa: SLF001 - its own
-        told = fresh if late else other
-        return lambda: tell_beginning(told, other, ctx, late=late, hung=hung)
-
-    def _hang(self, agent: Agent, entries: Iterable[Entry]) -> None:
-        """Hang on the points that these entries are for, where nothing of this hangs yet."""
-        wanted = {entry.event.name for entry in entries if not entry.inactive}
-        above = agent.parent
-        inherits = above is not None and self in above.extensions.values()
-        if inherits and above is not None:
-            self._hang(above, entries)
-        for point, events, _ in (*(() if inherits else GATES), *OWN):
-            if not wanted.isdisjoint(events) and not self._hangs(agent, point):
-                owner = agent.hooks.owner or Owner(NAME, self)
-                call = self._calls[point]
-                agent.hooks.register(point, call, timeout=LONGEST, owner=owner)
-
-    def _hangs(self, agent: Agent, point: str) -> bool:
-        if point not in agent.hooks.names:
-            return any((point, NAME) == waiting[:2] for waiting in agent.hooks.waiting)
-        call = self._calls[point]
-        return any(hook.function is call for hook in agent.hooks[point].entries)
-
-    def add(self, agent: Agent, session: Session, file: File) -> list[str]:
-        """Let the hooks of one more file run in a session, until it ends.
-
-        What is wrong with them is returned, a line each. A file is added once. In a sub-agent
-        ``Stop`` means ``SubagentStop``.
-        """
-        memory = Memory.of(session, self.directory)
-        problems: list[str] = []
-        if file.path not in memory.files:
-            memory.files.add(file.path)
-            mine = file if session.parent is None else of_sub_agent(file)
-            fresh = list(self.of(session)._read([mine], problems))  # noqa: SLF001 - its own
-            memory.entries += fresh
-            self._hang(agent, fresh)
-        return problems
+    async def catch_up(self, ctx: SessionContext, before: ShellHooks | None) -> None:
+        """Tell the hooks that were not there ``before`` that the session has begun."""
+        fresh = self.fresh(before)
+        if fresh.entries:
+            await session_begun(fresh, ctx, SOURCES.get(ctx.source, "startup"))
+        watch_files(self, ctx, NOTHING)
 
     def _named(self, point: str, moment: Moment) -> Callable[[Context], Any]:
         def call(ctx: Context) -> Any:
-            return moment(self.of(ctx.session), ctx)
+            return moment(self, ctx)
 
         call.__name__ = call.__qualname__ = point
         return call
@@ -134,13 +92,3 @@ class ShellHooks(Handlers):
         """Wait for the hooks of a session that run in the background; which took too long."""
         memory: Memory | None = session.cache.get(NAME)
         return [] if memory is None else await memory.settle()
-
-
-def of_sub_agent(file: File) -> File:
-    """The same hooks, for a sub-agent: it does not stop, it is a sub-agent that stops."""
-    table = dict(file.table)
-    if "Stop" in table:
-        mine, theirs = table.pop("Stop"), table.get("SubagentStop", [])
-        both = isinstance(mine, list) and isinstance(theirs, list)
-        table["SubagentStop"] = [*theirs, *mine] if both else mine
-    return replace(file, table=table)

@@ -12,7 +12,6 @@ from typing import Any
 
 from crow.core.contexts import Context
 from crow.core.session import Session
-from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
 from crow.process.reaper import ProcessReaper
@@ -23,13 +22,6 @@ SILENT = "shell_hooks_silent"
 SECONDS, MOST = 10.0, 30.0
 """How long the end of a run waits for a hook in the background: without ``timeout``, at most."""
 EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
-
-
-def root_of(session: Session) -> Session:
-    """The session that a person talks to."""
-    while session.parent is not None:
-        session = session.parent
-    return session
 
 
 def effort_of(session: Session) -> str:
@@ -59,8 +51,7 @@ class Memory:
 
     ``later`` is context for the next prompt that the model answers, ``watched`` the files that
     hooks want to hear of. ``is_set_up`` says that Setup has run for this session, ``asked``
-    when the model was asked last. ``entries`` are
-    those of ``files`` that were added to this session alone.
+    when the model was asked last. ``displays`` are what each extension holds back of a message.
     """
 
     transcript: Transcript
@@ -72,10 +63,8 @@ class Memory:
     later: list[str] = field(default_factory=list[str])
     watched: set[str] = field(default_factory=set[str])
     is_set_up: bool = False
-    display: Display = field(default_factory=Display)
+    displays: dict[object, Display] = field(default_factory=dict[object, Display])
     asked: float | None = None
-    files: set[str] = field(default_factory=set[str])
-    entries: list[Entry] = field(default_factory=list[Entry])
     tasks: dict[asyncio.Task[Any], float] = field(default_factory=dict["asyncio.Task[Any]", float])
     reaper: ProcessReaper = field(default_factory=ProcessReaper)
 
@@ -84,7 +73,7 @@ class Memory:
         """The session's own, made when it is first wanted."""
         memory: Memory | None = session.cache.get(NAME)
         if memory is None:
-            root = plain(root_of(session).id)
+            root = plain(session.root.id)
             path = directory / f"{root}.jsonl"
             if session.parent is not None:
                 path = directory / root / "subagents" / f"agent-{plain(session.id)}.jsonl"
@@ -97,10 +86,6 @@ class Memory:
         if ctx.run is not None and ctx.run is not self.run:
             self.run, self.prompt_id = ctx.run, str(uuid.uuid4())
         return self.prompt_id
-
-    def spend(self, entry: Entry) -> None:
-        """Take an entry away that was to run once."""
-        self.entries[:] = [other for other in self.entries if other is not entry]
 
     def watch(self, task: asyncio.Task[Any], seconds: float = SECONDS) -> None:
         """Remember a hook in the background, and how long the end of a run waits for it."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from crow.extensions.shell_hooks.calls import after_call, batch_done, before_call, permission_asked
-from crow.extensions.shell_hooks.changing import settings_edited
 from crow.extensions.shell_hooks.display import show_left, show_writing
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.requests import before_request
@@ -21,6 +20,7 @@ from crow.extensions.shell_hooks.sessions import (
     notified,
     session_ended,
     session_started,
+    settings_edited,
     subagent_started,
     task_completed,
     task_created,

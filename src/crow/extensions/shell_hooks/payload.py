@@ -10,7 +10,7 @@ from crow.core.contexts import Context
 from crow.core.ports import JOBS
 from crow.core.session import Session
 from crow.extensions.shell_hooks.event import Event
-from crow.extensions.shell_hooks.memory import Memory, effort_of, root_of
+from crow.extensions.shell_hooks.memory import Memory, effort_of
 
 Payload = dict[str, Any]
 NULLS = frozenset({"custom_instructions", "requested_model"})
@@ -24,7 +24,7 @@ def payload(
     """The whole input of an event. ``main`` is the memory of the session a person talks to."""
     session = ctx.session
     whole: Payload = {
-        "session_id": root_of(session).id,
+        "session_id": session.root.id,
         "transcript_path": str(main.transcript.path),
         "cwd": session.cwd,
         "hook_event_name": event.name,
@@ -33,7 +33,7 @@ def payload(
         whole["prompt_id"] = prompt_id
     if event.mode:
         whole["permission_mode"] = session.mode if session.mode in MODES else "default"
-    if event.has_effort and (level := effort_of(root_of(session))):
+    if event.has_effort and (level := effort_of(session.root)):
         whole["effort"] = {"level": level}
     if session.parent is not None:
         whole["agent_id"] = session.id

@@ -70,7 +70,11 @@ def _texts(rules: object) -> list[str]:
 
 async def _set_mode(ctx: ToolContext, told: Mapping[str, Any]) -> str:
     mode = told.get("mode")
-    if not isinstance(mode, str) or mode == DANGEROUS or mode not in ctx.agent.modes:
+    if (
+        not isinstance(mode, str)
+        or mode == DANGEROUS
+        or mode not in ctx.agent.modes_of(ctx.session)
+    ):
         return f"the mode {mode} is not a hook's to choose"
     return await ctx.agent.configure(ctx.session, mode=mode) or ""
 

@@ -19,7 +19,6 @@ from crow.core.events import ConfigChanged
 from crow.core.messages import text_of
 from crow.core.ports import ENV_FILE, FIRST_PROMPT
 from crow.core.verdicts import Answer, Ask, Deny, Stop
-from crow.extensions.shell_hooks.memory import root_of
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.surroundings import (
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from crow.extensions.shell_hooks.handlers import Handlers
 
 SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork"}
+POLICY = "policy_settings"
 REASONS = {"replaced": "resume", "prompt_input_exit": "prompt_input_exit", "logout": "logout"}
 
 
@@ -71,7 +71,7 @@ async def session_begun(hooks: Handlers, ctx: Context, source: str) -> None:
 async def subagent_started(hooks: Handlers, ctx: SessionContext) -> None:
     """SubagentStart; a sub-agent's commands find the variables of its caller's session."""
     session = ctx.session
-    above = root_of(session).cache.get(ENV_FILE)
+    above = session.root.cache.get(ENV_FILE)
     if above is not None:
         session.cache[ENV_FILE] = above
     fields = {"agent_id": session.id, "agent_type": session.agent_type}
@@ -118,6 +118,17 @@ async def compacted(hooks: Handlers, ctx: CompactContext) -> None:
     fields = {"trigger": trigger, "compact_summary": ctx.summary}
     await hooks.fire("PostCompact", ctx, trigger, fields)
     await session_begun(hooks, ctx, "compact")
+
+
+async def settings_edited(hooks: Handlers, ctx: ConfigContext) -> Deny | None:
+    """ConfigChange: a file was edited; nobody refuses the administrator's. A choice is no edit."""
+    if not ctx.source:
+        return None
+    fields = {"source": ctx.source, "file_path": ctx.path}
+    joined = await hooks.fire("ConfigChange", ctx, ctx.source, fields)
+    if joined.blocked is None or ctx.source == POLICY:
+        return None
+    return Deny(joined.blocked)
 
 
 async def model_switching(hooks: Handlers, ctx: ConfigContext) -> Ask | Deny | Stop | None:

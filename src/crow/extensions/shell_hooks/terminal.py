@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from crow.core.contexts import Context
-from crow.extensions.shell_hooks.memory import root_of
 
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\](?:0|1|2|9|99|777);[^\x00-\x1f\x7f-\x9f]{0,1000}(?:\x07|\x1b\\))+"
@@ -15,6 +14,6 @@ HARMLESS = re.compile(
 
 def send(ctx: Context, sequence: object) -> None:
     """Have the terminal obey a sequence, where there is one and the sequence is harmless."""
-    obey: Any = getattr(root_of(ctx.session).client, "obey", None)
+    obey: Any = getattr(ctx.session.root.client, "obey", None)
     if obey is not None and isinstance(sequence, str) and HARMLESS.fullmatch(sequence):
         obey(sequence)

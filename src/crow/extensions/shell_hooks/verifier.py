@@ -89,7 +89,7 @@ def _fields(entry: Entry, ctx: Context) -> dict[str, Any]:
     """The session in which it works; rules that the user gave today hold there."""
     session = ctx.session
     slots = [ctx.agent.hooks.slots[point] for point in DECIDING]
-    owners = {hook.owner.name for slot in slots for hook in slot.running}
+    owners = {hook.owner.name for slot in slots for hook in slot.chain(session)}
     return {
         "directories": session.directories,
         "model": model_for(entry, session),

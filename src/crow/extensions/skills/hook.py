@@ -129,8 +129,8 @@ class SkillsHook:
     async def on_session_start(self, ctx: SessionContext) -> None:
         """Look for skills, and tell of faults."""
         shelf = self.shelf(ctx)
-        if shelf.skills and SkillTool.name not in ctx.agent.tools:
-            ctx.session.tools.setdefault(SkillTool.name, SkillTool(shelf, self.load))
+        if shelf.skills and SkillTool.name not in ctx.agent.tools_of(ctx.session):
+            ctx.session.add_tool(SkillTool(shelf, self.load))
         await self._offer(ctx, shelf)
 
     async def before_run(self, ctx: RunContext) -> str | None:
@@ -146,7 +146,7 @@ class SkillsHook:
     async def _ask_hooks(self, ctx: RunContext, shelf: Shelf) -> None:
         """Ask whether skills that are new or changed may be used as they are."""
         gate = ctx.agent.hooks.on_config_change
-        for stamp in shelf.changed(self._places(ctx)) if gate.running else ():
+        for stamp in shelf.changed(self._places(ctx)) if gate.chain(ctx.session) else ():
             path = stamp[0]
             change = ConfigContext(ctx.agent, ctx.session, {NAME: path}, source="skills", path=path)
             if (await agreed(change, await gate.fire(change))).refused:
@@ -230,8 +230,9 @@ class SkillsHook:
 
     async def _offer(self, ctx: Context, shelf: Shelf) -> bool:
         """Make the skills commands and tell of faults; True where the commands have changed."""
-        commands = ctx.session.commands
-        before = {name: commands.pop(name) for name in shelf.commands if name in commands}
+        before, shelf.commands = shelf.commands, []
+        for take_back in before:
+            take_back()
         taken = ctx.agent.commands_of(ctx.session)
         wanted = {
             name: skill
@@ -240,8 +241,8 @@ class SkillsHook:
         }
         for name, skill in wanted.items():
             told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.scope})"
-            commands[name] = Command(name, told, partial(self._run, name), skill.hint)
-        shelf.commands = set(wanted)
+            command = Command(name, told, partial(self._run, name), skill.hint)
+            shelf.commands.append(ctx.session.add_command(command))
         for fault in shelf.news():
             await ctx.ui.notify(fault, severity="warning")
         return bool(before or wanted)
@@ -249,7 +250,7 @@ class SkillsHook:
     async def _run(self, name: str, ctx: CommandContext) -> str | Answer:
         """Make a prompt of a skill."""
         skill = self.shelf(ctx).skills.get(name)
-        if skill is None or self not in ctx.agent.extensions.values():
+        if skill is None:
             return Answer(f"There is no skill {name} any more.")
         try:
             text = await self.load(ctx, skill, ctx.args)

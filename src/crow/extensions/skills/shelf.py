@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,8 @@ class Shelf:
 
     ``listed`` are the names that the model knows of, None before the system prompt was asked for.
     ``matched`` are the skills whose text stands behind the prompt that is being answered.
-    ``refused`` are files that a hook wants left out as they are now.
+    ``refused`` are files that a hook wants left out as they are now. ``commands`` take back those
+    that are offered.
     """
 
     skills: dict[str, Skill] = field(default_factory=dict[str, Skill])
@@ -27,7 +28,7 @@ class Shelf:
     told: set[str] = field(default_factory=set[str])
     listed: set[str] | None = None
     matched: list[Skill] = field(default_factory=list[Skill])
-    commands: set[str] = field(default_factory=set[str])
+    commands: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     begun: bool = False
     refused: set[Stamp] = field(default_factory=set[Stamp])
     _stamps: list[tuple[Place, Stamp]] | None = None

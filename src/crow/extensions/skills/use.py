@@ -38,7 +38,7 @@ async def tell(ctx: Context, skill: Skill) -> None:
     while agent is not None and POINT.name not in agent.hooks.names:
         agent = agent.parent
     point = cast("Watch[SkillContext]", agent.hooks[POINT.name]) if agent is not None else None
-    if not point:
+    if point is None or not point.chain(ctx.session):
         return
     try:
         front = front_matter(skill)

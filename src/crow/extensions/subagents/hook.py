@@ -103,11 +103,12 @@ class SubagentsHook:
         for problem in self.definitions.problems:
             await ctx.ui.notify(problem, severity="warning")
 
-    def hooks_for(self, parent: Agent, definition: Definition) -> Iterator[Any]:
+    def hooks_for(self, call: ToolContext, definition: Definition) -> Iterator[Any]:
         """What hangs on a sub-agent."""
+        known = call.agent.extensions_of(call.session)
         for name in self.inherit:
-            if name in parent.extensions:
-                yield parent.extensions[name]
+            if name in known:
+                yield known[name]
         yield from self.hooks(definition)
 
 
@@ -172,7 +173,7 @@ class AgentTool:
         llm, model = model_of(wish, extension.models)
         fields = fields_of(call, definition, task, model)
         turn = call.cache.setdefault(extension.name, asyncio.Lock())
-        hooks = extension.hooks_for(call.agent, definition)
+        hooks = extension.hooks_for(call, definition)
         child = hire(call, definition, llm, hooks, extension.depth)
         return await work(call, Relay(call, turn), task, child, fields)
 

@@ -29,7 +29,5 @@ class Leash:
 
     def before_tool(self, ctx: ToolContext) -> None:
         """Take over the mode and the directories of the session that a person talks to."""
-        session = ctx.session
-        while session.parent is not None:
-            session = session.parent
-        ctx.session.mode, ctx.session.directories = session.mode, session.directories
+        root = ctx.session.root
+        ctx.session.mode, ctx.session.directories = root.mode, root.directories

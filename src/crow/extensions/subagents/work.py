@@ -55,18 +55,13 @@ async def work(
 def begin(call: ToolContext, session: Session) -> None:
     """Let clients know whose a sub-agent's calls are: of the call that a person sees."""
     at_work(session)[session.id] = session
-    callers: dict[str, str] = root_of(session).cache.setdefault(SUBAGENT_CALLS, {})
+    callers: dict[str, str] = session.root.cache.setdefault(SUBAGENT_CALLS, {})
     callers[session.id] = callers.get(call.session.id, call.call.id)
 
 
 def at_work(session: Session) -> dict[str, Session]:
     """The sub-agents' sessions that are open now, where a person's session keeps them."""
-    return root_of(session).cache.setdefault(SUBAGENTS, {})
-
-
-def root_of(session: Session) -> Session:
-    """The session of the person for whom a sub-agent works in the end."""
-    return session if session.parent is None else root_of(session.parent)
+    return session.root.cache.setdefault(SUBAGENTS, {})
 
 
 def count(call: ToolContext, session: Session) -> None:
@@ -122,7 +117,7 @@ def level(session: Session) -> int:
 def shared(call: ToolContext) -> dict[str, dict[str, Any]]:
     """The memory of the hooks that decide on calls, such as rules that the user gave today."""
     slots = [call.agent.hooks.slots[event] for event in DECIDING]
-    owners = {hook.owner.name for slot in slots for hook in (*slot.inherited, *slot.entries)}
+    owners = {hook.owner.name for slot in slots for hook in slot.chain(call.session)}
     state = call.session.state
     return {name: state.setdefault(name, {}) for name in sorted(owners)}
 

@@ -1,0 +1,298 @@
+"""Where things hang: hooks, tools, commands, modes, prompt sections, and what brings them."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+from weakref import WeakSet
+
+from crow.core.catalog import AnyCatalog, Catalog, Mode, PromptSection
+from crow.core.errors import CrowError, ExtensionError, HookError
+from crow.core.extensions import Lifespan, make
+from crow.core.hook import NUMBERS, Owner
+from crow.core.hooks import MARK, Hooks, name_of, unknown_event
+from crow.core.ports import SlashCommand, Tool
+from crow.core.session import Session
+from crow.core.slot import replaced
+
+
+class Scope:
+    """What hangs on an agent, or on one of its sessions alone; both say what its methods do.
+
+    A session's is made when it is first asked for. The nearest counts: a tool or a command of the
+    session stands in the place of the agent's of that name, and so does an extension, with all that
+    it has hung: of the agent's one nothing counts there meanwhile.
+    """
+
+    def __init__(
+        self,
+        agent: Any,
+        session: Session | None = None,
+        *,
+        forget: Callable[[Owner], None] = lambda owner: None,
+    ) -> None:
+        self.agent = agent
+        self.session = session
+        parent = agent.parent
+        if session is None:
+            self.hooks = Hooks(parent.hooks if parent else None)
+        else:
+            self.hooks = Hooks(agent=agent.hooks, session=session)
+        self.tools: Catalog[Tool] = Catalog("tool")
+        self.commands: Catalog[SlashCommand] = Catalog("command")
+        self.modes: Catalog[Mode] = Catalog("mode")
+        self.sections: Catalog[PromptSection] = Catalog("prompt section")
+        self.extensions: dict[str, Any] = {}
+        self._forget = forget
+        self._inside: WeakSet[Scope] = WeakSet()
+        self._whole: dict[str, tuple[object, Mapping[str, Any]]] = {}
+        self._lifespans: dict[str, Lifespan] = {}
+        self._removed: list[Lifespan] = []
+        self._starting = asyncio.Lock()
+        outside: Scope | None = agent.scope if session else parent.scope if parent else None
+        if outside is not None:
+            outside._inside.add(self)  # noqa: SLF001 - its own class
+
+    def of(self, session: Session) -> Scope:
+        """A scope for a session of this agent."""
+        return Scope(self.agent, session)
+
+    @property
+    def catalogs(self) -> tuple[AnyCatalog, ...]:
+        """Everything that hangs here by name, beside extensions."""
+        return self.tools, self.commands, self.modes, self.sections
+
+    # what counts
+
+    @property
+    def outer(self) -> Scope | None:
+        """Whose things count here, too: of a session's agent, or of a session that it works for."""
+        return None if self.session is None else self.agent.scope_of(self.session.parent)
+
+    def whole(self, catalog: str) -> Mapping[str, Any]:
+        """What counts here of tools, commands, modes or sections, the nearest of each name."""
+        outer, own = self.outer, getattr(self, catalog)
+        if outer is None or not (own or self.hooks.owners):
+            return own if outer is None else outer.whole(catalog)
+        scopes = list(self.line())
+        state = [(each.hooks.owners, getattr(each, catalog).version) for each in scopes]
+        known = self._whole.get(catalog)
+        if known is None or known[0] != state:
+            found: dict[str, tuple[Any, Owner | None]] = {}
+            for scope in reversed(scopes):
+                found |= getattr(scope, catalog).owned
+                found = {name: each for name, each in found.items() if scope.counts(each[1])}
+            whole = {name: thing for name, (thing, _) in found.items()}
+            known = self._whole[catalog] = state, whole
+        return known[1]
+
+    def line(self) -> Iterator[Scope]:
+        """This one, and those whose things count here, too, outwards."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
+
+    def counts(self, owner: Owner | None) -> bool:
+        """False for an extension in whose place another one stands here."""
+        return owner is None or not replaced(owner, self.hooks.owners)
+
+    def owner_of(self, catalog: str, name: str) -> str:
+        """The name of the extension that brought what counts here under a name, else that name."""
+        nearest = next((each for each in self.line() if name in getattr(each, catalog)), self)
+        return getattr(getattr(nearest, catalog).owner(name), "name", name)
+
+    def all_extensions(self) -> Mapping[str, Any]:
+        """The extensions that count here by name, the nearest of each."""
+        outer = self.outer
+        return self.extensions if outer is None else {**outer.all_extensions(), **self.extensions}
+
+    # things
+
+    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
+        """Let the model call a tool; returns the disposer."""
+        if not hasattr(tool, "parameters"):
+            raise ExtensionError(f"{tool!r} is no tool: decorate the function with @tool")
+        return self.tools.add(tool.name, tool, self.hooks.whose(), replace=replace)
+
+    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a slash command; returns the disposer."""
+        if not callable(getattr(command, "run", None)):
+            raise ExtensionError(f"{command!r} is no command: it has no 'run'")
+        return self.commands.add(command.name, command, self.hooks.whose(), replace=replace)
+
+    def add_mode(self, mode: Mode) -> Callable[[], None]:
+        """Offer a mode; returns the disposer."""
+        return self.modes.add(mode.id, mode, self.hooks.whose())
+
+    def add_section(self, section: PromptSection) -> Callable[[], None]:
+        """Add a part to the system prompt; returns the disposer."""
+        return self.sections.add(section.name, section, self.hooks.whose())
+
+    # extensions
+
+    def use(
+        self,
+        thing: Any,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> Any:
+        """Hang an extension here; what fails half-way leaves nothing behind."""
+        name = name or name_of(thing)
+        if inspect.isclass(thing):
+            thing = make(thing, name, options)
+        hooks, by = self.hooks, self.hooks.whose()
+        owner = Owner(self._free_name(name), thing, trusted and (by is None or by.trusted), source)
+        owner.used, owner.by = self._number(owner.name), by
+        outer, hooks.owner = hooks.owner, owner
+        try:
+            self._hang(thing, owner)
+        except CrowError:
+            self._discard(owner)
+            raise
+        except (Exception, SystemExit) as error:
+            self._discard(owner)
+            raise ExtensionError(f"the extension {owner.name} failed: {error!r}") from error
+        finally:
+            hooks.owner = outer
+        return thing
+
+    def _free_name(self, name: str) -> str:
+        taken = {owner.name for owner in self.hooks.owners}
+        number = 2
+        free = name
+        while free in taken:
+            free, number = f"{name}_{number}", number + 1
+        return free
+
+    def _number(self, name: str) -> int:
+        """The number of an extension: that of the one in whose place it stands."""
+        outer = self.outer
+        known = (owner for scope in outer.line() for owner in scope.hooks.owners) if outer else ()
+        return next((owner.used for owner in known if owner.name == name), 0) or next(NUMBERS)
+
+    def _hang(self, thing: Any, owner: Owner) -> None:
+        self.hooks.owners += (owner,)
+        if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
+            self._hang_function(thing, owner)
+        else:
+            self._hang_object(thing, owner)
+        known_as = [key for key, other in self.extensions.items() if other is thing]
+        if known_as:
+            owner.name = known_as[0]
+        else:
+            self.extensions[owner.name] = thing
+        lifespan = getattr(thing, "lifespan", None)
+        if lifespan is not None:
+            host = self.session or self.agent
+            self._lifespans[owner.name] = Lifespan(owner.name, lifespan, host)
+
+    def _hang_object(self, thing: Any, owner: Owner) -> None:
+        initialise = self._initialiser(thing)
+        if getattr(thing, "__dict__", {}).get("agent", self) is None:
+            setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
+        if initialise is not None:
+            initialise(self.session or self.agent)
+        self.hooks.add(thing, owner)
+        hangs = self.hooks.has(owner) or hasattr(thing, "lifespan")
+        if initialise is None and not hangs:
+            host = "agent" if self.session is None else "session"
+            raise ExtensionError(
+                f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "
+                "no method that is named like an event"
+            )
+
+    def _initialiser(self, thing: Any) -> Callable[[Any], object] | None:
+        """What an extension hangs itself by; refuses one that can do so on agents alone."""
+        named = {thing.__name__: thing} if inspect.isfunction(thing) else {}
+        on_agent = named.get("init_agent") or getattr(thing, "init_agent", None)
+        on_session = named.get("init_session") or getattr(thing, "init_session", None)
+        if self.session is None:
+            return on_agent
+        if on_session is None and on_agent is not None:
+            raise ExtensionError(f"{thing!r} hangs on agents alone: it has no init_session")
+        return on_session
+
+    def _hang_function(self, function: Callable[..., Any], owner: Owner) -> None:
+        hooks = self.hooks
+        for event, options in getattr(function, MARK, ()):
+            hooks.register(event, function, owner=owner, **options)
+        if not hasattr(function, MARK):
+            if not hooks.knows(function.__name__):
+                hint = unknown_event(function.__name__, hooks.names)
+                raise HookError(f"{hint} (name the function like an event, or mark it @hook(...))")
+            hooks.register(function.__name__, function, owner=owner)
+
+    def remove(self, name: str) -> None:
+        """Take an extension away with all that it added; what it holds is left to `stop`."""
+        if name not in self.extensions:
+            near = get_close_matches(name, self.extensions, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ExtensionError(f"there is no extension {name!r}{hint}")
+        thing = self.extensions.pop(name)
+        owners = [owner for owner in self.hooks.owners if owner.thing is thing]
+        for owner in owners or [Owner(name, thing)]:
+            self._discard(owner)
+
+    def _discard(self, owner: Owner) -> None:
+        """Let nothing be left of an extension, wherever it has hung something."""
+        self.hooks.remove(owner)
+        self._forget(owner)
+        self.hooks.owners = tuple(each for each in self.hooks.owners if each is not owner)
+        for key in [k for k, thing in self.extensions.items() if thing is owner.thing]:
+            del self.extensions[key]
+        lifespan = self._lifespans.pop(owner.name, None)
+        if lifespan is not None and lifespan.entered:
+            self._removed.append(lifespan)
+        for scope in self.agent.scope.everywhere():
+            scope.drop(owner)
+
+    def everywhere(self) -> Iterator[Scope]:
+        """This one, those of the sessions, and those of sub-agents that work for them."""
+        yield self
+        for scope in list(self._inside):
+            yield from scope.everywhere()
+
+    def drop(self, owner: Owner) -> None:
+        """Take away what somebody hung here."""
+        self.hooks.drop(owner)
+        for catalog in self.catalogs:
+            catalog.remove(owner)
+        for own in self.hooks.owners:
+            if own.by is owner:
+                self._discard(own)
+
+    # what they hold
+
+    async def start(self) -> None:
+        """Enter the lifespans that are not entered yet."""
+        if not self._lifespans:
+            return
+        async with self._starting:
+            for lifespan in list(self._lifespans.values()):
+                if not lifespan.entered:
+                    await lifespan.enter()
+
+    async def stop(self, name: str) -> None:
+        """Leave the lifespan of one extension, also of one that was removed."""
+        held = self._lifespans.pop(name, None)
+        left = [one for one in (held, *self._removed) if one is not None and one.name == name]
+        self._removed[:] = [one for one in self._removed if one.name != name]
+        for lifespan in left:
+            await lifespan.leave()
+
+    async def close(self) -> None:
+        """Leave every lifespan, the last entered first."""
+        for lifespan in reversed([*self._removed, *self._lifespans.values()]):
+            await lifespan.leave()
+        self._removed.clear()
+        self._lifespans.clear()
+        if self.session is not None:
+            for owner in reversed(self.hooks.owners):
+                self._discard(owner)

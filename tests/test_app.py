@@ -13,9 +13,9 @@ from crow.app import BUILTIN, build, complaints
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.extensions import Found
 from crow.core.verdicts import Allow
+from crow.project.trust import is_trusted, trust
 from crow.settings import load
 from crow.testing.model import ScriptedModel, call
-from crow.trust import is_trusted, trust
 
 WEATHER = """
 class WeatherSkill:

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.frontmatter import KNOWN, flag, listed, parse, text
+from crow.project.frontmatter import KNOWN, flag, listed, parse, text
 
 EXAMPLES = """\
 Use this agent for reviews. Examples:

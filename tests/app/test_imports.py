@@ -17,7 +17,7 @@ import pytest
 from tests.app.conftest import write
 
 from crow.app import build
-from crow.trust import is_trusted, trust
+from crow.project.trust import is_trusted, trust
 
 BENIGN = "SAID = 'benign'\ndef init_agent(agent): agent.said = SAID\n"
 EVIL = "SAID = 'evil!!'\ndef init_agent(agent): agent.said = SAID\n"

@@ -14,8 +14,8 @@ from tests.app.test_imports import PLANTS
 
 from crow.core.ports import Terminal
 from crow.llm.presets import KEY_NAMES
+from crow.project.trust import is_trusted, trust
 from crow.testing import call
-from crow.trust import is_trusted, trust
 
 OWN = "MY_OWN_GATEWAY"
 DUMP = "env > {0}.new; mv {0}.new {0}"

@@ -15,9 +15,9 @@ from crow.app import export, live_of
 from crow.core.events import ConfigChanged
 from crow.core.hooks import hook
 from crow.core.verdicts import Deny
+from crow.project.trust import trust
 from crow.settings import load
 from crow.testing import call
-from crow.trust import trust
 
 TOUCH = call("Bash", command="touch made")
 

@@ -9,9 +9,9 @@ import pytest
 from tests.app.conftest import Room, write
 
 from crow.app.wanted import summary, wanted
+from crow.project.trust import distrust, is_trusted, scripts, trust
 from crow.settings import load
 from crow.testing import call
-from crow.trust import distrust, is_trusted, scripts, trust
 
 
 def hooked(project: Path, command: str, **more: Any) -> None:

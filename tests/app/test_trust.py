@@ -13,9 +13,9 @@ from tests.app.conftest import Room, write
 from crow.app import build, complaints, live_of
 from crow.app.live import NEVER, NOT_NOW, TRUST
 from crow.app.wanted import wanted
+from crow.project.trust import distrust, is_refused, is_trusted, refuse, trust
 from crow.settings import load
 from crow.testing import FakeEditor, ScriptedModel, call
-from crow.trust import distrust, is_refused, is_trusted, refuse, trust
 
 TOUCH = call("Bash", command="touch made")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Crow
 
-from crow.trust import is_trusted
+from crow.project.trust import is_trusted
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd")
 SHADOWS = (

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from crow.cli.setting import Row, rows
+from crow.project.trust import trust
 from crow.settings import load
 from crow.settings.schema import schema
-from crow.trust import trust
 
 
 def write(path: Path, content: Any) -> Path:

@@ -9,9 +9,9 @@ from typing import Any
 from tests.cli.conftest import Crow, Here
 from tests.cli.test_ask import PROMPT, Screen
 
+from crow.project.trust import is_trusted, trust
 from crow.testing import FakeEditor
 from crow.testing.endpoint import Endpoint, answer
-from crow.trust import is_trusted, trust
 
 
 def write(path: Path, content: Any) -> Path:

@@ -19,8 +19,8 @@ from crow.core.messages import text_of
 from crow.core.ports import NullClient
 from crow.extensions import CommandsHook, PermissionsHook, PersistenceHook, SystemPromptHook
 from crow.extensions.commands.recipe import Recipe, stamps
+from crow.project.trust import trust
 from crow.testing import FakeEditor, ScriptedModel, call, text
-from crow.trust import trust
 
 
 class Watching(NullClient):

@@ -19,7 +19,7 @@ from crow.extensions import (
     SubagentsHook,
     SystemPromptHook,
 )
-from crow.plugins import Plugin, filled, meant, read
+from crow.project.plugins import Plugin, filled, meant, read
 from crow.testing import ScriptedModel, call
 
 SECRET = {"key": {"type": "string", "sensitive": True}, "depth": {"default": 2}, "none": {}}

@@ -24,9 +24,9 @@ from crow.extensions import (
     SubagentsHook,
     SystemPromptHook,
 )
+from crow.project.trust import trust
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
-from crow.trust import trust
 
 
 class Screen(NullClient):

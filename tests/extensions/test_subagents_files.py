@@ -13,8 +13,8 @@ from crow.core.errors import ExtensionError
 from crow.core.events import Event, Notice
 from crow.core.ports import NullClient
 from crow.extensions import SubagentsHook
+from crow.project.trust import trust
 from crow.testing import ScriptedModel, call
-from crow.trust import trust
 
 REVIEWER = """\
 ---

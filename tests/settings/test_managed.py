@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from crow.project.trust import trust
 from crow.settings import Settings, load
 from crow.settings.files import chosen, machine, of_machine
-from crow.trust import trust
 
 
 def write(path: Path, content: Any) -> Path:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from crow.project.trust import distrust, is_trusted, state_file, trust
 from crow.settings import Settings, SettingsError, load
-from crow.trust import distrust, is_trusted, state_file, trust
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ class Account:
         """Say whether a user has to sign in before a model can be asked; no model is asked."""
         told: Message = {"state": self._state()}
         if self.stores_keys:
-            from crow.credentials import providers
+            from crow.llm.credentials import providers
 
             told["accounts"] = [{"label": f"{name} API key"} for name in providers()]
         return told
@@ -46,7 +46,7 @@ class Account:
         """Remove the stored keys; those of the environment are not ours to remove."""
         if not self.stores_keys:
             raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
-        from crow.credentials import forget, providers
+        from crow.llm.credentials import forget, providers
 
         for provider in providers():
             forget(provider)

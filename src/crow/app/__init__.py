@@ -22,7 +22,7 @@ from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
 from crow.core.catalog import Mode
 from crow.core.ports import LLM
-from crow.home import settle_home
+from crow.project.home import settle_home
 from crow.settings import Settings, load
 
 __all__ = [

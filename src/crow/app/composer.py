@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.app.front_matter import FrontMatter
+from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
-from crow.discovery import find, in_a_line, load_file, things
-from crow.imports import Seal
+from crow.project.imports import Seal
+from crow.project.trust import HOMES, sealed
 from crow.settings import Settings, Source
-from crow.trust import HOMES, sealed
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks import File

@@ -11,9 +11,9 @@ from crow.app.plugins import may_bring, plugins_of
 from crow.core.agent import Agent
 from crow.core.contexts import Context, SessionContext
 from crow.core.session import Session
-from crow.plugins import Plugin
+from crow.project.plugins import Plugin
+from crow.project.trust import is_trusted
 from crow.settings import Settings
-from crow.trust import is_trusted
 
 if TYPE_CHECKING:
     from crow.extensions.skills.use import SkillContext

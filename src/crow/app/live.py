@@ -21,9 +21,17 @@ from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
 from crow.core.prompt import agreed
 from crow.core.session import Session
+from crow.project.trust import (
+    fingerprint,
+    is_refused,
+    is_touched,
+    project_of,
+    refuse,
+    stamps,
+    trust,
+)
 from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
-from crow.trust import fingerprint, is_refused, is_touched, project_of, refuse, stamps, trust
 
 LAYERS: Mapping[str, str] = {
     "user": "user_settings",

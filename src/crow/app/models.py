@@ -26,8 +26,8 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
 
     Made when something is first asked of it; other models by their names.
     """
-    from crow.credentials import load as stored
     from crow.llm import Routed, resolve
+    from crow.llm.credentials import load as stored
     from crow.llm.naming import listed_name
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}

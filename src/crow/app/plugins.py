@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from crow.app.loading import in_a_line
 from crow.app.rules import place_of
-from crow.discovery import in_a_line
-from crow.plugins import Plugin, PluginError, installed, is_plugin, read
+from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
+from crow.project.trust import state_file
 from crow.settings import Settings
-from crow.trust import state_file
 
 FOLDER = Path(".crow", "plugins")
 OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"

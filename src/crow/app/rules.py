@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from crow.scripts import scripts_of
+from crow.project.scripts import scripts_of
+from crow.project.trust import is_trusted, scripts, trust
 from crow.settings import Entry, Settings
-from crow.trust import is_trusted, scripts, trust
 
 KEPT_RULES = Path(".claude", "settings.local.json")
 

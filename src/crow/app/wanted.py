@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from crow.project.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 from crow.settings import Settings, Withheld
 from crow.settings.secrets import hidden
-from crow.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 
 LONGEST = 500
 SHOWN_LISTS = frozenset({"allow", "additionalDirectories", "trusted", "ask", "deny"})

@@ -12,7 +12,7 @@ from crow.cli.output import Output
 from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such, overview
 from crow.cli.streams import hold
 from crow.core.errors import CrowError
-from crow.home import settle_home
+from crow.project.home import settle_home
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 LATE = (100_000, 1, 2)

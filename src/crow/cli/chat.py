@@ -18,7 +18,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.run import INTERRUPTED, conclude, idle
 from crow.cli.view import View
-from crow.trust import state_file
+from crow.project.trust import state_file
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

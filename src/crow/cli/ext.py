@@ -19,7 +19,7 @@ from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.extensions import Found
-from crow.plugins import Plugin
+from crow.project.plugins import Plugin
 
 
 def declare(parser: Parser) -> None:

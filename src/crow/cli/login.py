@@ -20,7 +20,7 @@ from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.errors import CrowError
-from crow.credentials import load, providers, store
+from crow.llm.credentials import load, providers, store
 from crow.llm.naming import LOGIN, Keys, known_providers
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
 

@@ -6,7 +6,7 @@ import argparse
 
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.credentials import forget, providers
+from crow.llm.credentials import forget, providers
 
 
 def declare(parser: Parser) -> None:

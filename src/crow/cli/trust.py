@@ -17,7 +17,7 @@ from pathlib import Path
 from crow.cli.ask import somebody_is_there
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError
-from crow.trust import (
+from crow.project.trust import (
     distrust,
     fingerprint,
     is_trusted,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.frozen import frozen
+from crow.project.trust import is_trusted, project_of, state_file
 from crow.settings.files import (
     DROP_INS,
     Memory,
@@ -33,7 +34,6 @@ from crow.settings.values import (
     Unused,
     Withheld,
 )
-from crow.trust import is_trusted, project_of, state_file
 
 STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")

@@ -9,8 +9,8 @@ from tests.acp.v2.conftest import Draft
 
 from crow.app import build
 from crow.app.live import TRUST
+from crow.project.trust import is_trusted
 from crow.testing import ScriptedModel
-from crow.trust import is_trusted
 
 
 async def test_a_project_is_trusted_while_no_work_is_on(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ async def test_a_projects_servers_count_only_where_it_is_given(
 
 async def test_a_project_that_is_not_trusted_starts_no_server(raw: Raw, tmp_path: Path):
     from crow.app import build
-    from crow.trust import distrust, trust
+    from crow.project.trust import distrust, trust
 
     (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"p": raw()}}))
     shown: list[str] = []

@@ -11,10 +11,10 @@ from tests.extensions.shell_hooks.conftest import Stage, given, verdict
 
 from crow import Agent
 from crow.app import build
+from crow.project.trust import trust
 from crow.settings import load
 from crow.testing import ScriptedModel, call
 from crow.testing.model import Line
-from crow.trust import trust
 
 USE = call("Skill", skill="guarded")
 WRITE = call("Write", file_path="made.txt", content="x")

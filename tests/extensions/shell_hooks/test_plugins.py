@@ -15,11 +15,11 @@ from crow import Agent, tool
 from crow.app import build, complaints
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks import File
-from crow.plugins import read
+from crow.project.plugins import read
+from crow.project.trust import trust
 from crow.settings import load
 from crow.testing import ScriptedModel, call
 from crow.testing.model import Line
-from crow.trust import trust
 
 WRITE = call("Write", file_path="made.txt", content="x")
 

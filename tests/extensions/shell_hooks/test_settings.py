@@ -12,9 +12,9 @@ from tests.extensions.shell_hooks.conftest import Stage, given
 from crow.app import build, complaints
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks import File
+from crow.project.trust import trust
 from crow.settings import Settings, load
 from crow.testing import ScriptedModel, call
-from crow.trust import trust
 
 GOOD = {"hooks": [{"type": "command", "command": "true"}]}
 

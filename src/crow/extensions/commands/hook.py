@@ -28,8 +28,8 @@ from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
 from crow.extensions.commands.expansion import READER, NotPermittedError, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
-from crow.plugins import Plugin, values_of
-from crow.trust import is_trusted, project_of
+from crow.project.plugins import Plugin, values_of
+from crow.project.trust import is_trusted, project_of
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from crow.core.messages import Content, text_of
 from crow.extensions.commands.recipe import NAME
-from crow.plugins import meant
+from crow.project.plugins import meant
 
 _WORD = re.compile(r"/(\S+)")
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from crow import frontmatter
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.plugins import Plugin, filled
+from crow.project import frontmatter
+from crow.project.plugins import Plugin, filled
 
 LONGEST = 100_000
 DESCRIPTION = 100

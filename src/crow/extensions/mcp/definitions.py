@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from crow.trust import state_file
+from crow.project.trust import state_file
 
 MOST = 2000
 VERSIONS = 8

@@ -20,9 +20,9 @@ from mcp.types import jsonrpc_message_adapter
 
 from crow.extensions.mcp.limits import MESSAGE
 from crow.extensions.mcp.requests import Broken
-from crow.imports import own_caches
 from crow.process.child import ChildProcess, within
 from crow.process.reaper import ProcessReaper
+from crow.project.imports import own_caches
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.extensions.shell_hooks.entry import Entry
-from crow.imports import own_caches
+from crow.project.imports import own_caches
 
 if TYPE_CHECKING:
-    from crow.plugins import Plugin
+    from crow.project.plugins import Plugin
 
 SCRUB = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"
 CREDENTIAL = re.compile(

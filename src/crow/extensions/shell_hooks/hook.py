@@ -19,7 +19,7 @@ from crow.extensions.shell_hooks.memory import NAME, Memory
 from crow.extensions.shell_hooks.moments import GATES, OWN, Moment
 from crow.extensions.shell_hooks.sessions import SOURCES, session_begun
 from crow.extensions.shell_hooks.surroundings import watch_files
-from crow.trust import state_file
+from crow.project.trust import state_file
 
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
 

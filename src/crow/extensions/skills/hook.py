@@ -31,8 +31,8 @@ from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill, instructions
 from crow.extensions.skills.tool import SkillTool
 from crow.extensions.skills.use import POINT, tell
-from crow.plugins import Plugin, values_of
-from crow.trust import is_trusted, project_of
+from crow.project.plugins import Plugin, values_of
+from crow.project.trust import is_trusted, project_of
 
 NAME = "skills"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))

@@ -10,7 +10,7 @@ from pathlib import Path
 from crow.core.errors import CrowError
 from crow.extensions.skills.places import Place, Stamp
 from crow.extensions.skills.skill import Skill, read
-from crow.plugins import meant
+from crow.project.plugins import meant
 
 
 @dataclass(slots=True)

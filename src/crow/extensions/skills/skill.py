@@ -15,8 +15,8 @@ from typing import Any, Literal, cast
 
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.frontmatter import flag, parse, text
-from crow.plugins import Plugin, filled
+from crow.project.frontmatter import flag, parse, text
+from crow.project.plugins import Plugin, filled
 
 Scope = Literal["project", "user", "installed", "plugin"]
 

@@ -11,8 +11,8 @@ from typing import Any
 from crow.core.calls import ToolName
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.frontmatter import TOOLS, WITHOUT, listed, parse, text
-from crow.plugins import Plugin, filled
+from crow.project.frontmatter import TOOLS, WITHOUT, listed, parse, text
+from crow.project.plugins import Plugin, filled
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"

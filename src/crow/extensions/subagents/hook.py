@@ -17,7 +17,7 @@ from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, De
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
-from crow.plugins import Plugin, meant
+from crow.project.plugins import Plugin, meant
 
 USER_FOLDERS = ("~/.crow/agents", "~/.claude/agents")
 INHERITED = (

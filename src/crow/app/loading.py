@@ -14,7 +14,7 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.extensions import entry_points
 from crow.core.hooks import MARK
-from crow.imports import Seal
+from crow.project.imports import Seal
 
 
 def in_a_line(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from crow.scripts import scripts_in
+from crow.project.scripts import scripts_in
 
 NEVER = "never"
 HOMES = (".claude", ".crow", ".agents")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.extensions.permissions import LocalDisk, Permissions
-from crow.extensions.permissions.opinion import SecondOpinion
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 TABLE = Path(__file__).parents[1] / "tests" / "extensions" / "permissions" / "cases.jsonl"
 TARGET = 0.5

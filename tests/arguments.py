@@ -20,8 +20,8 @@ from pathlib import Path
 from tests.tracing import Deeds
 
 from crow.extensions.permissions import LocalDisk, Permissions
-from crow.extensions.permissions.opinion import SecondOpinion
-from crow.extensions.permissions.programs import Program, git_command, git_commands, programs
+from crow.extensions.permissions.programs.table import Program, git_command, git_commands, programs
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 BUILTINS = frozenset({"type", "read", "exit", "break", "continue", "wait", "set", ":", "[["})
 ASLEEP = re.compile(r"(?:tail|sleep|busybox)\b")

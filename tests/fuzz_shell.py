@@ -26,8 +26,8 @@ from tests.arguments import made_up as with_arguments
 from tests.tracing import Tracer
 
 from crow.extensions.permissions import LocalDisk, Permissions
-from crow.extensions.permissions.opinion import SecondOpinion
-from crow.extensions.permissions.programs import programs
+from crow.extensions.permissions.programs.table import programs
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 RULES = (
     "Bash(npm run *)", "Bash(npm test)", "Bash(git commit *)", "Bash(* --version)", "Bash(printf *)",

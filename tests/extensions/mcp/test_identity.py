@@ -17,7 +17,7 @@ from tests.extensions.mcp.conftest import Open, Table, Watcher
 from crow.core.messages import text_of
 from crow.extensions import PermissionsHook, ShellHooks
 from crow.extensions.mcp.naming import server_part, tool_name
-from crow.extensions.permissions.rule import parse_rule
+from crow.extensions.permissions.rules.rule import parse_rule
 from crow.extensions.shell_hooks import File
 from crow.testing import call
 

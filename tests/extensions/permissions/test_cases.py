@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from crow.extensions.permissions import check_case
-from crow.extensions.permissions.opinion import SecondOpinion
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 CASES = [
     json.loads(line) for line in Path(__file__).with_name("cases.jsonl").read_text().splitlines()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crow.extensions.permissions.opinion import SecondOpinion
-from crow.extensions.permissions.parser import new_parser, read
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
+from crow.extensions.permissions.shell.tree_sitter import new_parser, read
 
 SCRIPTS = (
     'A=1 npm run "x y$z" a\\ b --f="q" {a,b} $\'\\x63\' ~/x *.py 2>&1 >> out.txt',

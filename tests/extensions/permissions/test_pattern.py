@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
 
-from crow.extensions.permissions.pattern import PathPattern
+from crow.extensions.permissions.rules.pattern import PathPattern
 
 segments = st.sampled_from(
     ["a", "b", "src", "*", "*.py", "a?", "[ab]", "[!a]b", "**", ".env", "a*b", "x\\*"]

@@ -20,7 +20,7 @@ import pytest
 from tests.arguments import Ground, allowed, fault, known
 from tests.tracing import Tracer
 
-from crow.extensions.permissions.programs import programs
+from crow.extensions.permissions.programs.table import programs
 
 HOSTILE = Path(__file__).with_name("hostile.txt")
 LISTS = int(os.environ.get("CROW_PROGRAM_LISTS", "60"))

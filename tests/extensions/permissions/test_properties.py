@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crow.extensions.permissions import MODES, LocalDisk, Permissions
-from crow.extensions.permissions.opinion import SecondOpinion
+from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 SECOND = SecondOpinion()
 DISK = LocalDisk("/nonexistent/home")

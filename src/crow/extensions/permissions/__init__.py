@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crow.extensions.permissions.check import check_case, check_lines, parse_call
     from crow.extensions.permissions.decision import Decision
-    from crow.extensions.permissions.disk import Disk, LocalDisk
     from crow.extensions.permissions.hook import PermissionsHook
     from crow.extensions.permissions.limits import Limits
     from crow.extensions.permissions.mode import MODES, Mode
+    from crow.extensions.permissions.paths.disk import Disk, LocalDisk
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.written import Written
+    from crow.extensions.permissions.rules.written import Written
 
 __all__ = [
     "MODES",
@@ -36,13 +36,13 @@ __all__ = [
 _HOMES = {
     "MODES": "mode",
     "Decision": "decision",
-    "Disk": "disk",
+    "Disk": "paths.disk",
     "Limits": "limits",
-    "LocalDisk": "disk",
+    "LocalDisk": "paths.disk",
     "Mode": "mode",
     "Permissions": "permissions",
     "PermissionsHook": "hook",
-    "Written": "written",
+    "Written": "rules.written",
     "check_case": "check",
     "check_lines": "check",
     "parse_call": "check",

@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from crow.extensions.permissions.pattern import PathPattern
 from crow.extensions.permissions.permissions import Permissions
-from crow.extensions.permissions.rule import Rule, parse_rule
+from crow.extensions.permissions.rules.pattern import PathPattern
+from crow.extensions.permissions.rules.rule import Rule, parse_rule
 
 
 def applies(rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:

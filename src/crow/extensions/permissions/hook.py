@@ -18,7 +18,7 @@ from crow.extensions.permissions.mode import MODES, QUIET
 if TYPE_CHECKING:
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.written import Written
+    from crow.extensions.permissions.rules.written import Written
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]

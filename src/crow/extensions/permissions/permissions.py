@@ -5,61 +5,38 @@ The operating system is the boundary; this only decides when to ask.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import local
 from typing import TYPE_CHECKING, Any
 
-from crow.extensions.permissions.arguments import (
+from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
+from crow.extensions.permissions.limits import NO_LIMITS, Limits
+from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
+from crow.extensions.permissions.paths.arguments import (
     SEARCHERS,
     named_directories,
     named_paths,
-    steering,
 )
-from crow.extensions.permissions.characters import fault, visible
-from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
-from crow.extensions.permissions.disk import Disk, LocalDisk, place
-from crow.extensions.permissions.domain import host_of, possible_hosts
-from crow.extensions.permissions.files import Files, Finding
-from crow.extensions.permissions.limits import NO_LIMITS, Limits
-from crow.extensions.permissions.lookup import Lookup
-from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
-from crow.extensions.permissions.named import means, name_of
-from crow.extensions.permissions.opinion import SecondOpinion
-from crow.extensions.permissions.parser import Reading, new_parser, read
-from crow.extensions.permissions.report import Report
-from crow.extensions.permissions.rule import (
+from crow.extensions.permissions.paths.disk import Disk, LocalDisk, place
+from crow.extensions.permissions.paths.files import Files, Finding
+from crow.extensions.permissions.programs.lookup import Lookup
+from crow.extensions.permissions.rules.domain import host_of, possible_hosts
+from crow.extensions.permissions.rules.named import means, name_of
+from crow.extensions.permissions.rules.rule import (
     EDITORS,
     READERS,
     Behaviour,
     Rule,
+    limits_commands,
     parse_rules,
     tool_name,
 )
-from crow.extensions.permissions.script import Node, Other
-from crow.extensions.permissions.shell import ShellJudge
-from crow.extensions.permissions.written import Written
+from crow.extensions.permissions.rules.written import Written
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser
+    from crow.extensions.permissions.shell.script import Node
 
 INTERACTIVE = frozenset({"AskUserQuestion", "ExitPlanMode"})
-PLAIN = re.compile(r"[A-Za-z0-9_ ./:=@%+,-]*")
-RESERVED = frozenset(
-    {"time", "coproc", "function", "select", "case", "if", "for", "while", "until"}
-)
-
-
-class _Parsers(local):
-    """A parser for each thread."""
-
-    parser: Parser | None = None
-
-    def read(self, text: str) -> Reading:
-        if self.parser is None:
-            self.parser = new_parser()
-        return read(self.parser, text)
 
 
 @dataclass(frozen=True)
@@ -71,7 +48,8 @@ class Permissions:
     that need no question by default. ``scripts`` gives the files that hooks and servers run, asked
     for at every write: none of them is written without a question.
     ``elsewhere`` tells that calls name their directory, which is no working directory by that.
-    ``second`` is the other parser's opinion; where it has none, complex commands are asked about.
+    ``second`` is the other parser's opinion, shfmt's where it is None; where it has none, complex
+    commands are asked about.
     """
 
     allow: tuple[Rule, ...] = ()
@@ -86,8 +64,7 @@ class Permissions:
     scripts: Callable[[], Iterable[str]] = tuple
     elsewhere: bool = False
     disk: Disk = field(default_factory=LocalDisk)
-    second: Callable[[str], Node | None] = field(default_factory=SecondOpinion)
-    _parsers: _Parsers = field(default_factory=_Parsers, repr=False, compare=False)
+    second: Callable[[str], Node | None] | None = None
 
     @classmethod
     def of(
@@ -126,10 +103,6 @@ class Permissions:
         directories = tuple(dict.fromkeys((*self.directories, *roots)))
         return replace(self, mode=mode, base=self.base or cwd, directories=directories)
 
-    def read(self, text: str) -> Node:
-        """A shell script as the first parser reads it."""
-        return self._parsers.read(text).script
-
     def judge(
         self, tool: str, args: Mapping[str, Any], *, cwd: str, interactive: bool = False
     ) -> Decision:
@@ -167,6 +140,8 @@ class Permissions:
     def by_kind(self, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
         """Decide by what the tool does."""
         if name == "Bash":
+            from crow.extensions.permissions.shell.fields import steering
+
             field = steering(args)
             unclear = Decision("ask", f"what its field {field} does cannot be foreseen")
             decision = self._shell(args, cwd)
@@ -301,97 +276,17 @@ class Permissions:
     def _shell(self, args: Mapping[str, Any], cwd: str) -> Decision:
         text = args.get("command")
         if not isinstance(text, str) or not text.strip():
-            return Decision("ask", "Bash is given no command", default=not self._limits())
-        wrong = fault(text)
-        reading = self._parsers.read(visible(text) if wrong else text)
-        wrong = wrong or reading.fault
-        report = self._report(reading.script, cwd, text)
-        refused = self._refused(report, text)
-        if refused is not None:
-            return refused
-        if wrong is not None:
-            return Decision("ask", wrong, default=not self._limits())
-        return self._permitted(report, reading.script, text)
+            default = not limits_commands(self.deny, self.ask)
+            return Decision("ask", "Bash is given no command", default=default)
+        from crow.extensions.permissions.shell.commands import Commands  # half of the judgement
 
-    def _limits(self) -> bool:
-        """Whether any deny or ask rule speaks of commands."""
-        return any(rule.command is not None for rule in (*self.deny, *self.ask))
-
-    def _report(self, script: Node, cwd: str, text: str) -> Report:
-        judge = ShellJudge(
+        return Commands(
             self.files(cwd),
             self.allow,
             self.ask,
             self.deny,
-            lambda one: self._parsers.read(one).script,
-        )
-        report = judge.report
-        try:
-            judge.judge(script)
-        except RecursionError:
-            report.suspect("the command is nested too deeply")
-        runs = report.uncovered is None or self._bare("Bash") or self._spelled_out(text)
-        judge.search.match_trees(may_run=bool(runs))
-        return report
-
-    def _refused(self, report: Report, text: str) -> Decision | None:
-        """What nothing but the user can let through, strictest first."""
-        for rules in (self.deny, self.ask):
-            for rule in rules:
-                if rule.command is not None and rule.command.matches_source(text):
-                    kind = rule.behaviour
-                    finding = Finding(
-                        "deny" if kind == "deny" else "ask",
-                        f"the rule {rule.text} speaks of it",
-                        rule.text,
-                    )
-                    report.note(finding)
-        if report.deny is not None:
-            return Decision("deny", report.deny.reason, report.deny.rule)
-        if report.ask is not None:
-            return Decision("ask", report.ask.reason, report.ask.rule)
-        if report.critical is not None:
-            return Decision("ask", report.critical)
-        if report.guard is not None:
-            return Decision("ask", report.guard, default=self.mode == "bypassPermissions")
-        return None
-
-    def _permitted(self, report: Report, script: Node, text: str) -> Decision:
-        whole = self._bare("Bash")
-        free = whole is not None or self.mode == "bypassPermissions"
-        limited = self._limits() or self.limits_reading
-        if report.doubt is not None and limited:
-            return Decision("ask", f"{report.doubt}, and a denied command could hide in it")
-        spelled = None if free or report.uncovered is None else self._spelled_out(text)
-        if not free and spelled is None and report.uncovered is not None:
-            return Decision("ask", report.uncovered, default=True)
-        if (limited or not free) and not self._agreed(script, text):
-            return Decision("ask", "the parsers disagree about the command", default=not limited)
-        if whole is not None:
-            return Decision("allow", f"the rule {whole.text} allows it", whole.text)
-        if spelled is not None:
-            return Decision("allow", f"the rule {spelled.text} spells it out", spelled.text)
-        if free and report.uncovered is not None:
-            return Decision("allow", "the mode is bypassPermissions")
-        rule = report.rules[0] if report.rules else None
-        if rule is not None:
-            return Decision("allow", f"the rule {rule} allows it", rule)
-        where = " in the mode acceptEdits" if self.mode == "acceptEdits" else ""
-        return Decision("allow", f"it only does what needs no permission{where}")
-
-    def _spelled_out(self, text: str) -> Rule | None:
-        """The rule that is the command, letter by letter."""
-        for rule in self.allow:
-            if (
-                rule.command is not None
-                and rule.command.exact
-                and rule.command.text == text.strip()
-            ):
-                return rule
-        return None
-
-    def _agreed(self, script: Node, text: str) -> bool:
-        """Whether both parsers read the same; words without any special character need only one."""
-        if PLAIN.fullmatch(text) and text.split(maxsplit=1)[0] not in RESERVED:
-            return True
-        return not isinstance(script, Other) and self.second(text) == script
+            self.mode,
+            self._bare("Bash"),
+            self.limits_reading,
+            self.second,
+        ).judge(text)

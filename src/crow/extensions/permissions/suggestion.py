@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import join, normpath
 from typing import Any
 
-from crow.extensions.permissions.arguments import PATHS
-from crow.extensions.permissions.builtin import is_safe
-from crow.extensions.permissions.domain import host_of
-from crow.extensions.permissions.heads import head_of
-from crow.extensions.permissions.paths import SINKS
+from crow.extensions.permissions.paths.arguments import PATHS
+from crow.extensions.permissions.paths.words import SINKS
 from crow.extensions.permissions.permissions import Permissions
-from crow.extensions.permissions.rule import EDITORS, READERS, tool_name
-from crow.extensions.permissions.script import Group, Redirect, Simple, Word, walk
-from crow.extensions.permissions.secret import holds_secret
-from crow.extensions.permissions.shell import DESCRIPTOR, HERE
-from crow.extensions.permissions.wrapper import INTERPRETERS, SHELLS, program, unwrap
+from crow.extensions.permissions.rules.domain import host_of
+from crow.extensions.permissions.rules.rule import EDITORS, READERS, tool_name
+from crow.extensions.permissions.shell.builtin import is_safe
+from crow.extensions.permissions.shell.commands import script_of
+from crow.extensions.permissions.shell.judge import DESCRIPTOR, HERE
+from crow.extensions.permissions.shell.script import Group, Redirect, Simple, Word, walk
+from crow.extensions.permissions.shell.secret import holds_secret
+from crow.extensions.permissions.shell.suggestable import head_of
+from crow.extensions.permissions.shell.wrapper import INTERPRETERS, SHELLS, program, unwrap
 
 MOST = 5
 TELLING = frozenset({"-V", "-v", "--version", "-h", "--help"})
@@ -61,7 +62,7 @@ def _path_rule(name: str, path: str) -> str | None:
 def _commands(permissions: Permissions, text: str, cwd: str) -> list[str]:
     """A rule for each command of a script, and each file of a redirect, that none covers yet."""
     rules: list[str] = []
-    for node in walk(permissions.read(text)):
+    for node in walk(script_of(text)):
         wanted: list[str | None] = []
         if isinstance(node, Simple) and node.words and not _is_allowed(permissions, node, cwd):
             wanted.append(_rule_of(node))

@@ -1,0 +1,189 @@
+"""Words of a command as paths: where they lead, and what the path rules say about that."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from crow.extensions.permissions.paths.disk import Place, inside, place
+from crow.extensions.permissions.paths.files import Files, Finding
+from crow.extensions.permissions.paths.globbing import expand
+from crow.extensions.permissions.programs.lookup import Cwds
+from crow.extensions.permissions.shell.report import Report
+from crow.extensions.permissions.shell.script import HOLE, Part, Text, Variable, Word
+
+KNOWN = frozenset({"HOME", "PWD", "TMPDIR", "USER", "LOGNAME"})
+PLAIN = re.compile(r"[\w./@%+:,-]+")
+SINKS = frozenset(
+    {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/stdin"}
+)
+
+
+@dataclass(slots=True)
+class Paths:
+    """The path rules, and the report that findings go into.
+
+    ``linked`` are links that an earlier part of the command makes, with where they lead. ``made``
+    are files that get a content, ``ran`` those that are run; any may be where ``makes_any``.
+    """
+
+    files: Files
+    report: Report
+    linked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    carried: list[str] = field(default_factory=list[str])
+    moves_git: bool = False
+    made: list[Place] = field(default_factory=list[Place])
+    ran: list[Place] = field(default_factory=list[Place])
+    makes_any: bool = False
+    runs_any: bool = False
+
+    def places(self, word: Word, cwds: Cwds) -> list[Place]:
+        """Where a word may lead; none where that cannot be foreseen."""
+        found: list[Place] = []
+        for cwd in cwds:
+            texts = self._texts(self.resolved(word, cwd), cwd)
+            if not texts:
+                return []
+            found += [place(self.files.disk, cwd or "/", one) for one in texts]
+        return [*found, *self._through_links(found)] if self.linked else found
+
+    def carry(self, targets: Sequence[Word], cwds: Cwds) -> list[str]:
+        """The directories that a command fills: links may have come along."""
+        self.moves_git = self.moves_git or bool(targets)
+        return [where.path for target in targets for where in self.places(target, cwds)]
+
+    def _is_carried(self, places: Sequence[Place]) -> bool:
+        found = any(
+            where.path != made and inside(where.path, made)
+            for where in places
+            for made in self.carried
+        )
+        if found:
+            self.report.miss("links may lie where the same command puts a directory")
+        return found
+
+    def link(self, source: Word, name: Word, cwds: Cwds) -> None:
+        """Remember a link that the command makes: what is named below it leads elsewhere."""
+        names = [one.path for one in self.places(name, cwds)]
+        for cwd in cwds:
+            for start in {cwd, *(posixpath.dirname(one) for one in names)}:
+                last = posixpath.basename((source.text or "").rstrip("/"))
+                for where in self.places(source, (start,)):
+                    for one in names:
+                        self.linked += [(one, where.path), (f"{one}/{last}", where.path)]
+
+    def _through_links(self, places: list[Place]) -> Iterator[Place]:
+        for where in places:
+            for name, target in self.linked:
+                if where.path != name and inside(where.path, name):
+                    yield place(self.files.disk, "/", target + where.path[len(name) :])
+
+    def _texts(self, word: Word, cwd: str | None) -> list[str]:
+        """The paths that a word stands for in a directory; none where that cannot be foreseen."""
+        text = word.text
+        if text is None or HOLE in text:
+            return []
+        if word.bare[:1] == "~":
+            home = self._home(word, text.split("/")[0], cwd)
+            if home is None:
+                return []
+            text = home + text[len(text.split("/")[0]) :]
+        elif text.startswith("~"):
+            text = "./" + text
+        if cwd is None and not text.startswith(("/", "~")):
+            return []
+        return self._expanded(text, cwd) if word.globbed else [text]
+
+    def _home(self, word: Word, prefix: str, cwd: str | None) -> str | None:
+        """What a word's ``~`` or ``~user`` stands for."""
+        first = word.parts[0]
+        if not isinstance(first, Text) or not (len(word.parts) == 1 or "/" in first.value):
+            return None
+        if prefix in {"~", "~+"}:
+            return prefix if prefix == "~" else cwd
+        return self.files.disk.home_of(prefix[1:])
+
+    def resolved(self, word: Word, cwd: str | None) -> Word:
+        """A word with the variables in it that lead to known directories."""
+        if word.text is not None or word.braced:
+            return word
+        return Word.of([self._value(part, cwd) for part in word.parts])
+
+    def _value(self, part: Part, cwd: str | None) -> Part:
+        if not isinstance(part, Variable) or part.name not in KNOWN:
+            return part
+        value = cwd if part.name == "PWD" else self.files.disk.variable(part.name)
+        if not value or not (part.quoted or PLAIN.fullmatch(value)):
+            return part
+        return Text(value, quoted=True)
+
+    def expanded(self, word: Word, cwds: Cwds) -> list[str]:
+        """The names that a glob stands for now, and the directory that it looks in."""
+        return [one for cwd in cwds for one in self._expanded(word.text or "", cwd)]
+
+    def _expanded(self, text: str, cwd: str | None) -> list[str]:
+        found = expand(self.files.disk, cwd or "/", text)
+        fixed = re.split(r"[*?\[]", text, maxsplit=1)[0].rpartition("/")
+        return [(fixed[0] or fixed[1]) or ".", *found]
+
+    def may_read(self, word: Word, cwds: Cwds) -> bool:
+        """Whether everything that a word may mean may be read."""
+        if word.piped or word.text == "-" or (word.text is not None and word.text in SINKS):
+            return True
+        places = self.places(word, cwds)
+        if not places:
+            self.report.miss("a path in it cannot be foreseen")
+            return False
+        if self._is_carried(places):
+            return False
+        return all(self.report.note(self.files.read(where, deep=True)) for where in places)
+
+    def writes(self, word: Word, cwds: Cwds, *, known: bool, removed: bool = False) -> bool:
+        """Whether everything that a word may mean may be written, or ``removed``.
+
+        With ``known`` false only refusals and protected paths are noted.
+        """
+        if word.text in SINKS:
+            return True
+        places = self.places(word, cwds)
+        if not places and known:
+            self.report.miss("a path in it cannot be foreseen")
+        fine = bool(places) and not self._is_carried(places)
+        for where in places:
+            names = {name.casefold() for name in where.path.split("/")[-2:]}
+            self.moves_git = self.moves_git or not names.isdisjoint({"head", ".git"})
+            finding = self.files.write(where, removed=removed)
+            lookup = self.files.lookup
+            lookup.written = lookup.written or any(map(lookup.holds, where.names))
+            if known or finding.kind in {"deny", "ask", "guard"}:
+                fine = self.report.note(finding) and fine
+        return fine
+
+    def make(self, word: Word, cwds: Cwds) -> None:
+        """Remember a file that gets a content."""
+        places = self.places(word, cwds)
+        self.made += [where for where in places if where.path not in SINKS]
+        self.makes_any = self.makes_any or not places
+
+    def run(self, word: Word, cwds: Cwds) -> None:
+        """Remember a file that is run."""
+        places = self.places(word, cwds)
+        self.ran += places
+        self.runs_any = self.runs_any or not places
+
+    def runs_made(self) -> bool:
+        """Whether a file is run that the same command may have written."""
+        if (self.makes_any and (self.ran or self.runs_any)) or (self.made and self.runs_any):
+            return True
+        made = {name for where in self.made for name in (where.path, where.real) if name}
+        ran = {name for where in self.ran for name in (where.path, where.real) if name}
+        return any(inside(one, other) for one in ran for other in made)
+
+    def note_refusal(self, finding: Finding) -> None:
+        """Keep a finding only where it refuses."""
+        if finding.kind in {"deny", "ask"} or (
+            finding.kind == "guard" and self.files.has_read_limits
+        ):
+            self.report.note(finding)

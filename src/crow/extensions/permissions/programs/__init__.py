@@ -1,0 +1,1 @@
+"""What programs do with their arguments; the tables are data."""

@@ -1,0 +1,1 @@
+"""Permission rules as people write them, parsed."""

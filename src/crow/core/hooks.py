@@ -278,10 +278,11 @@ class Hooks:
 
         Classes do not count: a module that imports `Stop` has no hook of that name.
         """
+        names = {*self.names, *ELSEWHERE}
         for name in dir(thing):
             if name.startswith("__") or _is_computed(inspect.getattr_static(thing, name)):
                 continue
-            known = self.knows(name) or name in ELSEWHERE
+            known = name in names
             method = getattr(thing, name, None)
             if inspect.isclass(method):
                 continue

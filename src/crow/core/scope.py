@@ -200,8 +200,8 @@ class Scope:
         if initialise is not None:
             initialise(self.session or self.agent)
         self.hooks.add(thing, owner)
-        hangs = self.hooks.has(owner) or hasattr(thing, "lifespan")
-        if initialise is None and not hangs:
+        brings = initialise is not None or hasattr(thing, "lifespan")
+        if not brings and not self.hooks.has(owner):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "

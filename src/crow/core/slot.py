@@ -125,10 +125,13 @@ class Slot(Generic[C, F]):
 
     def due(self, ctx: C, *, judge: bool = False) -> Iterable[Hook]:
         """The hooks to call at a moment; what hangs there or goes meanwhile counts from then on."""
-        session = ctx.session
-        alone = self.parent is None and session.parent is None and session.hung is None
-        line = self.entries if alone else self.chain(session)  # the same, at less cost
+        line = self._line(ctx.session)
         return self._due(line, ctx, judge) if line else ()
+
+    def _line(self, session: Session) -> Line:
+        """The same as `chain`, at less cost where nothing but the agent counts."""
+        alone = self.parent is None and session.parent is None and session.hung is None
+        return self.entries if alone else self.chain(session)
 
     def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
         past: set[Hook] = set()
@@ -138,7 +141,7 @@ class Slot(Generic[C, F]):
             past.add(hook)
             if hook.judge is judge and hook.concerns(ctx):
                 yield hook
-            now = self.chain(ctx.session)
+            now = self._line(ctx.session)
             place = place + 1 if now is line else _behind(past, now)
             line = now
 

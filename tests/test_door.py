@@ -20,7 +20,14 @@ import crow
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
-PUBLIC = ("crow", "crow.events", "crow.tools", "crow.extensions", "crow.testing")
+PUBLIC = (
+    "crow",
+    "crow.events",
+    "crow.messages",
+    "crow.tools",
+    "crow.extensions",
+    "crow.testing",
+)
 NAMES = """
 Agent AgentHook Allow Answer Ask Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError LAST LLM

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from crow.core.frozen import frozen
 from crow.core.messages import Message, is_prompt
-from crow.core.session import weight
+from crow.messages import weight
 
 
 @frozen

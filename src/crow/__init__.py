@@ -1,8 +1,8 @@
 """Crow: a coding agent that is extended, not forked.
 
 The front door: what programs and authors of extensions may use, and with `crow.events`,
-`crow.messages`, `crow.tools`, `crow.extensions` and `crow.testing` all that is public;
-``docs/reference.md`` lists it. Names are imported when they are first used, so that
+`crow.messages`, `crow.keys`, `crow.tools`, `crow.extensions` and `crow.testing` all that is
+public; ``docs/reference.md`` lists it. Names are imported when they are first used, so that
 ``import crow`` costs nothing.
 """
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
     from crow.core.hooks import hook as hook
+    from crow.core.kept import Key as Key
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
     from crow.core.points import Point as Point
@@ -78,6 +79,7 @@ _ROOMS = {
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError",
     "crow.core.hooks": "FIRST LAST hook",
+    "crow.core.kept": "Key",
     "crow.core.messages": "Message Usage",
     "crow.core.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",

@@ -55,7 +55,7 @@ def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
     if task is None:
         return False
     own = task in session.tasks or any(task is run.task for run in session.runs)
-    subs: dict[str, Session] = session.cache.get(SUBAGENTS, {})
+    subs = SUBAGENTS.get(session) or {}
     return own or any(_works_for(task, sub) for sub in subs.values())
 
 

@@ -19,7 +19,7 @@ from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
-from crow.core.kept import Inbox, OwnList, OwnSet, Shelf, kept
+from crow.core.kept import Inbox, Key, OwnList, OwnSet, Shelf, kept
 from crow.core.messages import (
     Content,
     Message,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("crow.hooks")
 INTERRUPTED = "interrupted, outcome unknown"
-SUBAGENTS = "subagents.open"
-"""The key of a session's ``cache`` for the sessions of sub-agents that work for it, by id."""
-SUBAGENT_CALLS = "subagents.calls"
-"""The key of a session's ``cache`` for the ids of its calls that sub-agents work for, by theirs."""
-TRACE_CONTEXT = "trace_context"
-"""The key of a session's ``cache`` for the W3C trace context of the last prompt that had one."""
+SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
+"""The sessions of the sub-agents that work for a session, by id."""
+SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
+"""The ids of a session's calls that sub-agents work for, by theirs."""
+TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
+"""The W3C trace context of a session's last prompt that had one."""
 
 
 def is_session(value: object) -> bool:
@@ -75,9 +75,9 @@ class Session:
 
     ``messages`` is the history of the current ``segment``: append only, and no message is changed
     in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
-    stored. ``options`` are settings of this session beside ``model`` and ``mode``.
-    ``parent`` is set for a sub-agent's, ``agent`` once the session is open. ``hung`` is what hangs
-    here beside what hangs on the agent, None as long as nothing does.
+    stored; a `Key` knows the type of what is there. ``options`` are settings of this session beside
+    ``model`` and ``mode``. ``parent`` is set for a sub-agent's, ``agent`` once the session is open.
+    ``hung`` is what hangs here beside what hangs on the agent, None as long as nothing does.
     """
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)

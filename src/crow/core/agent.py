@@ -20,7 +20,7 @@ from crow.core.hooks import Hooks
 from crow.core.kept import KeptList, kept
 from crow.core.messages import Content, ToolSpec, prompt_of
 from crow.core.ports import LLM, Client, NullClient, SlashCommand, Tool
-from crow.core.prompt import agreed, answer, follow_up, refuse_own
+from crow.core.prompt import answer, follow_up, refuse_own
 from crow.core.scope import Scope
 from crow.core.session import Reply, Session, Store
 
@@ -453,7 +453,7 @@ class Agent:
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
         ctx = ConfigContext(self, session, changes)
-        ruling = await agreed(ctx, await self.hooks.on_config_change.fire(ctx))
+        ruling = await ctx.ui.agreed(await self.hooks.on_config_change.fire(ctx))
         if (wrong := self._no_such_model(ctx.changes.get("model"))) is not None:
             return wrong
         if ruling.refused:

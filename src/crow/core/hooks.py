@@ -145,7 +145,7 @@ class Hooks:
         above = self.parent.slots.get(point.name) if self.parent else None
         slot = SLOTS[point.kind](point, self, above)
         self._hooks[point.name] = []
-        names = {point.name: (slot, None), **{a.name: (slot, a.when) for a in point.aliases}}
+        names = {name: (slot, when) for name, when in point.names.items()}
         self._names.update(names)
         setattr(self, point.name, slot)
         if self.owner is not None:

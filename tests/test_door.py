@@ -34,7 +34,7 @@ Agent AgentHook Allow Answer Ask Call Client Command CommandContext CompactConte
 ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError Key LAST LLM
 Message MessageContext Mode ModelError NotificationContext NullClient Point PromptSection Reply
 Request RunContext Session SessionContext SessionError Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UpdateContext Usage Verdict build hook run_agent tool
+ToolResult TurnContext UpdateContext Usage Verdict build frozen hook run_agent tool
 """
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from crow.core.errors import HookError as HookError
     from crow.core.errors import ModelError as ModelError
     from crow.core.errors import SessionError as SessionError
+    from crow.core.frozen import frozen as frozen
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
     from crow.core.hooks import hook as hook
@@ -78,6 +79,7 @@ _ROOMS = {
         "NotificationContext RunContext SessionContext ToolContext TurnContext UpdateContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError",
+    "crow.core.frozen": "frozen",
     "crow.core.hooks": "FIRST LAST hook",
     "crow.core.kept": "Key",
     "crow.core.messages": "Message Usage",

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from crow.core.session import Reply as Reply
     from crow.core.session import Session as Session
     from crow.core.session import Store as Store
+    from crow.core.trace import Record as Record
     from crow.core.verdicts import Allow as Allow
     from crow.core.verdicts import Answer as Answer
     from crow.core.verdicts import Ask as Ask
@@ -86,6 +87,7 @@ _ROOMS = {
     "crow.core.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
     "crow.core.session": "Reply Session Store",
+    "crow.core.trace": "Record",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.tools": "tool",
 }

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from crow.core.errors import HookError as HookError
     from crow.core.errors import ModelError as ModelError
     from crow.core.errors import SessionError as SessionError
+    from crow.core.errors import SessionInUse as SessionInUse
     from crow.core.frozen import frozen as frozen
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from crow.core.ports import ToolEnvironment as ToolEnvironment
     from crow.core.session import Reply as Reply
     from crow.core.session import Session as Session
+    from crow.core.session import SessionInfo as SessionInfo
     from crow.core.session import Store as Store
     from crow.core.trace import Record as Record
     from crow.core.verdicts import Allow as Allow
@@ -79,14 +81,14 @@ _ROOMS = {
         "CommandContext CompactContext ConfigContext Context ErrorContext MessageContext "
         "NotificationContext RunContext SessionContext ToolContext TurnContext UpdateContext"
     ),
-    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError",
+    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
     "crow.core.frozen": "frozen",
     "crow.core.hooks": "FIRST LAST hook",
     "crow.core.kept": "Key",
     "crow.core.messages": "Message Usage",
     "crow.core.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
-    "crow.core.session": "Reply Session Store",
+    "crow.core.session": "Reply Session SessionInfo Store",
     "crow.core.trace": "Record",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.tools": "tool",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crow.core.messages import (
+    INTERRUPTED,
     AudioPart,
     Content,
     ImagePart,
@@ -22,6 +23,7 @@ from crow.core.messages import (
 )
 
 __all__ = [
+    "INTERRUPTED",
     "AudioPart",
     "Content",
     "ImagePart",

@@ -148,6 +148,8 @@ class TokenCount(TypedDict):
 
 CONTEXT_OPEN = "<crow-context"
 CONTEXT_CLOSE = "</crow-context>"
+INTERRUPTED = "interrupted, outcome unknown"
+"""The answer to a tool call that nobody answered."""
 
 
 def user(content: Content) -> Message:

@@ -21,6 +21,7 @@ from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
 from crow.core.kept import Inbox, Key, OwnList, OwnSet, Shelf, kept
 from crow.core.messages import (
+    INTERRUPTED,
     Content,
     Message,
     TokenCount,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent, Hooks, Mode, PromptSection, Scope
 
 logger = logging.getLogger("crow.hooks")
-INTERRUPTED = "interrupted, outcome unknown"
 SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
 """The sessions of the sub-agents that work for a session, by id."""
 SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolName
-from crow.core.text import boundary
+from crow.core.text import boundary, shortened
 from crow.tools.errors import ToolError
 from crow.tools.function import FunctionTool, tool
 from crow.tools.schema import Arg
@@ -26,6 +26,7 @@ __all__ = [
     "boundary",
     "builtin",
     "clip",
+    "shortened",
     "tool",
 ]
 

@@ -20,13 +20,21 @@ import crow
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src"
-PUBLIC = ("crow", "crow.events", "crow.tools", "crow.extensions", "crow.testing")
+PUBLIC = (
+    "crow",
+    "crow.events",
+    "crow.messages",
+    "crow.keys",
+    "crow.tools",
+    "crow.extensions",
+    "crow.testing",
+)
 NAMES = """
 Agent AgentHook Allow Answer Ask Call Client Command CommandContext CompactContext Completion
-ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError LAST LLM
-Message MessageContext Mode ModelError NotificationContext NullClient Point PromptSection Reply
-Request RunContext Session SessionContext SessionError Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UpdateContext Usage Verdict build hook run_agent tool
+ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError Key LAST LLM
+Message MessageContext Mode ModelError NotificationContext NullClient Point PromptSection Record Reply
+Request RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
+ToolResult TurnContext UpdateContext Usage Verdict build frozen hook run_agent tool
 """
 
 

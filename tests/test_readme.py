@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL_PARTS = {"defaults", "events"}
+SMALL_PARTS = {"defaults", "events", "keys", "messages"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -78,4 +78,4 @@ def test_the_table_of_hooks_is_the_table_of_points():
         named = {name.strip(" *"): "*" in name for name in cells[3].split(",")}
         assert named == {field: field in point.changes for field in point.fields}
         assert cells[5] == point.kind + (", reversed" if point.reverse else "")
-        assert cells[6] == ", ".join(f"`{alias.name}`" for alias in point.aliases)
+        assert cells[6] == ", ".join(f"`{name}`" for name in [*point.names][1:])

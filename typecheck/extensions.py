@@ -15,6 +15,7 @@ from crow import (
     Agent,
     AgentHook,
     Deny,
+    Key,
     Message,
     Reply,
     RunContext,
@@ -34,6 +35,7 @@ from crow.extensions import (
     SystemPromptHook,
     TruncationHook,
 )
+from crow.keys import JOBS
 
 
 class ByName(AgentHook):
@@ -90,6 +92,16 @@ build(model=1)  # pyright: ignore[reportArgumentType]
 Agent([ByName()])  # pyright: ignore[reportArgumentType]
 SystemPromptHook(1)  # pyright: ignore[reportArgumentType]
 LimitsHook(turn=3)  # pyright: ignore[reportCallIssue]
+
+
+SEEN: Key[set[str]] = Key("seen")
+
+
+def remember(ctx: ToolContext) -> None:
+    assert_type(SEEN.get(ctx), set[str] | None)
+    SEEN.setdefault(ctx.session, set()).add(ctx.name)
+    SEEN.set(ctx, [])  # pyright: ignore[reportArgumentType]
+    JOBS.set(ctx, {"a": 1})  # pyright: ignore[reportArgumentType]
 
 
 async def drive() -> None:

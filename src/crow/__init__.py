@@ -1,8 +1,9 @@
 """Crow: a coding agent that is extended, not forked.
 
 The front door: what programs and authors of extensions may use, and with `crow.events`,
-`crow.tools`, `crow.extensions` and `crow.testing` all that is public; ``docs/reference.md`` lists
-it. Names are imported when they are first used, so that ``import crow`` costs nothing.
+`crow.messages`, `crow.keys`, `crow.tools`, `crow.extensions` and `crow.testing` all that is
+public; ``docs/reference.md`` lists it. Names are imported when they are first used, so that
+``import crow`` costs nothing.
 """
 
 from __future__ import annotations
@@ -39,9 +40,12 @@ if TYPE_CHECKING:
     from crow.core.errors import HookError as HookError
     from crow.core.errors import ModelError as ModelError
     from crow.core.errors import SessionError as SessionError
+    from crow.core.errors import SessionInUse as SessionInUse
+    from crow.core.frozen import frozen as frozen
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
     from crow.core.hooks import hook as hook
+    from crow.core.kept import Key as Key
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
     from crow.core.points import Point as Point
@@ -54,7 +58,9 @@ if TYPE_CHECKING:
     from crow.core.ports import ToolEnvironment as ToolEnvironment
     from crow.core.session import Reply as Reply
     from crow.core.session import Session as Session
+    from crow.core.session import SessionInfo as SessionInfo
     from crow.core.session import Store as Store
+    from crow.core.trace import Record as Record
     from crow.core.verdicts import Allow as Allow
     from crow.core.verdicts import Answer as Answer
     from crow.core.verdicts import Ask as Ask
@@ -75,12 +81,15 @@ _ROOMS = {
         "CommandContext CompactContext ConfigContext Context ErrorContext MessageContext "
         "NotificationContext RunContext SessionContext ToolContext TurnContext UpdateContext"
     ),
-    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError",
+    "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
+    "crow.core.frozen": "frozen",
     "crow.core.hooks": "FIRST LAST hook",
+    "crow.core.kept": "Key",
     "crow.core.messages": "Message Usage",
     "crow.core.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
-    "crow.core.session": "Reply Session Store",
+    "crow.core.session": "Reply Session SessionInfo Store",
+    "crow.core.trace": "Record",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.tools": "tool",
 }

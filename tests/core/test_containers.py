@@ -10,6 +10,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.history import flaw
+from crow.core.kept import Key
 from crow.core.points import POINTS
 from crow.testing import ScriptedModel, call
 
@@ -199,3 +200,17 @@ async def test_what_is_the_cores_own_or_everybodys_is_not_a_hooks_to_take_away(e
     assert f"({__file__}:" in error
     assert session.cache["of somebody"] == 1
     assert reply.text == "done"
+
+
+async def test_a_key_is_used_with_a_session_and_its_contexts_and_is_its_name(echo):
+    seen: Key[list[str]] = Key("seen")
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    agent.hooks.register("before_tool", lambda ctx: seen.setdefault(ctx, []).append(ctx.name))
+    session = await agent.new_session()
+    assert seen.get(session) is None
+    await agent.run("go", session=session)
+    assert seen.get(session) == session.cache["seen"] == ["echo"]
+    session.cache["seen"] = ["by name"]
+    assert seen.pop(session) == ["by name"]
+    assert seen.pop(session) is None
+    assert seen.set(session, []) is session.cache[seen]

@@ -18,7 +18,6 @@ from crow.core.points import POINTS
 from crow.core.ports import Completion, NullClient, PermissionRequest
 from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
-from crow.core.turn import request_of
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.extensions.system_prompt import SystemPromptHook
 from crow.testing import ScriptedModel, call
@@ -333,7 +332,7 @@ async def test_what_goes_into_a_request_may_be_changed_before_and_around_it():
 
     async def around(ctx: Any, call_next: Any) -> Any:
         assert not hasattr(ctx, "__nothing__")
-        ctx.request = request_of(ctx)
+        ctx.request = ctx.agent.request_of(ctx.session)
         await agent.hooks.before_llm_request.fire(ctx)
         assert ctx.model is None
         ctx.model = "other"

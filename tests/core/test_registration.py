@@ -13,8 +13,9 @@ from crow.core.catalog import Command
 from crow.core.contexts import Context, RunContext, ToolContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.hooks import FIRST, LAST, hook, name_of
-from crow.core.points import ELSEWHERE, POINTS, Alias, Point
-from crow.core.verdicts import Answer, Deny
+from crow.core.points import ELSEWHERE, POINTS, Point
+from crow.core.ports import NullClient, Question
+from crow.core.verdicts import Answer, Ask, Deny
 from crow.testing import ScriptedModel, call
 
 CLAUDE_NAMES = [
@@ -69,7 +70,7 @@ def test_every_name_of_claude_codes_can_be_registered(name):
 
 
 def test_there_are_33_names_of_claude_codes():
-    aliases = {alias.name for point in POINTS for alias in point.aliases}
+    aliases = {name for point in POINTS for name in point.names}
     assert len(CLAUDE_NAMES) == 33
     assert set(CLAUDE_NAMES) <= aliases | set(ELSEWHERE)
 
@@ -94,6 +95,31 @@ async def test_a_hook_for_an_extensions_event_waits_until_that_extension_defines
     dispose()
     with pytest.raises(HookError, match="there is no event 'TaskCreate'"):
         agent.hooks.register("TaskCreate", lambda: None)
+
+
+@pytest.mark.parametrize(
+    "hook, answer, refused",
+    [
+        (lambda ctx: "on Fridays nobody deploys", True, "on Fridays nobody deploys"),
+        (lambda ctx: Ask("on a Friday?"), False, "the user said no"),
+        (lambda ctx: Ask("on a Friday?"), True, ""),
+        (lambda ctx: None, False, ""),
+    ],
+)
+async def test_text_denies_at_a_gate_of_ones_own_and_its_question_is_put_by_the_ui(
+    hook, answer, refused
+):
+    class User(NullClient):
+        async def ask(self, session_id: str, question: Question) -> Any:
+            return answer
+
+    agent = agent_with()
+    agent.hooks.define(Point("before_deploy", "gate", (), aliases=("Deploying",)))
+    agent.hooks.register("Deploying", hook)
+    ctx = Context(agent, await agent.new_session(client=User()))
+    ruling = await ctx.ui.agreed(await agent.hooks["before_deploy"].fire(ctx))
+    assert (ruling.refused, ruling.reason) == (bool(refused), refused)
+    assert not ctx.session.pending
 
 
 @pytest.mark.parametrize(
@@ -366,7 +392,7 @@ def test_a_method_named_almost_like_an_event_is_refused():
 async def test_an_extensions_own_events_and_watchers_go_with_it_and_others_hooks_wait_again():
     class Plan:
         def init_agent(self, agent: Agent) -> None:
-            agent.hooks.define(Point("TaskCreated", "watch", (), aliases=(Alias("task_made"),)))
+            agent.hooks.define(Point("TaskCreated", "watch", (), aliases=("task_made",)))
             agent.hooks.watchers.append(self.watch)
 
         def watch(self, record: Any, ctx: Any) -> None: ...

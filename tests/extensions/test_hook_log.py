@@ -142,6 +142,8 @@ async def test_only_the_wanted_events_are_logged_by_any_of_their_names(
 def test_an_unknown_event_is_an_error_that_names_the_nearest(lines: Lines):
     with pytest.raises(HookError, match="did you mean 'before_tool'"):
         Agent(hooks=[HookLog(lines.append, events=["before_tools"])], tools=[])
+    with pytest.raises(HookError, match="'TaskCreated' comes with the extension plan"):
+        Agent(hooks=[HookLog(lines.append, events=["TaskCreated"])], tools=[])
 
 
 async def test_a_stream_is_one_line(agent_of: AgentOf, lines: Lines):

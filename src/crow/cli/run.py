@@ -124,7 +124,7 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
     if isinstance(view, Lines):
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
     reply = None
-    if (first := session.cache.pop(FIRST_PROMPT, None)) is not None:  # a hook's wish
+    if (first := FIRST_PROMPT.pop(session)) is not None:  # a hook's wish
         reply = await agent.prompt(session, first, shown=False)
         await idle(session)
     if reply is None or reply.stop_reason != "cancelled":

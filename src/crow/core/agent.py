@@ -18,9 +18,9 @@ from crow.core.extensions import Found, attempt, entry_points, source_of
 from crow.core.hook import Owner
 from crow.core.hooks import Hooks
 from crow.core.kept import KeptList, kept
-from crow.core.messages import Content, ToolSpec, prompt_of
-from crow.core.ports import LLM, Client, NullClient, SlashCommand, Tool
-from crow.core.prompt import agreed, answer, follow_up, refuse_own
+from crow.core.messages import Content, ToolSpec, prompt_of, sendable
+from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
+from crow.core.prompt import answer, follow_up, refuse_own
 from crow.core.scope import Scope
 from crow.core.session import Reply, Session, Store
 
@@ -186,6 +186,15 @@ class Agent:
             self._specs = (self.tools.version, specs)
         tools = self.tools_of(session)
         return self._specs[1] if tools is self.tools else list(map(spec_of, tools.values()))
+
+    def request_of(self, session: Session) -> Request:
+        """The next request of a session, as it is before any hook has seen it."""
+        messages, tools = sendable(session.messages), self.tool_specs(session)
+        points = self.hooks.before_llm_request, self.hooks.around_llm_request
+        if any(point.chain(session) for point in points):
+            messages, tools = list(messages), list(tools)
+        params = {**session.options.get("params", {})}
+        return Request(messages, tools, session.model, params, session.id, session.next_message_id)
 
     # extensions
 
@@ -453,7 +462,7 @@ class Agent:
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
         ctx = ConfigContext(self, session, changes)
-        ruling = await agreed(ctx, await self.hooks.on_config_change.fire(ctx))
+        ruling = await ctx.ui.agreed(await self.hooks.on_config_change.fire(ctx))
         if (wrong := self._no_such_model(ctx.changes.get("model"))) is not None:
             return wrong
         if ruling.refused:

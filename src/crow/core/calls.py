@@ -12,9 +12,11 @@ from crow.core.frozen import frozen
 from crow.core.messages import Content, ToolCall, text_of
 
 Outcome = Literal["ok", "error", "denied", "answered", "cancelled"]
+"""How a tool call ended; ``answered`` is for a hook that answered in the tool's place."""
 ToolKind = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
+"""What a tool does, for whoever shows its calls and for rules."""
 
 
 class ToolName(str):

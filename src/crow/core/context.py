@@ -19,9 +19,18 @@ from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
 from crow.core.frozen import frozen
 from crow.core.kept import OwnList, OwnSet, kept
-from crow.core.messages import Content, Message, Usage, add_usage, context_block, prompt_of, text_of
+from crow.core.messages import (
+    Content,
+    Message,
+    TokenCount,
+    Usage,
+    add_usage,
+    context_block,
+    prompt_of,
+    text_of,
+)
 from crow.core.ports import Client, Completion, Request
-from crow.core.session import Reply, Session, TokenCount
+from crow.core.session import Reply, Session
 from crow.core.shapes import check, is_event
 from crow.core.trace import Trace
 from crow.core.ui import UI, Clock

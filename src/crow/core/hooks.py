@@ -145,7 +145,7 @@ class Hooks:
         above = self.parent.slots.get(point.name) if self.parent else None
         slot = SLOTS[point.kind](point, self, above)
         self._hooks[point.name] = []
-        names = {point.name: (slot, None), **{a.name: (slot, a.when) for a in point.aliases}}
+        names = {name: (slot, when) for name, when in point.names.items()}
         self._names.update(names)
         setattr(self, point.name, slot)
         if self.owner is not None:
@@ -198,10 +198,11 @@ class Hooks:
     def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
         if event not in self._names and self.agent is not None and self.agent.knows(event):
             self.define(self.agent[event].point)
-        try:
+        if event in self._names:
             return self._names[event]
-        except KeyError:
-            raise HookError(unknown_event(event, [*self.names, *ELSEWHERE])) from None
+        if event in ELSEWHERE:
+            raise HookError(f"the event {event!r} comes with the extension {ELSEWHERE[event]}")
+        raise HookError(unknown_event(event, [*self.names, *ELSEWHERE]))
 
     def register(
         self,

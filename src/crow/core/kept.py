@@ -1,9 +1,9 @@
-"""JSON that many hold at the same time, so that nobody may change it in place."""
+"""What many hold at the same time: JSON that stays as it is, and memory with typed keys."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 V = TypeVar("V")
 IN_LIST = (
@@ -78,6 +78,40 @@ class Shelf(dict[str, V]):
     """An object in which many keep something each: nobody takes all of it away."""
 
     __slots__ = ()
+
+
+class Caching(Protocol):
+    """A session, or what hooks and tools see of one."""
+
+    @property
+    def cache(self) -> dict[str, Any]: ...
+
+
+class Key(str, Generic[V]):
+    """A key of ``session.cache`` that knows the type of what is kept there.
+
+    ``SEEN: Key[set[str]] = Key("seen")`` makes one, ``SEEN.get(ctx)`` uses it, with a session or a
+    context. It is a string: whoever has only its name finds the same.
+    """
+
+    __slots__ = ()
+
+    def get(self, whose: Caching) -> V | None:
+        """What is kept; None where nothing is."""
+        return whose.cache.get(self)
+
+    def set(self, whose: Caching, value: V) -> V:
+        """Keep a value, which is returned."""
+        whose.cache[self] = value
+        return value
+
+    def setdefault(self, whose: Caching, default: V) -> V:
+        """What is kept, or from now on the default."""
+        return whose.cache.setdefault(self, default)
+
+    def pop(self, whose: Caching) -> V | None:
+        """What was kept, and is no longer."""
+        return whose.cache.pop(self, None)
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:

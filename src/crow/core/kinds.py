@@ -13,7 +13,7 @@ from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
-from crow.core.points import Point, inject
+from crow.core.points import Point, deny
 from crow.core.shapes import check, short
 from crow.core.slot import Slot
 from crow.core.verdicts import (
@@ -117,7 +117,7 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 distrusted = isinstance(answer, Allow) and not hook.owner.trusted
                 return None if distrusted else answer
             case _:
-                meant = (self.point.plain or inject)(ctx, answer)
+                meant = (self.point.plain or deny)(ctx, answer)
                 if meant is NotImplemented:
                     raise TypeError(f"answered {short(answer)}, which is no verdict")
                 return meant

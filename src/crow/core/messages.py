@@ -51,7 +51,9 @@ class AudioPart(TypedDict):
 
 
 Part: TypeAlias = TextPart | ImagePart | AudioPart
+"""One piece of a message of several parts."""
 Content: TypeAlias = str | list[Part]
+"""What a message says: a text, or its parts."""
 
 
 class FunctionCall(TypedDict):
@@ -130,8 +132,24 @@ class Usage(TypedDict, total=False):
     cost: float
 
 
+class TokenCount(TypedDict):
+    """How full the model's window is, anchored on what the provider reported.
+
+    ``total_tokens`` is what the next request will have, about: the reported tokens plus a
+    quarter of the characters since. ``fraction`` of the window is None where that is unknown.
+    """
+
+    total_tokens: int
+    input_tokens: int
+    cached_tokens: int
+    context_window: int | None
+    fraction: float | None
+
+
 CONTEXT_OPEN = "<crow-context"
 CONTEXT_CLOSE = "</crow-context>"
+INTERRUPTED = "interrupted, outcome unknown"
+"""The answer to a tool call that nobody answered."""
 
 
 def user(content: Content) -> Message:
@@ -178,6 +196,13 @@ def is_prompt(message: Message) -> bool:
     """True for what a person said, false for injected context and every other role."""
     content = text_of(message.get("content"))
     return message["role"] == "user" and not content.startswith(CONTEXT_OPEN)
+
+
+def weight(message: Message) -> int:
+    """Characters of a message that a model reads."""
+    calls = message.get("tool_calls", ())
+    written = sum(len(c["function"]["name"]) + len(c["function"]["arguments"]) for c in calls)
+    return len(text_of(message.get("content"))) + written
 
 
 def add_usage(total: Usage, more: Usage | None) -> Usage:

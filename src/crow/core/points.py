@@ -97,7 +97,8 @@ class Point:
     """A moment at which hooks are called.
 
     ``fields`` are the context's fields that a hook can name as parameters, ``changes`` the ones
-    it may change, ``plain`` what a plain answer does, ``other_names`` further parameter names.
+    it may change. ``plain`` is what a plain answer does; where it is None, text denies at a gate,
+    and is of no use elsewhere. ``aliases`` are further names, ``other_names`` those of parameters.
     """
 
     name: str
@@ -106,8 +107,14 @@ class Point:
     changes: tuple[str, ...] = ()
     plain: Plain | None = None
     reverse: bool = False
-    aliases: tuple[Alias, ...] = ()
+    aliases: tuple[str | Alias, ...] = ()
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def names(self) -> dict[str, Filter | None]:
+        """Every name that it has, and for which contexts it fires under that."""
+        aliases = (Alias(each) if isinstance(each, str) else each for each in self.aliases)
+        return {self.name: None, **{alias.name: alias.when for alias in aliases}}
 
     def attribute(self, parameter: str) -> str | None:
         """The context's attribute that fills a parameter of this name; None where none does."""
@@ -167,7 +174,7 @@ POINTS = (
         ("prompt", "messages"),
         changes=("prompt",),
         plain=inject,
-        aliases=(Alias("pre_request"), Alias("UserPromptSubmit")),
+        aliases=("pre_request", "UserPromptSubmit"),
         other_names={"user_input": "prompt", "query": "prompt"},
     ),
     Point(
@@ -176,7 +183,7 @@ POINTS = (
         ("command", "args"),
         changes=("args",),
         plain=inject,
-        aliases=(Alias("UserPromptExpansion"),),
+        aliases=("UserPromptExpansion",),
     ),
     Point(
         "before_llm_request",
@@ -184,7 +191,7 @@ POINTS = (
         ("messages", "tools", "model", "params"),
         changes=("messages", "tools", "model", "params"),
         plain=messages,
-        aliases=(Alias("BeforeModel"),),
+        aliases=("BeforeModel",),
     ),
     Point(
         "around_llm_request",
@@ -198,15 +205,14 @@ POINTS = (
         ("reply", "usage", "messages"),
         changes=("reply",),
         plain=reply,
-        aliases=(Alias("mid_react"), Alias("AfterModel")),
+        aliases=("mid_react", "AfterModel"),
     ),
     Point(
         "before_tool",
         "gate",
         TOOL,
         changes=("args",),
-        plain=deny,
-        aliases=(Alias("PreToolUse"),),
+        aliases=("PreToolUse",),
         other_names=TOOL_NAMES,
     ),
     Point(
@@ -214,8 +220,7 @@ POINTS = (
         "gate",
         (*TOOL, "options", "reason"),
         changes=("args",),
-        plain=deny,
-        aliases=(Alias("PermissionRequest"),),
+        aliases=("PermissionRequest",),
         other_names=TOOL_NAMES,
     ),
     Point("around_tool", "wrap", TOOL, other_names=TOOL_NAMES),
@@ -239,7 +244,7 @@ POINTS = (
         "watch",
         ("usage", "results", "reply", "messages"),
         reverse=True,
-        aliases=(Alias("PostToolBatch"),),
+        aliases=("PostToolBatch",),
     ),
     Point(
         "on_stop",
@@ -255,14 +260,14 @@ POINTS = (
         changes=("reply",),
         plain=reply,
         reverse=True,
-        aliases=(Alias("post_react_loop"),),
+        aliases=("post_react_loop",),
     ),
     Point(
         "after_run",
         "watch",
         ("reply", "stop_reason", "prompt", "messages", "usage"),
         reverse=True,
-        aliases=(Alias("post_request"),),
+        aliases=("post_request",),
     ),
     Point(
         "before_compact",
@@ -270,16 +275,15 @@ POINTS = (
         ("messages", "summary", "trigger"),
         changes=("messages", "summary"),
         plain=summary,
-        aliases=(Alias("PreCompact"),),
+        aliases=("PreCompact",),
     ),
-    Point("after_compact", "watch", ("summary", "trigger"), aliases=(Alias("PostCompact"),)),
+    Point("after_compact", "watch", ("summary", "trigger"), aliases=("PostCompact",)),
     Point(
         "on_config_change",
         "gate",
         ("changes", "source", "path"),
         changes=("changes",),
-        plain=deny,
-        aliases=(Alias("ConfigChange"), Alias("PreModelSwitch", lambda c: "model" in c.changes)),
+        aliases=("ConfigChange", Alias("PreModelSwitch", lambda c: "model" in c.changes)),
         other_names={"file_path": "path"},
     ),
     Point(
@@ -297,7 +301,7 @@ POINTS = (
         ("error", "where", "place"),
         aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
     ),
-    Point("on_notification", "watch", ("kind", "message"), aliases=(Alias("Notification"),)),
+    Point("on_notification", "watch", ("kind", "message"), aliases=("Notification",)),
 )
 
 # Names of Claude Code's that belong to the extension that makes them happen, which defines them.

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from crow.core.calls import Call, Diff, Location, ToolKind, ToolResult
 from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
 from crow.core.frozen import frozen
+from crow.core.kept import Key
 from crow.core.messages import Message, ToolSpec, Usage
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
@@ -298,38 +300,6 @@ class ToolEnvironment(Protocol):
         ...
 
 
-JOBS = "jobs"
-"""The key of a session's ``cache`` under which tools keep what they left running: `Job`s by id."""
-
-
-ENV_FILE = "env_file"
-"""The key of a session's ``cache`` for the path of a file that Bash sources before its commands."""
-
-
-WATCHED = "watched"
-"""The key of a session's ``cache`` for a set of files, absolute, whose changes are to be told."""
-
-
-MAY_READ = "may_read"
-"""The key of a session's ``cache`` for who keeps files from being read: functions by their owners'
-names, which tell whether an absolute path may be. Tools that search ask all of them about each file
-before they open or name it."""
-
-
-UNASKED = "unasked"
-"""The key of a session's ``cache`` for who says which files a model may read without a question:
-functions by their owners' names, asked with an absolute path. What is in another file is nothing
-that a model may be told before the user was asked."""
-
-
-FIRST_PROMPT = "first_prompt"
-"""The key of a session's ``cache`` for a prompt that a face with nobody to type answers first."""
-
-
-CLIENT_SERVERS = "client_servers"
-"""The key of a session's ``cache`` for the MCP servers that its client names now: descriptions."""
-
-
 class Job(Protocol):
     """Something that a tool started and that goes on beside the conversation."""
 
@@ -346,6 +316,28 @@ class Job(Protocol):
     async def wait(self) -> str:
         """Wait for its end; how it ended, in a few words."""
         ...
+
+
+JOBS: Key[dict[str, Job]] = Key("jobs")
+"""What tools left running in a session, by id."""
+ENV_FILE: Key[str] = Key("env_file")
+"""The path of a file that Bash sources before its commands."""
+WATCHED: Key[AbstractSet[str]] = Key("watched")
+"""The files, absolute, whose changes are to be told."""
+MAY_READ: Key[dict[str, Callable[[str], bool]]] = Key("may_read")
+"""Who keeps files from being read: functions by their owners' names, asked with an absolute path.
+
+Tools that search ask all of them about each file before they open or name it.
+"""
+UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
+"""Who says which files a model may read unasked: functions as those of `MAY_READ`.
+
+What is in another file is nothing that a model may be told before the user was asked.
+"""
+FIRST_PROMPT: Key[str] = Key("first_prompt")
+"""A prompt that a face with nobody to type answers first."""
+CLIENT_SERVERS: Key[Any] = Key("client_servers")
+"""The MCP servers that a session's client names now: descriptions."""
 
 
 class Tool(Protocol):

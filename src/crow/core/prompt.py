@@ -16,11 +16,10 @@ from crow.core.messages import text_of, user
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tool_call import CANCELLED, answer_calls, settle
 from crow.core.turn import deliver
-from crow.core.verdicts import Answer, Ask, Deny, Ruling
+from crow.core.verdicts import Answer, Ruling
 from crow.core.view import awaiting, lend, watching, working
 
 GRACE = 0.5
-REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 
 OWN = "a hook cannot wait for its own session: use agent.queue(...)"
@@ -55,7 +54,7 @@ def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
     if task is None:
         return False
     own = task in session.tasks or any(task is run.task for run in session.runs)
-    subs: dict[str, Session] = session.cache.get(SUBAGENTS, {})
+    subs = SUBAGENTS.get(session) or {}
     return own or any(_works_for(task, sub) for sub in subs.values())
 
 
@@ -125,7 +124,7 @@ async def accepted(ctx: RunContext) -> bool:
     """True where the prompt is in the history and the model is to be asked."""
     pending = ctx.session.pending
     before = len(pending)
-    ruling = await agreed(ctx, await ctx.agent.hooks.before_run.fire(ctx))
+    ruling = await ctx.ui.agreed(await ctx.agent.hooks.before_run.fire(ctx))
     about_it = slice(before, len(pending))
     if not ruling.refused and ruling.answer is None:
         ruling = await _command(ctx)
@@ -143,11 +142,7 @@ async def accepted(ctx: RunContext) -> bool:
 
 async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
     """The ruling, with a question put to the user where a hook wants one."""
-    if not isinstance(ruling.verdict, Ask):
-        return ruling
-    if await ctx.ui.confirm(ruling.verdict.reason or "Go on?"):
-        return Ruling(None, ruling.answer)
-    return REFUSED_BY_USER
+    return await ctx.ui.agreed(ruling)
 
 
 async def store(ctx: RunContext) -> None:
@@ -169,7 +164,7 @@ async def _command(ctx: RunContext) -> Ruling:
     if command is None or not name.startswith("/"):
         return Ruling()
     now = CommandContext(ctx.agent, ctx.session, name[1:], "".join(rest).strip(), run=ctx)
-    ruling = await agreed(now, await ctx.agent.hooks.before_command.fire(now))
+    ruling = await now.ui.agreed(await ctx.agent.hooks.before_command.fire(now))
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])

@@ -9,18 +9,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crow.core.errand import DOING, Spawned, nobodys
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import frozen
 from crow.core.history import UNBEGUN, History, begins, open_end
-from crow.core.kept import Inbox, OwnList, OwnSet, Shelf, kept
-from crow.core.messages import Content, Message, Usage, add_usage, is_prompt, text_of, tool_answer
+from crow.core.kept import Inbox, Key, OwnList, OwnSet, Shelf, kept
+from crow.core.messages import (
+    INTERRUPTED,
+    Content,
+    Message,
+    TokenCount,
+    Usage,
+    add_usage,
+    is_prompt,
+    text_of,
+    tool_answer,
+    weight,
+)
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.shapes import Checked, check, json_object, json_value
 from crow.core.trace import Trace
@@ -29,27 +40,12 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent, Hooks, Mode, PromptSection, Scope
 
 logger = logging.getLogger("crow.hooks")
-INTERRUPTED = "interrupted, outcome unknown"
-SUBAGENTS = "subagents.open"
-"""The key of a session's ``cache`` for the sessions of sub-agents that work for it, by id."""
-SUBAGENT_CALLS = "subagents.calls"
-"""The key of a session's ``cache`` for the ids of its calls that sub-agents work for, by theirs."""
-TRACE_CONTEXT = "trace_context"
-"""The key of a session's ``cache`` for the W3C trace context of the last prompt that had one."""
-
-
-class TokenCount(TypedDict):
-    """How full the model's window is, anchored on what the provider reported.
-
-    ``total_tokens`` is what the next request will have, about: the reported tokens plus a
-    quarter of the characters since. ``fraction`` of the window is None where that is unknown.
-    """
-
-    total_tokens: int
-    input_tokens: int
-    cached_tokens: int
-    context_window: int | None
-    fraction: float | None
+SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
+"""The sessions of the sub-agents that work for a session, by id."""
+SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
+"""The ids of a session's calls that sub-agents work for, by theirs."""
+TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
+"""The W3C trace context of a session's last prompt that had one."""
 
 
 def is_session(value: object) -> bool:
@@ -79,9 +75,9 @@ class Session:
 
     ``messages`` is the history of the current ``segment``: append only, and no message is changed
     in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
-    stored. ``options`` are settings of this session beside ``model`` and ``mode``.
-    ``parent`` is set for a sub-agent's, ``agent`` once the session is open. ``hung`` is what hangs
-    here beside what hangs on the agent, None as long as nothing does.
+    stored; a `Key` knows the type of what is there. ``options`` are settings of this session beside
+    ``model`` and ``mode``. ``parent`` is set for a sub-agent's, ``agent`` once the session is open.
+    ``hung`` is what hangs here beside what hangs on the agent, None as long as nothing does.
     """
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -392,13 +388,6 @@ class Session:
             telling = nobodys(whose.fail(error, f"hook:{whose.owner}", place))
             self.tasks.hold(telling)
             telling.add_done_callback(self.tasks.release)
-
-
-def weight(message: Message) -> int:
-    """Characters of a message that a model reads."""
-    calls: Iterable[Any] = message.get("tool_calls", ())
-    written = sum(len(c["function"]["name"]) + len(c["function"]["arguments"]) for c in calls)
-    return len(text_of(message.get("content"))) + written
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from crow.core.contexts import TurnContext
 from crow.core.errors import ModelError
 from crow.core.events import StopReason, TextDelta, UsageReported
 from crow.core.history import flaw, repaired
-from crow.core.messages import Message, add_usage, sendable
+from crow.core.messages import Message, add_usage
 from crow.core.ports import Completion, Delta, Request
 from crow.core.shapes import fits
 
@@ -23,7 +23,7 @@ async def ask(ctx: RunContext) -> TurnContext | None:
     """Ask the model; its reply is in the history afterwards. None where a hook stopped before."""
     hooks = ctx.agent.hooks
     await deliver(ctx)
-    now = TurnContext(ctx, request_of(ctx))
+    now = TurnContext(ctx, ctx.agent.request_of(ctx.session))
     await hooks.before_llm_request.fire(now)
     if ctx.stopping:
         return None
@@ -46,17 +46,6 @@ async def deliver(ctx: Context) -> None:
             await ctx.append(message)
         else:
             logger.warning("left out what is no message for the model: %.60r", message)
-
-
-def request_of(ctx: Context) -> Request:
-    """The next request, as it is before any hook has seen it."""
-    agent, session = ctx.agent, ctx.session
-    messages, tools = sendable(session.messages), agent.tool_specs(session)
-    points = agent.hooks.before_llm_request, agent.hooks.around_llm_request
-    if any(point.chain(session) for point in points):
-        messages, tools = list(messages), list(tools)
-    params = {**session.options.get("params", {})}
-    return Request(messages, tools, session.model, params, session.id, session.next_message_id)
 
 
 async def stream(now: TurnContext) -> Completion:

@@ -9,8 +9,10 @@ from typing import Any, Protocol, TypeVar
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
+from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)
+REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 
 class Clock(Protocol):
@@ -43,6 +45,14 @@ class UI:
     async def confirm(self, text: str, *, default: bool = False) -> bool:
         """A yes or no."""
         return bool(await self._ask(Question(text, "confirm", default=default)))
+
+    async def agreed(self, ruling: Ruling) -> Ruling:
+        """A gate's ruling, with its question put to the user where a hook wants one."""
+        if not isinstance(ruling.verdict, Ask):
+            return ruling
+        if await self.confirm(ruling.verdict.reason or "Go on?"):
+            return Ruling(None, ruling.answer)
+        return REFUSED_BY_USER
 
     async def select(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from crow.core.contexts import Context, ToolContext
-from crow.core.messages import Message, context_block
-from crow.core.ports import JOBS, Job
+from crow import Context, Key, Message, ToolContext
+from crow.keys import JOBS, Job
+from crow.messages import context_block
 
 NAME = "background"
+TOLD: Key[dict[str, Message | None]] = Key(NAME)
 KIND = "background_done"
 
 
@@ -23,8 +24,8 @@ class BackgroundHook:
 
     def after_tool(self, ctx: ToolContext) -> None:
         """Wait for what the call left running, and forget to tell what it has told."""
-        jobs: dict[str, Job] = ctx.cache.get(JOBS) or {}
-        told: dict[str, Message | None] = ctx.cache.setdefault(NAME, {}) if jobs else {}
+        jobs = JOBS.get(ctx) or {}
+        told = TOLD.setdefault(ctx, {}) if jobs else {}
         for job_id, job in jobs.items():
             if job_id not in told:
                 told[job_id] = None

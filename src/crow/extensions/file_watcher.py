@@ -6,23 +6,30 @@ import asyncio
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from crow.core.agent import Agent
-from crow.core.contexts import CompactContext, Context, RunContext, SessionContext
-from crow.core.hooks import LAST, hook
-from crow.core.kinds import Watch
-from crow.core.points import Alias, Point
-from crow.core.ports import WATCHED
-from crow.core.session import Session
+from crow import (
+    LAST,
+    CompactContext,
+    Context,
+    Key,
+    Point,
+    RunContext,
+    Session,
+    SessionContext,
+    hook,
+)
+from crow.keys import WATCHED
 
 if TYPE_CHECKING:
     from watchfiles import Change
 
+    from crow import Agent
+
 NAME = "file_watcher"
 Happened = Literal["change", "add", "unlink"]
 Stamp = tuple[int, int, int]
-POINT = Point("on_file_changed", "watch", ("file_path", "event"), aliases=(Alias("FileChanged"),))
+POINT = Point("on_file_changed", "watch", ("file_path", "event"), aliases=("FileChanged",))
 SECOND_LOOK = 500
 """After how many milliseconds files are looked at although nobody said that one has changed."""
 
@@ -42,9 +49,9 @@ class FileWatcherHook:
     """Watches single files for as long as a session is open; they need not be there yet.
 
     ``paths`` are watched in every session, relative ones from its directory. Other extensions put
-    absolute paths into ``session.cache["watched"]``, a set; it is read when the
-    session begins, with every prompt, after every change of a file and after ``/clear``. Fires
-    ``on_file_changed`` (``FileChanged``).
+    absolute paths into the set `WATCHED` of a session; it is read when the session begins, with
+    every prompt, after every change of a file and after ``/clear``. Fires ``on_file_changed``
+    (``FileChanged``).
     """
 
     name = NAME
@@ -75,17 +82,16 @@ class FileWatcherHook:
     def wanted(self, session: Session) -> frozenset[str]:
         """What is to be watched in a session, absolute."""
         own = (os.path.normpath(os.path.join(session.cwd, path)) for path in self.paths)  # noqa: PTH118
-        others: Iterable[str] = session.cache.get(WATCHED, ())
-        return frozenset([*own, *others])
+        return frozenset([*own, *(WATCHED.get(session) or ())])
 
     def _watch(self, ctx: Context) -> None:
         session = ctx.session
         if session.parent is not None:
             return
-        watched: Watched | None = session.cache.get(NAME)
+        watched = FILES.get(session)
         wanted = self.wanted(session)
         if watched is None and wanted:
-            watched = session.cache[NAME] = Watched(self, ctx.agent, session)
+            watched = FILES.set(session, Watched(self, ctx.agent, session))
         if watched is not None:
             watched.begin(wanted)
 
@@ -143,7 +149,7 @@ class Watched:
         """Fire for what has changed; True where nothing is left to do here."""
         if POINT.name not in self.agent.hooks.names:  # the extension was removed
             return True
-        point = cast("Watch[FileContext]", self.agent.hooks[POINT.name])
+        point = self.agent.hooks[POINT.name]
         for path, event in list(self._news()):
             await point.fire(FileContext(self.agent, self.session, path, event))
         paths = self.extension.wanted(self.session)
@@ -158,6 +164,9 @@ class Watched:
             now = self.files[path] = stamp(path)
             if now != before:
                 yield path, "unlink" if now is None else "add" if before is None else "change"
+
+
+FILES: Key[Watched] = Key(NAME)
 
 
 def stamp(path: str) -> Stamp | None:

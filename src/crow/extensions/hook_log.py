@@ -8,25 +8,35 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.agent import Agent
-from crow.core.contexts import Context
-from crow.core.errors import HookError
-from crow.core.events import CallDelta, TextDelta, ThoughtDelta, ToolProgress
-from crow.core.hooks import FIRST, LAST, Owner, unknown_event
-from crow.core.kinds import Next, Slot
-from crow.core.messages import text_of
-from crow.core.trace import Record
-from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
+from crow import (
+    FIRST,
+    LAST,
+    Allow,
+    Answer,
+    Ask,
+    Context,
+    Continue,
+    Deny,
+    Key,
+    Point,
+    Record,
+    Stop,
+)
+from crow.events import CallDelta, TextDelta, ThoughtDelta, ToolProgress
+from crow.messages import text_of
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 TAG = "[HOOK]"
 WIDTH = 120
 EVENT_WIDTH = 18
 NOTEWORTHY = 0.1
+STREAM: Key[type | None] = Key("hook_log")
 STREAMED = (TextDelta, ThoughtDelta, CallDelta, ToolProgress)
 SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 SECRET = re.compile(
@@ -67,39 +77,32 @@ class HookLog:
 
     def init_agent(self, agent: Agent) -> None:
         """Hang at every point there is, and at those that come until a session starts."""
-        wanted = self._wanted(agent)
-        log = _Log(self.write, self.width, wanted, agent.hooks.owner)
+        log = _Log(self, agent)
 
         def hang(ctx: Context | None = None) -> None:
             for slot in agent.hooks.slots.values():
-                log.hang(agent, slot)
+                log.hang(agent, slot.point)
 
         hang()
         agent.hooks.register("on_session_start", hang, order=FIRST - 1)
         agent.hooks.watchers.append(log.decided)
 
-    def _wanted(self, agent: Agent) -> frozenset[str] | None:
-        if self.events is None:
-            return None
-        for event in self.events:
-            if event not in agent.hooks.names:
-                raise HookError(unknown_event(event, agent.hooks.names))
-        return frozenset(agent.hooks[event].point.name for event in self.events)
 
-
-@dataclass(slots=True)
 class _Log:
     """The log of one agent."""
 
-    write: Callable[[str], object]
-    width: int
-    wanted: frozenset[str] | None
-    owner: Owner | None
-    hung: set[str] = field(default_factory=set[str])
+    def __init__(self, log: HookLog, agent: Agent) -> None:
+        self.write = log.write
+        self.width = log.width
+        self.owner = agent.hooks.owner
+        self.hung: set[str] = set()
+        self.wanted: frozenset[str] | None = None
+        if log.events is not None:
+            self.wanted = frozenset(agent.hooks[event].point.name for event in log.events)
 
-    def hang(self, agent: Agent, slot: Slot[Any, Any]) -> None:
+    def hang(self, agent: Agent, point: Point) -> None:
         """Hang at a point, in front of every other hook there."""
-        event = slot.point.name
+        event = point.name
         if event in self.hung or not self.wants(event):
             return
         self.hung.add(event)
@@ -107,12 +110,12 @@ class _Log:
         def fired(ctx: Any) -> None:
             self.fired(event, ctx)
 
-        async def passed(ctx: Any, call_next: Next) -> Any:
+        async def passed(ctx: Any, call_next: Callable[[], Awaitable[Any]]) -> Any:
             self.fired(event, ctx)
             return await call_next()
 
-        observer = passed if slot.point.kind == "wrap" else fired
-        order = LAST + 1 if slot.point.reverse else FIRST - 1
+        observer = passed if point.kind == "wrap" else fired
+        order = LAST + 1 if point.reverse else FIRST - 1
         agent.hooks.register(event, observer, order=order, owner=self.owner)
 
     def in_use(self, agent: Agent) -> bool:
@@ -127,10 +130,10 @@ class _Log:
         """Write the line of a point, unless it is one more piece of the same stream."""
         update = getattr(ctx, "update", None) if event == "on_update" else None
         stream = type(update) if isinstance(update, STREAMED) else None
-        if stream is None or ctx.cache.get(HookLog.name) is not stream:
+        if stream is None or STREAM.get(ctx) is not stream:
             with suppress(Exception):
                 self.line(event, subject(event, ctx))
-        ctx.cache[HookLog.name] = stream
+        STREAM.set(ctx, stream)
 
     def decided(self, record: Record, ctx: Context) -> None:
         """Write a line where a hook answered, changed something or failed."""

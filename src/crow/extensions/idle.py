@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from crow import Agent, RunContext, Session
+from crow import Key, RunContext, Session
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 NAME = "idle"
+WAITING: Key[asyncio.Task[object]] = Key(NAME)
 KIND = "idle_prompt"
 TEXT = "Crow is waiting for your input"
 
@@ -24,7 +29,7 @@ class IdleHook:
 
     def before_run(self, ctx: RunContext) -> None:
         """Somebody has typed something."""
-        waiting: asyncio.Task[object] | None = ctx.cache.pop(NAME, None)
+        waiting = WAITING.pop(ctx)
         if waiting is not None:
             waiting.cancel()
 
@@ -32,7 +37,7 @@ class IdleHook:
         """Begin to wait, unless the next prompt is there already."""
         session, listeners = ctx.session, ctx.agent.hooks.on_notification.chain(ctx.session)
         if listeners and session.parent is None and not session.busy and not session.closed:
-            ctx.cache[NAME] = session.spawn(self._wait(ctx.agent, session))
+            WAITING.set(ctx, session.spawn(self._wait(ctx.agent, session)))
 
     async def _wait(self, agent: Agent, session: Session) -> None:
         await asyncio.sleep(self.after)

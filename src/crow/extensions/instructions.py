@@ -11,15 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from crow.core.agent import Agent
-from crow.core.catalog import PromptSection
-from crow.core.contexts import Context, ToolContext
-from crow.core.frozen import frozen
-from crow.core.kinds import Watch
-from crow.core.points import Alias, Point
-from crow.core.session import Session
+from crow import Context, Key, Point, PromptSection, Session, ToolContext, frozen
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 NAME = "instructions"
 NAMES = ("AGENTS.md", "CLAUDE.md")
@@ -39,7 +36,7 @@ POINT = Point(
     "on_instructions_loaded",
     "watch",
     ("file_path", "memory_type", "load_reason", "parent_file_path", "trigger_file_path"),
-    aliases=(Alias("InstructionsLoaded"),),
+    aliases=("InstructionsLoaded",),
 )
 TOUCHING = frozenset({"read", "edit", "move", "delete"})
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
@@ -123,7 +120,7 @@ class InstructionsHook:
         agent.add_section(PromptSection(self.name, section, ORDER))
 
     async def _section(self, agent: Agent, session: Session) -> str:
-        reading = session.cache[NAME] = Reading(self.limit)
+        reading = READING.set(session, Reading(self.limit))
         found = list(self._files(reading, session.cwd))
         await self._tell(Context(agent, session), reading, found)
         return "\n\n".join([INTRODUCTION, *map(_shown, found)]) if found else ""
@@ -132,7 +129,7 @@ class InstructionsHook:
         self, ctx: Context, reading: Reading, found: Sequence[Instructions], trigger: str = ""
     ) -> None:
         """Say what was read, and what could not be."""
-        point = cast("Watch[InstructionsContext]", ctx.agent.hooks[POINT.name])
+        point = ctx.agent.hooks[POINT.name]
         for each in found if point else ():
             await point.fire(InstructionsContext(ctx.agent, ctx.session, each, trigger or None))
         complaints, reading.complaints = reading.complaints, []
@@ -143,7 +140,7 @@ class InstructionsHook:
         """Read what lies on the way to the files that a tool has touched."""
         if ctx.outcome != "ok" or ctx.kind not in TOUCHING:
             return
-        reading: Reading = ctx.cache.setdefault(NAME, Reading(self.limit))
+        reading = READING.setdefault(ctx, Reading(self.limit))
         for location in ctx.locations:
             if reading.is_first_visit(location.path, ctx.session):
                 await self._visit(ctx, reading, location.path)
@@ -228,6 +225,9 @@ class Reading:
             self.complaints.append(f"{path} is too long: only {limit} characters of it are used")
         self.room -= len(text)
         return text.replace("\0", "").strip()
+
+
+READING: Key[Reading] = Key(NAME)
 
 
 def project_folders(cwd: Path) -> list[Path]:

@@ -11,6 +11,7 @@ from crow import (
     Context,
     Continue,
     ExtensionError,
+    Key,
     RunContext,
     ToolContext,
     TurnContext,
@@ -31,6 +32,9 @@ class Spent:
     faults: int = 0
     nudged: bool = False
     began: float = 0.0
+
+
+SPENT: Key[Spent] = Key("limits")
 
 
 class LimitsHook:
@@ -78,7 +82,7 @@ class LimitsHook:
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin to count."""
-        ctx.cache[self.name] = Spent(began=monotonic())
+        SPENT.set(ctx, Spent(began=monotonic()))
 
     @hook("before_llm_request", order=FIRST)
     def count(self, ctx: TurnContext) -> None:
@@ -112,7 +116,7 @@ class LimitsHook:
         return Continue(NUDGE)
 
     def _spent(self, ctx: Context) -> Spent:
-        return ctx.cache.setdefault(self.name, Spent(began=monotonic()))
+        return SPENT.setdefault(ctx, Spent(began=monotonic()))
 
     def _exceeded(self, ctx: TurnContext, spent: Spent) -> Iterator[tuple[str, StopReason]]:
         session_turns = ctx.state.get("turns", 0)

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.agent import Agent
-from crow.core.calls import ToolKind, ToolResult
-from crow.core.contexts import CompactContext, Context, ToolContext, TurnContext
-from crow.core.events import PlanChanged, PlanEntry
-from crow.core.kinds import Gate
-from crow.core.points import Alias, Point, deny
-from crow.core.ports import ToolEnvironment
-from crow.core.prompt import agreed
-from crow.core.session import Session
-from crow.core.verdicts import Stop
+from crow import (
+    CompactContext,
+    Context,
+    Point,
+    Session,
+    Stop,
+    ToolContext,
+    ToolEnvironment,
+    ToolResult,
+    TurnContext,
+)
+from crow.events import PlanChanged, PlanEntry
+from crow.tools import ToolKind
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 NAME = "plan"
 STATUSES = ("pending", "in_progress", "completed")
 MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
 FIELDS = ("task_id", "task_subject", "task_description")
-CREATED = Point("on_task_created", "gate", FIELDS, plain=deny, aliases=(Alias("TaskCreated"),))
-COMPLETED = Point(
-    "on_task_completed", "gate", FIELDS, plain=deny, aliases=(Alias("TaskCompleted"),)
-)
+CREATED = Point("on_task_created", "gate", FIELDS, aliases=("TaskCreated",))
+COMPLETED = Point("on_task_completed", "gate", FIELDS, aliases=("TaskCompleted",))
 DESCRIPTION = (
     "Keep the list of steps of a task that has three or more, so that the user sees what is done "
     "and what is to come. Every call gives the whole list, which replaces the one before. Have one "
@@ -219,9 +223,8 @@ async def _judged(call: ToolContext, point: Point, todo: Todo) -> str:
         agent = agent.parent  # a sub-agent runs the gates of its parent
     if agent is None:
         return ""
-    gate = cast("Gate[TaskContext]", agent.hooks[point.name])
     ctx = TaskContext(call, todo)
-    ruling = await agreed(ctx, await gate.fire(ctx))
+    ruling = await ctx.ui.agreed(await agent.hooks[point.name].fire(ctx))
     if isinstance(ruling.verdict, Stop):
         call.stop(ruling.reason)
     return (ruling.reason or "a hook refused it") if ruling.refused else ""

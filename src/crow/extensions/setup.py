@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from crow.core.agent import Agent
-from crow.core.contexts import Context, SessionContext
-from crow.core.hooks import FIRST, hook
-from crow.core.kinds import Watch
-from crow.core.points import Alias, Point
-from crow.core.session import Session
+from crow import FIRST, Context, Point, Session, SessionContext, hook
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 Trigger = Literal["init", "maintenance"]
-POINT = Point("on_setup", "watch", ("trigger",), aliases=(Alias("Setup"),))
+POINT = Point("on_setup", "watch", ("trigger",), aliases=("Setup",))
 
 
 class SetupContext(Context):
@@ -42,5 +40,5 @@ class SetupHook:
     async def begin(self, ctx: SessionContext) -> None:
         """Fire, once for the session that a person talks to."""
         if ctx.session.parent is None:
-            point = cast("Watch[SetupContext]", ctx.agent.hooks[POINT.name])
-            await point.fire(SetupContext(ctx.agent, ctx.session, self.trigger))
+            setup = SetupContext(ctx.agent, ctx.session, self.trigger)
+            await ctx.agent.hooks[POINT.name].fire(setup)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
-from crow.core.frozen import frozen
+from crow import Key, RunContext, ToolContext, TurnContext, frozen
 
 LONGEST_PERIOD = 5
 NUDGE = (
@@ -36,6 +35,9 @@ class Path:
     nudged: bool = False
 
 
+PATH: Key[Path] = Key("stuck")
+
+
 class StuckHook:
     """Tells a model that repeats itself, and ends the run of one that goes on.
 
@@ -56,11 +58,11 @@ class StuckHook:
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin anew: a person has spoken."""
-        ctx.cache.pop(self.name, None)
+        PATH.pop(ctx)
 
     async def after_turn(self, ctx: TurnContext) -> None:
         """Look at the steps so far."""
-        path = self._path(ctx)
+        path = PATH.setdefault(ctx, Path())
         path.steps.extend(map(_step, ctx.results))
         what = self.circle(path.steps) if ctx.results else None
         if what is not None and path.nudged:
@@ -68,9 +70,6 @@ class StuckHook:
         elif what is not None:
             path.nudged = True
             await ctx.inject_context(NUDGE.format(what=what))
-
-    def _path(self, ctx: Context) -> Path:
-        return ctx.cache.setdefault(self.name, Path())
 
     def circle(self, steps: Sequence[Step]) -> str | None:
         """What repeats at the end of the steps, in words; None where nothing does."""

@@ -16,6 +16,7 @@ from crow import (
     CompactContext,
     Context,
     ExtensionError,
+    Key,
     Message,
     PromptSection,
     Session,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "system_prompt"
+COMPOSED: Key[str] = Key(NAME)
 DEFAULT = """\
 You are Crow, a coding agent. You work in the user's project with the tools you are given.
 
@@ -83,14 +85,14 @@ class SystemPromptHook:
         messages = ctx.messages
         if messages and messages[0]["role"] in ("system", "developer"):
             return None
-        text = ctx.cache.get(NAME)
+        text = COMPOSED.get(ctx)
         if text is None:
-            text = ctx.cache[NAME] = await self.compose(ctx)
+            text = COMPOSED.set(ctx, await self.compose(ctx))
         return [{"role": "system", "content": text}, *messages] if text else None
 
     def after_compact(self, ctx: CompactContext) -> None:
         """Let the next request compose it anew: the prefix is new anyway."""
-        ctx.cache.pop(NAME, None)
+        COMPOSED.pop(ctx)
 
     async def compose(self, ctx: TurnContext) -> str:
         """The whole text."""

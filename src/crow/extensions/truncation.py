@@ -8,10 +8,9 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from crow.core.contexts import ToolContext
-from crow.core.hooks import FIRST, hook
-from crow.core.messages import Content, Part
-from crow.core.text import boundary
+from crow import FIRST, ToolContext, hook
+from crow.messages import Content, Part
+from crow.tools import boundary
 
 LIMIT = 40_000
 LINE_SLACK = 200

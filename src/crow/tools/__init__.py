@@ -1,9 +1,11 @@
-"""What a coding agent is born with, and `tool`, which makes more of Python functions."""
+"""What a coding agent is born with, and what is needed to make more of it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolName
+from crow.core.text import boundary, shortened
 from crow.tools.errors import ToolError
 from crow.tools.function import FunctionTool, tool
 from crow.tools.schema import Arg
@@ -12,7 +14,21 @@ from crow.tools.spill import clip
 if TYPE_CHECKING:
     from crow.core.ports import Tool
 
-__all__ = ["Arg", "FunctionTool", "ToolError", "builtin", "clip", "tool"]
+__all__ = [
+    "Arg",
+    "Diff",
+    "FunctionTool",
+    "Location",
+    "Outcome",
+    "ToolError",
+    "ToolKind",
+    "ToolName",
+    "boundary",
+    "builtin",
+    "clip",
+    "shortened",
+    "tool",
+]
 
 
 def builtin() -> tuple[Tool, ...]:

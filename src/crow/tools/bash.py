@@ -60,7 +60,7 @@ async def bash(
         return await _run_in_background(ctx, command)
     seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
     if ctx.client.terminals is not None:
-        line = sourced(command, ctx.cache.get(ENV_FILE))
+        line = sourced(command, ENV_FILE.get(ctx))
         terminal = await _create(ctx.client.terminals, line, ctx)
         if terminal is not None:
             return await _watch_terminal(terminal, ctx, seconds)
@@ -147,7 +147,7 @@ async def _run_in_background(ctx: ToolEnvironment, command: str) -> ToolResult:
     shells = Shells.of(ctx)
     process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
     name = shells.register(process)
-    ctx.cache.setdefault(JOBS, {})[name] = BackgroundCommand(process)
+    JOBS.setdefault(ctx, {})[name] = BackgroundCommand(process)
     data = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": name}
     return ToolResult(
         f"Running in the background as {name}. BashOutput reads what it prints, "

@@ -11,12 +11,12 @@ import os
 from dataclasses import dataclass, field, replace
 
 from crow.core.frozen import frozen
+from crow.core.kept import Key
 from crow.core.ports import ToolEnvironment
 from crow.tools.disk import LARGEST, read_whole, replace_file
 from crow.tools.encoding import Encoding, decode
 from crow.tools.errors import ToolError
 
-_KEY = "tools.files"
 _MARK = "\ufeff"
 
 
@@ -62,7 +62,7 @@ class Ledger:
     @classmethod
     def of(cls, ctx: ToolEnvironment) -> Ledger:
         """The session's own."""
-        return ctx.cache.setdefault(_KEY, cls())
+        return LEDGER.setdefault(ctx, cls())
 
     def lock(self, real: str) -> asyncio.Lock:
         """One writer a file: calls of one turn run at the same time."""
@@ -230,3 +230,6 @@ async def _compare(ctx: ToolEnvironment, real: str, text: str) -> str:
     known = on_disk if same and on_disk is not None else text
     Ledger.of(ctx).remember(Document(real, known, Encoding(), None, on_disk))
     return "" if same else "The editor has it, but has not saved it to the disk yet."
+
+
+LEDGER: Key[Ledger] = Key("tools.files")

@@ -15,7 +15,7 @@ MOST_GLOBS = 500
 
 def readable(ctx: ToolEnvironment) -> Readable | None:
     """Tells whether an absolute path may be read; None where nobody keeps anything from it."""
-    asked: list[Readable] = list(ctx.cache.get(MAY_READ, {}).values())
+    asked = list((MAY_READ.get(ctx) or {}).values())
     if not asked:
         return None
 
@@ -27,10 +27,7 @@ def readable(ctx: ToolEnvironment) -> Readable | None:
 
 def may_tell(ctx: ToolEnvironment, path: str) -> bool:
     """True where the model may be told of a file, wherever its name leads, without a question."""
-    asked: list[Readable] = [
-        *ctx.cache.get(MAY_READ, {}).values(),
-        *ctx.cache.get(UNASKED, {}).values(),
-    ]
+    asked = [may for key in (MAY_READ, UNASKED) for may in (key.get(ctx) or {}).values()]
     names = {path, os.path.realpath(path)} if asked else ()
     return all(may(name) for may in asked for name in names)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from crow.core.kept import Key
 from crow.core.ports import ENV_FILE, ToolEnvironment
 from crow.process.reaper import ProcessReaper
 from crow.tools.errors import ToolError
@@ -16,7 +17,6 @@ from crow.tools.process import Process
 from crow.tools.spill import outputs
 from crow.tools.spool import Spool
 
-_KEY = "tools.shells"
 _TITLE = 200
 _DRAIN = 0.2
 
@@ -71,8 +71,8 @@ class Shells:
     @classmethod
     def of(cls, ctx: ToolEnvironment) -> Shells:
         """The session's own."""
-        shells: Shells = ctx.cache.setdefault(_KEY, cls(ctx.session_id))
-        shells.env_file = ctx.cache.get(ENV_FILE)
+        shells = SHELLS.setdefault(ctx, cls(ctx.session_id))
+        shells.env_file = ENV_FILE.get(ctx)
         shells.environment = ctx.environment
         return shells
 
@@ -173,3 +173,6 @@ def _cannot_start(error: OSError | ValueError, cwd: str) -> str:
     if isinstance(error, ValueError):
         return f"The command cannot be passed to bash: {error}."
     return f"The command cannot be started: {error.strerror or error}."
+
+
+SHELLS: Key[Shells] = Key("tools.shells")

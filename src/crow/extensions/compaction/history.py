@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crow.core.frozen import frozen
-from crow.core.messages import Message, is_prompt
-from crow.core.session import weight
+from crow import Message, frozen
+from crow.messages import is_prompt, weight
 
 
 @frozen

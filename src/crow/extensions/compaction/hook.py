@@ -7,25 +7,36 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from crow.core.agent import Agent
-from crow.core.catalog import Command
-from crow.core.contexts import CommandContext, CompactContext, Context, ToolContext, TurnContext
-from crow.core.errors import ExtensionError, ModelError
-from crow.core.events import Compacted
-from crow.core.hooks import FIRST, hook
-from crow.core.messages import Message
-from crow.core.ports import Completion
-from crow.core.session import TokenCount
-from crow.core.turn import request_of
-from crow.core.verdicts import Allow, Answer
+from crow import (
+    FIRST,
+    Allow,
+    Answer,
+    Command,
+    CommandContext,
+    CompactContext,
+    Completion,
+    Context,
+    ExtensionError,
+    Key,
+    Message,
+    ModelError,
+    ToolContext,
+    TurnContext,
+    hook,
+)
+from crow.events import Compacted
 from crow.extensions.compaction.history import Split, size, split
 from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept
 from crow.extensions.compaction.summary import summarise
+from crow.messages import TokenCount
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 TIMEOUT = 900.0
-OUTPUTS = "compaction outputs"
+OUTPUTS: Key[Outputs] = Key("compaction.outputs")
 AUTO = "auto_compact"
 ATTEMPTS = 2
 RECENT_SHARE = 0.25
@@ -49,6 +60,9 @@ class Memory:
     fruitless: int = 0
     overflows: int = 0
     wait_until: float = 0.0
+
+
+MEMORY: Key[Memory] = Key("compaction")
 
 
 class CompactionHook:
@@ -97,7 +111,7 @@ class CompactionHook:
     async def around_llm_request(self, ctx: TurnContext, call_next: CallNext) -> Completion:
         """Make room before a request that is nearly too long, or after one that was."""
         await self._ensure_room(ctx)
-        memory = self._memory(ctx)
+        memory = MEMORY.setdefault(ctx, Memory())
         try:
             reply = await _unless_stopped(ctx, call_next)
         except ModelError as error:
@@ -125,7 +139,7 @@ class CompactionHook:
     async def after_compact(self, ctx: CompactContext) -> None:
         """Tell the client, whoever it was that replaced the history; a new one starts afresh."""
         if ctx.trigger in ("restart", "manual"):
-            ctx.cache.pop(self.name, None)
+            MEMORY.pop(ctx)
         if ctx.trigger != "restart":
             await ctx.emit(Compacted(ctx.summary, ctx.trigger))
 
@@ -153,7 +167,7 @@ class CompactionHook:
         if ctx.session.options.get(AUTO) is False:
             return
         count = await ctx.get_token_count()
-        memory = self._memory(ctx)
+        memory = MEMORY.setdefault(ctx, Memory())
         if count["fraction"] is None or count["fraction"] < self.fraction:
             memory.fruitless = 0
             return
@@ -176,7 +190,7 @@ class CompactionHook:
 
     async def _recover(self, ctx: TurnContext, error: ModelError) -> None:
         """Compact after a request that was too long, or raise the error that ends the run."""
-        if self._memory(ctx).overflows > ATTEMPTS:
+        if MEMORY.setdefault(ctx, Memory()).overflows > ATTEMPTS:
             raise self._too_long(ctx) from error
         await ctx.ui.notify("The conversation is too long for the model: making room.")
         try:
@@ -212,19 +226,16 @@ class CompactionHook:
         return await _replace(ctx, kept, summary, trigger)
 
     def _outputs(self, ctx: Context) -> Outputs:
-        outputs = ctx.cache.get(OUTPUTS)
+        outputs = OUTPUTS.get(ctx)
         if outputs is None:
             directory = folder(self.directory, ctx.session.id)
-            outputs = ctx.cache[OUTPUTS] = Outputs(directory, self.output_limit)
+            outputs = OUTPUTS.set(ctx, Outputs(directory, self.output_limit))
         return outputs
 
     def _is_enough(self, saved: int, count: TokenCount) -> bool:
         """True where moving old outputs away makes room for a while."""
         left = count["total_tokens"] - saved / CHARACTERS
         return left <= ENOUGH * self.fraction * (count["context_window"] or 0)
-
-    def _memory(self, ctx: Context) -> Memory:
-        return ctx.cache.setdefault(self.name, Memory())
 
     def _too_long(self, ctx: TurnContext) -> ModelError:
         """The error that names what does not fit."""
@@ -257,7 +268,7 @@ async def _kept(parts: Split, outputs: Outputs, room: int) -> list[Message]:
 
 async def _begin_again(ctx: TurnContext) -> None:
     """Make the request what the hooks before it make of the new history."""
-    ctx.request = request_of(ctx)
+    ctx.request = ctx.agent.request_of(ctx.session)
     await ctx.agent.hooks.before_llm_request.fire(ctx)
 
 

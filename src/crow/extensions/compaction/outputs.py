@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from crow.core.messages import Message, text_of
+from crow import Message
+from crow.messages import text_of
 
 MARK = "[output left out to make room:"
 HEAD = 2000

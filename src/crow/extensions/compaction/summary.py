@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crow.core.contexts import Context
-from crow.core.errors import ModelError
-from crow.core.messages import CONTEXT_OPEN, Message, text_of, user
-from crow.core.ports import Request
+from crow import Context, Message, ModelError, Request
+from crow.messages import is_prompt, text_of, user
 
 SYSTEM = """\
 You write the summary that takes the place of the older part of a conversation between a user and \
@@ -105,7 +103,7 @@ def _lines(messages: Iterable[Message], cut: int, said: int) -> Iterable[str]:
             case "tool":
                 name = names.get(message.get("tool_call_id", ""), "tool")
                 yield f"[result of {name}]\n{shortened(text, cut)}"
-            case "user" if text.startswith(CONTEXT_OPEN):
+            case "user" if not is_prompt(message):
                 yield f"[context]\n{text}"
             case role:
                 if text:

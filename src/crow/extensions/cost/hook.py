@@ -5,20 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.agent import Agent
-from crow.core.catalog import Command
-from crow.core.contexts import CommandContext, CompactContext, Context, SessionContext, TurnContext
-from crow.core.errors import ModelError
-from crow.core.hooks import LAST, hook
-from crow.core.messages import Usage, add_usage
-from crow.core.ports import Completion
-from crow.core.session import Session
-from crow.core.verdicts import Answer
+from crow import (
+    LAST,
+    Answer,
+    Command,
+    CommandContext,
+    CompactContext,
+    Completion,
+    Context,
+    Key,
+    ModelError,
+    Session,
+    SessionContext,
+    TurnContext,
+    Usage,
+    hook,
+)
 from crow.extensions.cost.prices import is_at_home, is_loaded, listed, load, prices_of
+from crow.messages import add_usage
 
-LOADING = "cost loading"
+if TYPE_CHECKING:
+    from crow import Agent
+
+SETTLED: Key[Usage] = Key("cost")
+LOADING: Key[bool] = Key("cost.loading")
 
 
 class CostHook:
@@ -48,7 +60,7 @@ class CostHook:
 
     def on_session_start(self, ctx: SessionContext) -> None:
         """Take what a loaded session has cost for settled."""
-        ctx.cache[self.name] = {**ctx.session.usage}
+        SETTLED.set(ctx, {**ctx.session.usage})
 
     @hook("around_llm_request", order=LAST)
     async def around_llm_request(
@@ -66,7 +78,7 @@ class CostHook:
             cost = await self._cost([*names, reply.model], _url_of(llm), reply.usage)
             if cost is not None:
                 reply = replace(reply, usage={**reply.usage, "cost": cost})
-        ctx.cache[self.name] = add_usage(ctx.session.usage, reply.usage)
+        SETTLED.set(ctx, add_usage(ctx.session.usage, reply.usage))
         return reply
 
     async def after_compact(self, ctx: CompactContext) -> None:
@@ -80,7 +92,7 @@ class CostHook:
 
     async def _settle(self, ctx: Context) -> None:
         """Price what was asked beside the conversation since the last look."""
-        seen = cast(Usage, ctx.cache.setdefault(self.name, {**ctx.session.usage}))
+        seen = SETTLED.setdefault(ctx, {**ctx.session.usage})
         beside = _difference(ctx.session.usage, seen)
         if not beside.get("total_tokens") or beside.get("cost"):
             return
@@ -92,13 +104,13 @@ class CostHook:
             ctx.session.usage = add_usage(ctx.session.usage, more)
             if ctx.run is not None:
                 ctx.run.reply.usage = add_usage(ctx.run.reply.usage, more)
-        ctx.cache[self.name] = {**ctx.session.usage}
+        SETTLED.set(ctx, {**ctx.session.usage})
 
     def _load_meanwhile(self, ctx: TurnContext, names: list[str], url: str | None) -> None:
         """Read the price list while the model works, where a request may need it."""
         known = any(name in self._prices for name in names)
-        if not known and self._looks_up(url) and not is_loaded() and not ctx.cache.get(LOADING):
-            ctx.cache[LOADING] = True
+        if not known and self._looks_up(url) and not is_loaded() and not LOADING.get(ctx):
+            LOADING.set(ctx, True)
             ctx.session.spawn(asyncio.to_thread(load))
 
     async def _cost(self, names: list[str], url: str | None, usage: Usage) -> float | None:

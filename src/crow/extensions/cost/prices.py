@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from crow.core.errors import ExtensionError
-from crow.core.frozen import frozen
-from crow.core.messages import Usage
+from crow import ExtensionError, Usage, frozen
 
 LIBRARY = "genai_prices.data"
 MILLION = 1_000_000

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
-from crow.core.errors import SessionError
-from crow.core.events import Event
-from crow.core.session import SessionInfo
+from crow import SessionError, SessionInfo
+from crow.events import Event
 from crow.extensions.persistence.database import Database, explain
 from crow.extensions.persistence.history import Replay
 from crow.extensions.persistence.lease import Lease, read_tail

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Literal
 
-from crow.core.errors import SessionError
+from crow import SessionError
 from crow.extensions.persistence.salvage import salvage
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
 from crow.extensions.persistence.sql import Connection, connect

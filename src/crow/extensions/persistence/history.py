@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from crow.core.calls import Call, Outcome, ToolResult
-from crow.core.events import (
+from crow import Call, Message, ToolResult
+from crow.events import (
     Compacted,
     Event,
     TextDelta,
@@ -18,10 +18,9 @@ from crow.core.events import (
     ToolStarted,
     UserMessage,
 )
-from crow.core.messages import Content, Message, is_prompt, text_of, thought_of, tool_answer
-from crow.core.session import INTERRUPTED
-from crow.core.trace import USER
-from crow.extensions.persistence.record import Entry, call_of, locations, plan_of, result_of
+from crow.extensions.persistence.record import USER, Entry, call_of, locations, plan_of, result_of
+from crow.messages import INTERRUPTED, Content, is_prompt, text_of, thought_of, tool_answer
+from crow.tools import Outcome
 
 NOT_STARTED = "not executed: interrupted before it was started"
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})

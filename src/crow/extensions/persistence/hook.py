@@ -12,13 +12,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from crow.core.agent import Agent
-from crow.core.calls import ToolResult
-from crow.core.contexts import Context, RunContext, SessionContext, ToolContext, UpdateContext
-from crow.core.errors import SessionError
-from crow.core.events import (
+from crow import (
+    FIRST,
+    LAST,
+    Context,
+    Key,
+    Message,
+    RunContext,
+    Session,
+    SessionContext,
+    SessionError,
+    SessionInfo,
+    ToolContext,
+    ToolResult,
+    UpdateContext,
+    hook,
+)
+from crow.events import (
     ConfigChanged,
     Event,
     Notice,
@@ -29,9 +41,6 @@ from crow.core.events import (
     ToolProgress,
     UsageReported,
 )
-from crow.core.hooks import FIRST, LAST, hook
-from crow.core.messages import Message
-from crow.core.session import Session, SessionInfo
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.history import History
@@ -39,6 +48,9 @@ from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import finished, started
 from crow.extensions.persistence.words import Found
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 logger = logging.getLogger("crow.persistence")
 
@@ -63,7 +75,7 @@ class PersistenceHook:
         synchronous: Literal["normal", "full"] = "normal",
     ) -> None:
         self._archive = Archive(Path(db_path).expanduser().absolute(), synchronous)
-        self._cached = f"persistence {self._archive.path}"
+        self._ledger: Key[Ledger] = Key(f"persistence {self._archive.path}")
         self._users = 0
 
     def init_agent(self, agent: Agent) -> None:
@@ -97,7 +109,7 @@ class PersistenceHook:
         Raises `SessionError` where there is none of that id, or another process has it open.
         """
         ledger = await self._archive.load(session_id)
-        ledger.session.cache[self._cached] = ledger
+        self._ledger.set(ledger.session, ledger)
         return ledger.session
 
     async def sessions(
@@ -174,8 +186,8 @@ class PersistenceHook:
     @hook("on_session_end", order=OUTERMOST)
     async def on_session_end(self, ctx: SessionContext) -> None:
         """Write what is left, and let others have the session."""
-        ledger = ctx.session.cache.pop(self._cached, None)
-        if isinstance(ledger, Ledger):
+        ledger = self._ledger.pop(ctx)
+        if ledger is not None:
             try:
                 await self._archive.end(ledger)
             except SessionError as error:
@@ -304,13 +316,13 @@ class PersistenceHook:
     # what they have in common
 
     def _known(self, session: Session) -> Ledger | None:
-        return session.cache.get(self._cached)
+        return self._ledger.get(session)
 
     async def _page(self, session: Session) -> Ledger:
         """The session's ledger; a session that has none yet is stored."""
         ledger = self._known(session)
         if ledger is None:
-            ledger = session.cache[self._cached] = Ledger(session)
+            ledger = self._ledger.set(session, Ledger(session))
             try:
                 await self._archive.begin(ledger)
             except SessionError as error:

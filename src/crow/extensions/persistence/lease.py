@@ -20,8 +20,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal, cast
 
-from crow.core.errors import SessionInUse
-from crow.core.frozen import frozen
+from crow import SessionInUse, frozen
 from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from crow.core.errors import SessionError
-from crow.core.frozen import frozen
-from crow.core.messages import Content, Message, Usage, is_prompt, text_of
-from crow.core.session import Session
+from crow import Message, Session, SessionError, Usage, frozen
 from crow.extensions.persistence.lease import Lease
 from crow.extensions.persistence.record import Kind, Row, dump, witnessed
 from crow.extensions.persistence.sql import Connection
+from crow.messages import Content, is_prompt, text_of
 
 Fields = dict[str, "str | int | None"]
 TITLE_LENGTH = 60

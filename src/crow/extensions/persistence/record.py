@@ -15,18 +15,28 @@ from dataclasses import asdict, field
 from itertools import islice
 from typing import Any, Literal, cast
 
-from crow.core.calls import Call, Diff, Location, ToolResult
-from crow.core.contexts import ToolContext
-from crow.core.events import PlanChanged, PlanEntry
-from crow.core.frozen import frozen
-from crow.core.text import shortened
-from crow.core.trace import Record
-from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
+from crow import (
+    Allow,
+    Answer,
+    Ask,
+    Call,
+    Continue,
+    Deny,
+    Record,
+    Stop,
+    ToolContext,
+    ToolResult,
+    frozen,
+)
+from crow.events import PlanChanged, PlanEntry
+from crow.tools import Diff, Location, shortened
 
 Kind = Literal[
     "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks"
 ]
 OWNER = "persistence"
+USER = "user"
+"""The owner of a record that says what a person answered."""
 TOGETHER = 1000
 LONGEST = 32 * 1024
 VERDICTS = (Allow, Answer, Ask, Continue, Deny, Stop)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.core.messages import Message
-from crow.core.session import Session
+from crow import Message, Session
 from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.ledger import Ledger

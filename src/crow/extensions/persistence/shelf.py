@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from crow.core.session import SessionInfo
+from crow import SessionInfo
 from crow.extensions.persistence.ledger import insert, now, touch
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.sql import Connection

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from crow.core.frozen import frozen
-from crow.core.messages import is_prompt, text_of
-from crow.core.session import SessionInfo
+from crow import SessionInfo, frozen
 from crow.extensions.persistence.sql import Connection
+from crow.messages import is_prompt, text_of
 
 BATCH = 1000
 AROUND = 60

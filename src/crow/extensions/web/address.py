@@ -14,7 +14,7 @@ from ipaddress import (
     ip_network,
 )
 
-from crow.core.errors import CrowError
+from crow import CrowError
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network

@@ -11,9 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from crow._version import __version__
-from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow import CrowError, __version__, frozen
 from crow.extensions.web.address import Address, AddressError, Network, Resolve, addresses, look_up
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from crow.core.agent import Agent
 from crow.extensions.web.address import Resolve, look_up, networks
 from crow.extensions.web.tool import WebFetch
 
 if TYPE_CHECKING:
+    from crow import Agent
     from crow.extensions.web.fetch import Fetcher
 
 

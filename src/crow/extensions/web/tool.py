@@ -8,8 +8,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from crow.core.calls import ToolKind, ToolResult
-from crow.core.ports import ToolEnvironment
+from crow import ToolEnvironment, ToolResult
+from crow.tools import ToolKind
 
 if TYPE_CHECKING:
     from crow.extensions.web.fetch import Fetcher, Page

@@ -28,7 +28,7 @@ from crow import (
 )
 from crow.events import Compacted
 from crow.extensions.compaction.history import Split, size, split
-from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept
+from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept, plain
 from crow.extensions.compaction.summary import summarise
 from crow.messages import TokenCount
 
@@ -133,7 +133,9 @@ class CompactionHook:
     def before_tool(self, ctx: ToolContext) -> Allow | None:
         """Let the model read what was moved away from it, unless a rule forbids that."""
         path = ctx.args.get("file_path") or ctx.args.get("path")
-        is_one = isinstance(path, str) and is_kept(path, self._outputs(ctx).directory)
+        if not isinstance(path, str) or plain(ctx.session.id) not in path:
+            return None  # nobody looks for the directory because of a file that is elsewhere
+        is_one = is_kept(path, self._outputs(ctx).directory)
         return Allow("an output of this session") if is_one else None
 
     async def after_compact(self, ctx: CompactContext) -> None:

@@ -114,4 +114,4 @@ def assert_whole(messages: list[Any]) -> None:
 @pytest.fixture
 def all_events() -> tuple[str, ...]:
     """Every canonical event."""
-    return tuple(Agent(tools=()).hooks.slots)
+    return tuple(Agent(tools=()).hooks.points)

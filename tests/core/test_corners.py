@@ -82,7 +82,7 @@ async def test_stop_at_a_tool_gate_denies_the_call_and_ends_the_run(echo):
 
 async def test_nothing_answers_count_for_nothing(echo):
     agent = bare(call("echo", text="a"), "done", tools=[echo])
-    for name in agent.hooks.slots:
+    for name in agent.hooks.points:
         if not name.startswith("around"):
             agent.hooks.register(name, lambda ctx: {})
     for answer in ("", Continue(""), Allow(), None):

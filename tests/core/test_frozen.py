@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crow.core.frozen import frozen
 
-SLOTS: Any = dataclasses.dataclass(frozen=True, slots=True)
+KINDS: Any = dataclasses.dataclass(frozen=True, slots=True)
 
 
 @frozen
@@ -27,7 +27,7 @@ class Mine:
     f: object = dataclasses.field(default=None, hash=False)
 
 
-@SLOTS
+@KINDS
 class Theirs:
     """The same by the standard library."""
 
@@ -138,7 +138,7 @@ def test_classes_below_it_are_either_kind():
     class Below(Mine):
         g: int = 0
 
-    @SLOTS
+    @KINDS
     class Other(Mine):
         g: int = 0
 

@@ -49,7 +49,7 @@ def touches(number: int, session: Any) -> None:
         lambda: [m["tool_calls"].clear() for m in messages if "tool_calls" in m],
         lambda: session.restart([]),
         lambda: session.restart(messages[:1]),
-        lambda: session.mend(),
+        lambda: session.repair(),
     ]  # fmt: skip
     ways[number % len(ways)]()
 
@@ -345,7 +345,7 @@ async def compacts(ctx: Any) -> None:
 
 
 async def mends(ctx: Any) -> None:
-    ctx.session.mend()
+    ctx.session.repair()
 
 
 async def clears_first(ctx: Any) -> None:

@@ -18,7 +18,7 @@ DECISIONS = {"around_llm_request", "around_tool", "around_run"}
 
 def listen(agent: Agent, heard: list[str], skip: tuple[str, ...] = ("on_update",)) -> None:
     """Hang one hook at every point that says that it fired."""
-    for name in agent.hooks.slots:
+    for name in agent.hooks.points:
         if name in skip:
             continue
         if name in DECISIONS:

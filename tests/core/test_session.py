@@ -45,7 +45,7 @@ USER: Message = {"role": "user", "content": "go"}
 )
 def test_mending_leaves_every_call_with_one_answer_behind_it_and_mending_again_nothing(messages):
     session = Session(messages=list(messages))
-    session.mend("why")
+    session.repair("why")
     open_ids: list[str] = []
     for message in session.messages:
         if message["role"] == "tool":
@@ -58,13 +58,13 @@ def test_mending_leaves_every_call_with_one_answer_behind_it_and_mending_again_n
         m for m in messages if m["role"] != "tool"
     ]
     mended = list(session.messages)
-    assert session.mend() == []
+    assert session.repair() == []
     assert session.messages == mended
 
 
 def test_a_dangling_call_is_answered_where_it_belongs():
     session = Session(messages=[USER, asked("a", "b"), answered("b"), USER])
-    added = session.mend()
+    added = session.repair()
     assert [m.get("tool_call_id") for m in session.messages] == [None, None, "b", "a", None]
     assert [text_of(m.get("content")) for m in added] == ["interrupted, outcome unknown"]
     assert session.unanswered() == []

@@ -361,7 +361,7 @@ def place(params: Message) -> Message:
 def inherited(origin: Session) -> dict[str, Any]:
     """What a fork takes over; its own copy of all that can change."""
     copied = Session(messages=list(origin.messages))
-    copied.mend("not known here: the conversation was forked meanwhile")
+    copied.repair("not known here: the conversation was forked meanwhile")
     return {
         "messages": copied.messages,
         "state": copy.deepcopy(origin.state),

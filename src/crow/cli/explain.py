@@ -278,8 +278,8 @@ def written(record: dict[str, Any], agent: Agent) -> str:
     for handler in handlers_of(agent):
         if (handler.event.name, str(handler)) == (record["event"], record["hook"]):
             return one_line(handler.source)
-    for slot in agent.hooks.slots.values():
-        for hook in slot.entries:
+    for hook_point in agent.hooks.points.values():
+        for hook in hook_point.entries:
             if (hook.owner.name, hook.name) == (record["owner"], record["hook"]):
                 return one_line(where(hook))
     return ""

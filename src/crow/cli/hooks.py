@@ -19,7 +19,7 @@ from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.kinds import Hook, Slot
+from crow.core.kinds import Hook, HookPoint
 from crow.core.points import ELSEWHERE
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def show_all(agent: Agent, settings: Settings, options: argparse.Namespace, out:
         raise UsageError(no_such("event", event, known))
     wanted = agent.hooks[event].point.name if event in agent.hooks.names else event
     handlers = [each for each in handlers_of(agent) if is_wanted(agent, each, options)]
-    for name, slot in agent.hooks.slots.items():
-        if slot.entries and wanted in (None, name):
-            handlers = show_event(agent, slot, handlers, options, out)
+    for name, hook_point in agent.hooks.points.items():
+        if hook_point.entries and wanted in (None, name):
+            handlers = show_event(agent, hook_point, handlers, options, out)
     show_waiting(agent, options, out)
     if handlers and not options.json:
         out.raw(out.styled("hooks of settings files that do not run", "bold"))
@@ -113,22 +113,22 @@ def show_left_out(
 
 def show_event(
     agent: Agent,
-    slot: Slot[Any, Any],
+    hook_point: HookPoint[Any, Any],
     handlers: list[Any],
     options: argparse.Namespace,
     out: Output,
 ) -> list[Any]:
     """The hooks of one event, each with the handlers that it runs; the handlers that are left."""
-    event = slot.point.name
+    event = hook_point.point.name
     if not options.json:
-        out.raw(f"{out.styled(event, 'bold')} {out.styled(f'({slot.point.kind})', 'dim')}")
-    for number, hook in enumerate(slot.entries, 1):
+        out.raw(f"{out.styled(event, 'bold')} {out.styled(f'({hook_point.point.kind})', 'dim')}")
+    for number, hook in enumerate(hook_point.entries, 1):
         show_hook(event, number, hook, options, out)
         if hook.owner.name == SETTINGS_HOOKS:
-            names = {other.name for other in slot.entries if other.owner is hook.owner} - {
+            names = {other.name for other in hook_point.entries if other.owner is hook.owner} - {
                 hook.name
             }
-            run = [each for each in handlers if runs_in(agent, each, slot, names)]
+            run = [each for each in handlers if runs_in(agent, each, hook_point, names)]
             handlers = [each for each in handlers if each not in run]
             for handler in run:
                 show_handler(agent, handler, options, out, indent=8)
@@ -148,10 +148,12 @@ def show_hook(
     out.raw(f"  {number:>2}  {one_line(f'{hook.owner.name}: {hook.name}')}  {place}")
 
 
-def runs_in(agent: Agent, handler: Any, slot: Slot[Any, Any], others: set[str]) -> bool:
+def runs_in(agent: Agent, handler: Any, hook_point: HookPoint[Any, Any], others: set[str]) -> bool:
     """True where a handler's event happens at a point, and no other hook there is named like it."""
     event = handler.event.name
-    happens = not handler.inactive and event in agent.hooks.names and agent.hooks[event] is slot
+    happens = (
+        not handler.inactive and event in agent.hooks.names and agent.hooks[event] is hook_point
+    )
     return happens and event not in others
 
 

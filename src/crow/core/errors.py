@@ -48,7 +48,7 @@ class SessionInUse(SessionError):  # noqa: N818 - nothing is wrong with it
     """A session is there, and somebody else has it open."""
 
 
-def told(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
     """What is told of an error: its text, and the notes that say where it happened."""
     notes = "; ".join(getattr(error, "__notes__", ()))
     text = str(error) or type(error).__name__

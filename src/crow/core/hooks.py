@@ -33,12 +33,12 @@ from crow.core.errand import DOING, Spawned
 from crow.core.errors import HookError
 from crow.core.events import Event
 from crow.core.hook import NUMBERS, Hook, Owner
-from crow.core.kinds import Fold, Gate, Ongoing, Watch
+from crow.core.hook_point import HookPoint
+from crow.core.kinds import Fold, Gate, StopPoint, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, Filter, Point
 from crow.core.ports import Completion
 from crow.core.session import Reply, Session
-from crow.core.slot import Slot
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
 from crow.core.wraps import Wrap
@@ -51,12 +51,12 @@ LAST = 1000
 """The order of the innermost hooks: they run last, and first at points that are reversed."""
 MARK = "__crow_hooks__"
 EVENT_LIKE = re.compile("(before|after|around|on|pre|post|mid)_")
-SLOTS: Mapping[str, type[Slot[Any, Any]]] = {
+KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
     "gate": Gate,
     "fold": Fold,
     "watch": Watch,
     "wrap": Wrap,
-    "continue": Ongoing,
+    "continue": StopPoint,
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -96,7 +96,7 @@ class Hooks:
     after_tool: Fold[ToolContext, str | ToolResult | Answer]
     on_message: Watch[MessageContext]
     after_turn: Watch[TurnContext]
-    on_stop: Ongoing
+    on_stop: StopPoint
     around_run: Wrap[RunContext]
     after_loop: Fold[RunContext, Reply | str]
     after_run: Watch[RunContext]
@@ -120,7 +120,7 @@ class Hooks:
         self.watchers: list[Callable[[Record, Context], None]] = []
         self.owners: tuple[Owner, ...] = ()
         self.owner: Owner | None = None
-        self._names: dict[str, tuple[Slot[Any, Any], Filter | None]] = {}
+        self._names: dict[str, tuple[HookPoint[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
         self._defined: dict[str, Owner] = {}
         self._waiting: list[Hook] = []
@@ -129,9 +129,9 @@ class Hooks:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Slot[Any, Any]:
+        def __getattr__(self, name: str) -> HookPoint[Any, Any]:
             """A point of the agent's where nothing hangs on the session yet."""
-            if self.__dict__.get("agent") is None or name not in self.agent.slots:
+            if self.__dict__.get("agent") is None or name not in self.agent.points:
                 raise AttributeError(f"hooks have no attribute {name!r}")
             return self[name]
 
@@ -142,12 +142,12 @@ class Hooks:
         """
         if point.name in self._names:
             raise HookError(f"the event {point.name!r} exists already")
-        above = self.parent.slots.get(point.name) if self.parent else None
-        slot = SLOTS[point.kind](point, self, above)
+        above = self.parent.points.get(point.name) if self.parent else None
+        hook_point = KINDS[point.kind](point, self, above)
         self._hooks[point.name] = []
-        names = {name: (slot, when) for name, when in point.names.items()}
+        names = {name: (hook_point, when) for name, when in point.names.items()}
         self._names.update(names)
-        setattr(self, point.name, slot)
+        setattr(self, point.name, hook_point)
         if self.owner is not None:
             self._defined[point.name] = self.owner
         for waiting in [each for each in self._waiting if each.asked in names]:
@@ -157,17 +157,17 @@ class Hooks:
 
     def _undefine(self, name: str) -> None:
         """Take a point away; hooks for it wait again."""
-        slot = self._names[name][0] if name in self._names else None
+        hook_point = self._names[name][0] if name in self._names else None
         for gone in self._hooks.pop(name, ()):
             gone.event = ""
             self._waiting.append(gone)
-        for other in [key for key, (owned, _) in self._names.items() if owned is slot]:
+        for other in [key for key, (owned, _) in self._names.items() if owned is hook_point]:
             del self._names[other]
         self._defined.pop(name, None)
         vars(self).pop(name, None)
 
     @property
-    def slots(self) -> dict[str, Slot[Any, Any]]:
+    def points(self) -> dict[str, HookPoint[Any, Any]]:
         """Every point by its canonical name."""
         return {name: self._names[name][0] for name in self._hooks}
 
@@ -182,7 +182,7 @@ class Hooks:
 
     def __iter__(self) -> Any:
         """Every hook, point by point, in the order in which they run."""
-        return (hook for slot in self.slots.values() for hook in slot.entries)
+        return (hook for hook_point in self.points.values() for hook in hook_point.entries)
 
     @property
     def waiting(self) -> tuple[tuple[str, str, str], ...]:
@@ -195,7 +195,7 @@ class Hooks:
         """True for a name of a point that is defined here, or on the session's agent."""
         return event in self._names or (self.agent is not None and self.agent.knows(event))
 
-    def _lookup(self, event: str) -> tuple[Slot[Any, Any], Filter | None]:
+    def _lookup(self, event: str) -> tuple[HookPoint[Any, Any], Filter | None]:
         if event not in self._names and self.agent is not None and self.agent.knows(event):
             self.define(self.agent[event].point)
         if event in self._names:
@@ -247,14 +247,14 @@ class Hooks:
 
     def _hang(self, hook: Hook) -> Hook:
         """Put a hook to its point; the one that hangs there already for a method known twice."""
-        slot, when = self._lookup(hook.asked)
-        hook.hang(slot.point, when)
-        hooks = self._hooks[slot.point.name]
+        hook_point, when = self._lookup(hook.asked)
+        hook.hang(hook_point.point, when)
+        hooks = self._hooks[hook_point.point.name]
         same = next((other for other in hooks if _same(other, hook)), None)
         if same is None:
             hook.place = self._place(hook.owner)
             hooks.append(hook)
-            slot.put(hooks)
+            hook_point.put(hooks)
         return same or hook
 
     def _place(self, owner: Owner) -> tuple[int, ...]:
@@ -314,7 +314,7 @@ class Hooks:
         theirs = [owner for owner in known if doing is not None and owner.name == doing.owner]
         return next(iter((*mine, *theirs)), None)
 
-    def below(self, root: Slot[Any, Any]) -> Slot[Any, Any] | None:
+    def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:
         """What a session has at a point of its agent's; hooks that waited for it are registered."""
         point = root.point
         if self.agent is not root.hooks:
@@ -323,9 +323,9 @@ class Hooks:
             if not self._waiting and not self.owners:
                 return None
             self.define(point)
-        slot = self._names[point.name][0]
-        slot.root = root
-        return slot
+        hook_point = self._names[point.name][0]
+        hook_point.root = root
+        return hook_point
 
     def around(self, session: Session | None) -> Iterator[Hooks]:
         """Those of a session, of this agent, and of those that they work for."""

@@ -13,9 +13,9 @@ from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, Ran, described, note, report, run_hook, view_for
 from crow.core.hook import Next as Next  # noqa: PLC0414 - for who wraps
+from crow.core.hook_point import HookPoint
 from crow.core.points import Point, deny
 from crow.core.shapes import check, short
-from crow.core.slot import Slot
 from crow.core.verdicts import (
     NO_RULING,
     Allow,
@@ -40,7 +40,7 @@ GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
 
 
-class Watch(Slot[C, Callable[[C], object]]):
+class Watch(HookPoint[C, Callable[[C], object]]):
     """All run; answers count for nothing; a failure is logged."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Watch(Slot[C, Callable[[C], object]]):
                 await run_beside(hook, ctx, self.point)
 
 
-class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
+class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
     """The strictest verdict stands, rewrites chain, and whoever cannot decide denies.
 
     Hooks registered with ``judge=True`` run last, on arguments that nobody can change any more.
@@ -124,7 +124,7 @@ class Gate(Slot[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
 
 
 class Fold(
-    Slot[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Nothing]]"], Generic[C, A]
+    HookPoint[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Nothing]]"], Generic[C, A]
 ):
     """Each hook gets the previous one's value; a failing one is undone and skipped."""
 
@@ -185,7 +185,9 @@ class Fold(
             await ctx.session.client.update(ctx.session.id, Notice(text, "warning", "hooks"))
 
 
-class Ongoing(Slot[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]):
+class StopPoint(
+    HookPoint[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]
+):
     """Who answers `Continue` keeps a finished run going; a broken hook never does."""
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import Any
 from crow.core.context import Context, RunContext
 from crow.core.contexts import CommandContext
 from crow.core.errand import DOING
-from crow.core.errors import ModelError, SessionError, told
+from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.loop import react
 from crow.core.messages import text_of, user
@@ -203,7 +203,7 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
         await _close(ctx, why)
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
         ctx.session.history.undo()
-        ctx.session.mend(why, ongoing=False)
+        ctx.session.repair(why, ongoing=False)
         error = error or failure
     _explain(ctx, error)
     if error is not None:
@@ -219,7 +219,7 @@ async def _close(ctx: RunContext, why: str) -> None:
     await answer_calls(ctx)
     await keep_partial(ctx)
     if ctx.holds_lock and ctx.session.unanswered():
-        for message in ctx.session.mend(why, ongoing=False):
+        for message in ctx.session.repair(why, ongoing=False):
             await ctx.tell_of(message)
 
 
@@ -244,7 +244,7 @@ def _explain(ctx: RunContext, error: BaseException | None) -> None:
         reply.stop_reason = "cancelled"
     elif error is not None:
         reply.stop_reason, reply.error = "error", error
-        reply.detail = told(error)
+        reply.detail = message_of(error)
     elif ctx.stopping is not None and reply.stop_reason != "refusal":
         reply.stop_reason = ctx.stopping.stop_reason
         by = f"stopped by {ctx.stopping.by}" if ctx.stopping.by else "stopped by a hook"

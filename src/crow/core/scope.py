@@ -13,10 +13,10 @@ from crow.core.catalog import AnyCatalog, Catalog, Mode, PromptSection
 from crow.core.errors import CrowError, ExtensionError, HookError
 from crow.core.extensions import Lifespan, make
 from crow.core.hook import NUMBERS, Owner
+from crow.core.hook_point import replaced
 from crow.core.hooks import MARK, Hooks, name_of, unknown_event
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session
-from crow.core.slot import replaced
 
 
 class Scope:

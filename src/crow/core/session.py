@@ -250,7 +250,7 @@ class Session:
                 return text_of(message.get("content"))
         return ""
 
-    def mend(self, why: str = INTERRUPTED, *, ongoing: bool | None = None) -> list[Message]:
+    def repair(self, why: str = INTERRUPTED, *, ongoing: bool | None = None) -> list[Message]:
         """Answer every tool call that has no answer, so that the history is whole.
 
         Answers are put where they belong, behind their call; answers to no call are dropped.

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from crow.core.calls import Call, Outcome, ToolResult, mismatch
 from crow.core.context import RunContext
 from crow.core.contexts import ToolContext
-from crow.core.errors import CrowError, HookError, told
+from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.kept import kept
 from crow.core.messages import tool_answer
@@ -235,7 +235,7 @@ async def execute(call: ToolContext) -> None:
         result = ToolResult.of(value)
         conclude(call, "error" if result.error else "ok", result)
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
-        text = told(error)
+        text = message_of(error)
         named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
         conclude(call, "error", ToolResult.failure(named))
         await call.fail(error, "tool")

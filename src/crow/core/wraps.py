@@ -13,9 +13,9 @@ from crow.core.context import Context
 from crow.core.errand import Clock
 from crow.core.errors import CrowError, HookError
 from crow.core.hook import Hook, Next, Ran, described, note, place_of, run_hook, view_for
+from crow.core.hook_point import HookPoint
 from crow.core.ports import Completion
 from crow.core.shapes import check
-from crow.core.slot import Slot
 from crow.core.verdicts import Answer, answerable
 from crow.core.view import seen
 
@@ -25,7 +25,7 @@ C = TypeVar("C", bound=Context)
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
-class Wrap(Slot[C, Callable[[C, Next], Awaitable[Any]]]):
+class Wrap(HookPoint[C, Callable[[C, Next], Awaitable[Any]]]):
     """Nested around an operation, the first registered outermost."""
 
     __slots__ = ()

@@ -80,8 +80,8 @@ class HookLog:
         log = _Log(self, agent)
 
         def hang(ctx: Context | None = None) -> None:
-            for slot in agent.hooks.slots.values():
-                log.hang(agent, slot.point)
+            for hook_point in agent.hooks.points.values():
+                log.hang(agent, hook_point.point)
 
         hang()
         agent.hooks.register("on_session_start", hang, order=FIRST - 1)

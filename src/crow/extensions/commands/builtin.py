@@ -123,8 +123,8 @@ def _sort(message: Message) -> str:
 async def hooks(ctx: CommandContext) -> Answer:
     """List the hooks, point by point, in the order in which they run."""
     lines: list[str] = []
-    for name, slot in ctx.agent.hooks.slots.items():
-        if line := slot.chain(ctx.session):
+    for name, hook_point in ctx.agent.hooks.points.items():
+        if line := hook_point.chain(ctx.session):
             lines.append(f"- {name}: {', '.join(map(_described, line))}")
     for event, owner, extension in ctx.agent.hooks.waiting:
         lines.append(f"- {event}: {owner} (waits for the extension {extension})")

@@ -88,8 +88,8 @@ async def ask_agent(entry: Entry, ctx: Context, text: str, transcript: str) -> O
 def _fields(entry: Entry, ctx: Context) -> dict[str, Any]:
     """The session in which it works; rules that the user gave today hold there."""
     session = ctx.session
-    slots = [ctx.agent.hooks.slots[point] for point in DECIDING]
-    owners = {hook.owner.name for slot in slots for hook in slot.chain(session)}
+    points = [ctx.agent.hooks.points[point] for point in DECIDING]
+    owners = {hook.owner.name for hook_point in points for hook in hook_point.chain(session)}
     return {
         "directories": session.directories,
         "model": model_for(entry, session),

@@ -116,8 +116,8 @@ def level(session: Session) -> int:
 
 def shared(call: ToolContext) -> dict[str, dict[str, Any]]:
     """The memory of the hooks that decide on calls, such as rules that the user gave today."""
-    slots = [call.agent.hooks.slots[event] for event in DECIDING]
-    owners = {hook.owner.name for slot in slots for hook in slot.chain(call.session)}
+    points = [call.agent.hooks.points[event] for event in DECIDING]
+    owners = {hook.owner.name for hook_point in points for hook in hook_point.chain(call.session)}
     state = call.session.state
     return {name: state.setdefault(name, {}) for name in sorted(owners)}
 

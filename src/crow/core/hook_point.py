@@ -27,22 +27,24 @@ class Registry(Protocol):
     register: Callable[..., Any]
 
 
-class Slot(Generic[C, F]):
+class HookPoint(Generic[C, F]):
     """The hooks that hang at one point, in the order in which they run.
 
     Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
     ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
-    alone: ``root`` is its agent's slot then. ``parent`` is that of the agent that a sub-agent works
+    alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
     for.
     """
 
     __slots__ = ("_chain", "_here", "entries", "hooks", "parent", "point", "root")
 
-    def __init__(self, point: Point, hooks: Registry, parent: Slot[C, F] | None = None) -> None:
+    def __init__(
+        self, point: Point, hooks: Registry, parent: HookPoint[C, F] | None = None
+    ) -> None:
         self.point = point
         self.hooks = hooks
         self.parent = parent
-        self.root: Slot[C, F] | None = None
+        self.root: HookPoint[C, F] | None = None
         self.entries: Line = ()
         self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
         self._chain: tuple[Line, Line, Line] = ((), (), ())
@@ -97,11 +99,14 @@ class Slot(Generic[C, F]):
             known = self._chain = above, here, (*inherited, *own)
         return known[2]
 
-    def nearest(self, session: Session | None) -> Slot[C, F]:
-        """The slot of a session of this agent, or of the nearest of those that it works for."""
+    def nearest(self, session: Session | None) -> HookPoint[C, F]:
+        """That of a session of this agent, or of the nearest of those that it works for."""
         while session is not None:
-            if session.hung is not None and (slot := session.hung.hooks.below(self)) is not None:
-                return slot
+            if (
+                session.hung is not None
+                and (hook_point := session.hung.hooks.below(self)) is not None
+            ):
+                return hook_point
             session = session.parent
         return self
 

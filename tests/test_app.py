@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from crow.app import BUILTIN, build, complaints
+from crow.app import build, complaints
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.extensions import Found
 from crow.core.verdicts import Allow
@@ -41,6 +41,10 @@ def double(number: int) -> int:
     "Double a number."
     return 2 * number
 """
+BUILT_IN = (
+    "permissions persistence system_prompt instructions limits stuck truncation compaction cost "
+    "commands skills web background plan subagents mcp file_watcher idle"
+).split()
 TOUCH = call("Bash", command="touch made")
 
 
@@ -97,7 +101,7 @@ def test_the_sources_are_hung_in_a_fixed_sequence(
     sequence = ["named", "on_session_end", "b", "a", "users", "zoo", "ant"]  # it runs reversed
     assert [name for name in owners(agent, "on_session_end") if name in sequence] == sequence
     assert [found.name for found in agent.found] == [
-        *BUILTIN,
+        *BUILT_IN,
         *("ant", "zoo", "users", "a", "b", "named"),
     ]
     assert [found for found in agent.found if found.error or found.disabled] == []

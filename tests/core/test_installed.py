@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.extensions import Found, entry_points
+from crow.core.entry_points import entry_points
+from crow.core.extensions import Found
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call
 
@@ -114,7 +116,7 @@ def test_odd_things_on_the_path_hide_no_extension(
     monkeypatch.syspath_prepend(folder)
     monkeypatch.syspath_prepend(folder / "not-a-folder.zip")
     monkeypatch.syspath_prepend(folder / "missing")
-    names = [point.name for point in entry_points()]
+    names = [point.name for point in entry_points() if not point.own]
     assert names == ["absent", "broken", "fire", "leaves", "off", "weather"]
 
 
@@ -125,3 +127,36 @@ def test_where_no_package_names_the_group_there_is_no_extension(tmp_path, monkey
         (tmp_path / "plain-1.0.dist-info" / "entry_points.txt").write_bytes(content)
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     assert entry_points() == []
+
+
+def test_of_two_packages_of_one_name_the_first_on_the_path_counts(installed, tmp_path, monkeypatch):
+    older = tmp_path / "older" / "Crow.Weather-0.9.dist-info"
+    older.mkdir(parents=True)
+    (older / "entry_points.txt").write_text("[crow.extensions]\nold = weather_package:Weather\n")
+    monkeypatch.setattr("sys.path", [str(installed), str(older.parent)])
+    assert "old" not in [point.name for point in entry_points()]
+    monkeypatch.setattr("sys.path", [str(older.parent), str(installed)])
+    assert [(point.name, point.package) for point in entry_points()] == [("old", "crow_weather")]
+
+
+def test_a_zip_file_on_the_path_is_looked_into(installed, tmp_path, monkeypatch):
+    packed = tmp_path / "packed.zip"
+    with ZipFile(packed, "w") as archive:
+        for path in sorted(installed.rglob("crow_weather-1.0.dist-info/*")):
+            archive.write(path, path.relative_to(installed))
+        archive.write(installed / "weather_package.py", "weather_package.py")
+    monkeypatch.setattr("sys.path", [str(packed)])
+    assert [point.package for point in entry_points()] == ["crow-weather"] * 6
+
+
+def test_what_is_there_on_request_is_used_where_there_are_options(installed):
+    listed = installed / "crow_weather-1.0.dist-info" / "entry_points.txt"
+    listed.write_text(
+        "# what a package offers\n"
+        "[crow.extensions.on_request]\nweather = weather_package:Weather [extra]\n"
+        "[console_scripts]\nforecast = weather_package:broken\n"
+    )
+    assert Agent(ScriptedModel("Hi."), tools=()).discover() == []
+    agent = Agent(ScriptedModel("Hi."), tools=())
+    agent.discover({"weather": {"city": "Rome"}})
+    assert agent.extensions["weather"].city == "Rome"

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow import extensions
-from crow.app import BUILTIN
-from crow.app.composer import ON_REQUEST
+from crow.core.entry_points import entry_points
+from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks.entry import File, entries_of
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.settings import load
@@ -24,6 +23,7 @@ from crow.settings.schema import Sieve, schema
 ROOT = Path(__file__).parents[2]
 WHOLE = schema()
 VALIDATOR = jsonschema_rs.validator_for(WHOLE)
+OWN = {point.name: point for point in entry_points() if point.own}
 BY_CODE = {
     "permissions": {"allow", "ask", "deny", "mode", "additional_directories", "save"}
     | {"permissions", "excluded", "limits", "scripts"},
@@ -63,12 +63,11 @@ def test_it_knows_every_event_of_settings_hooks() -> None:
     assert set(WHOLE["properties"]["hooks"]["properties"]) == set(KNOWN)
 
 
-@pytest.mark.parametrize("name", [*BUILTIN, *ON_REQUEST, "shell_hooks"])
+@pytest.mark.parametrize("name", [*OWN, "shell_hooks"])
 def test_it_knows_the_options_of_every_extension_and_their_defaults(name: str) -> None:
-    homes = {**BUILTIN, **ON_REQUEST, "shell_hooks": "ShellHooks"}
     node = WHOLE["properties"]["extensions"]["properties"][name]
     node = WHOLE["$defs"]["limits"] if "$ref" in node else node
-    made = inspect.signature(getattr(extensions, homes[name])).parameters
+    made = inspect.signature(OWN[name].load() if name in OWN else ShellHooks).parameters
     known = {key: option for key, option in made.items() if key not in BY_CODE.get(name, ())}
     assert set(node["properties"]) == set(known)
     for key, option in node["properties"].items():

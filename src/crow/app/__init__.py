@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.app.complaints import complaints
-from crow.app.composer import BUILTIN, FOLDER, UNTRUSTED, Composer
+from crow.app.composer import FOLDER, UNTRUSTED, Composer
 from crow.app.effect import Effect, export
 from crow.app.live import LiveSettings, live_of
 from crow.app.models import keys_of, model_of, models_of
@@ -26,7 +26,6 @@ from crow.project.home import settle_home
 from crow.settings import Settings, load
 
 __all__ = [
-    "BUILTIN",
     "UNTRUSTED",
     "build",
     "complaints",
@@ -78,6 +77,7 @@ def build(
     composer = Composer(agent, settings)
     composer.use_builtin()
     composer.use_installed()
+    composer.refuse_unjudged()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()

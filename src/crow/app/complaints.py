@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 
-from crow.app.composer import ON_REQUEST, UNTRUSTED
+from crow.app.composer import UNTRUSTED
 from crow.app.plugins import plugins_of
 from crow.app.wanted import summary
 from crow.core.agent import Agent
@@ -46,7 +46,7 @@ def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]
     """Names under ``extensions`` in the settings that no extension has, one line each."""
     if agent is None:
         return
-    known = {*ON_REQUEST, *agent.extensions, *(found.name for found in agent.found)}
+    known = {*agent.extensions, *(found.name for found in agent.found)}
     named = {entry.text: str(entry.source) for entry in settings.disabled}
     named |= {name: "the settings" for name in settings.extensions if name not in named}
     for name, source in named.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
+from crow.core.entry_points import EntryPoint, entry_points
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
 from crow.project.imports import Seal
@@ -23,28 +24,10 @@ if TYPE_CHECKING:
     from crow.extensions.shell_hooks import File
     from crow.extensions.subagents import Definition
 
-BUILTIN = {
-    "permissions": "PermissionsHook",
-    "persistence": "PersistenceHook",
-    "system_prompt": "SystemPromptHook",
-    "instructions": "InstructionsHook",
-    "limits": "LimitsHook",
-    "stuck": "StuckHook",
-    "truncation": "TruncationHook",
-    "compaction": "CompactionHook",
-    "cost": "CostHook",
-    "commands": "CommandsHook",
-    "skills": "SkillsHook",
-    "web": "WebHook",
-    "background": "BackgroundHook",
-    "plan": "PlanHook",
-    "subagents": "SubagentsHook",
-    "mcp": "McpHook",
-    "file_watcher": "FileWatcherHook",
-    "idle": "IdleHook",
-}
-ON_REQUEST = {"hook_log": "HookLog"}
-"""Built-ins that hang only where the settings have a table for them."""
+JUDGE = "permissions"
+"""The extension that judges calls: without it there is no agent, unless its user wants that."""
+LAST = 1000
+"""The order of an extension that says none."""
 FOLDER = Path(".crow", "extensions")
 UNTRUSTED = "the project is not trusted (crow trust)"
 
@@ -64,22 +47,47 @@ class Composer:
         options = dict(self.settings.extensions.get(name, {}))
         return {**self.settings.limits, **options} if name == "limits" else options
 
-    def use_builtin(self) -> None:
-        """Use the extensions that come with Crow."""
-        from crow import extensions
+    @cached_property
+    def installed(self) -> list[EntryPoint]:
+        """The extensions of installed packages, as far as they are wanted."""
+        wanted = {*self.settings.extensions, *self.disabled}
+        return [point for point in entry_points() if not point.on_request or point.name in wanted]
 
-        chosen = {
-            name: home for name, home in ON_REQUEST.items() if name in self.settings.extensions
-        }
-        for name, attribute in (BUILTIN | chosen).items():
-            off = name in self.disabled
-            error = None
-            if not off:
-                options = self.options(name) | self.given(name)
-                error = self.attempt(getattr(extensions, attribute), name, "crow", True, options)
-            if error and name == "permissions":
-                raise ExtensionError(f"the permissions cannot be judged: {error}")
-            self.keep(name, "crow", error, off)
+    def use_builtin(self) -> None:
+        """Use the extensions that come with Crow, in the order that they say."""
+        loaded = [self.load(point) for point in self.installed if point.own]
+        for point, thing, error in sorted(loaded, key=lambda one: getattr(one[1], "order", LAST)):
+            self.use_point(point, thing, error, trusted=True)
+
+    def use_installed(self) -> None:
+        """Use the extensions of other packages, by name."""
+        for point in self.installed:
+            if not point.own:
+                self.use_point(*self.load(point), trusted=point.name in self.trusted)
+
+    def load(self, point: EntryPoint) -> tuple[EntryPoint, Any, str | None]:
+        """What an entry point names, unless it is disabled, or the error in a line."""
+        try:
+            return point, None if point.name in self.disabled else point.load(), None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
+            return point, None, in_a_line(error)
+
+    def use_point(self, point: EntryPoint, thing: Any, error: str | None, *, trusted: bool) -> None:
+        """Use what an entry point names, and remember what became of it."""
+        name, (where, package) = point.name, (point.value, point.package)
+        if point.own:
+            where = package = "crow"
+        if thing is not None:
+            options = self.options(name) | (self.given(name) if point.own else {})
+            error = self.attempt(thing, name, where, trusted, options)
+        self.keep(name, package, error, name in self.disabled)
+
+    def refuse_unjudged(self) -> None:
+        """Raise `ExtensionError` where nobody judges calls and its user has not wanted that."""
+        judge = next((found for found in self.agent.found if found.name == JUDGE), None)
+        error = "they are not installed" if judge is None else judge.error
+        if error and JUDGE not in self.disabled:
+            raise ExtensionError(f"the permissions cannot be judged: {error}")
 
     def given(self, name: str) -> dict[str, Any]:
         """Options that come from elsewhere in the settings."""
@@ -133,10 +141,6 @@ class Composer:
         from crow.extensions import SystemPromptHook
 
         return [SystemPromptHook(definition.prompt)]
-
-    def use_installed(self) -> None:
-        """Use the installed packages' entry points."""
-        self.agent.discover(self.settings.extensions, disabled=self.disabled, trusted=self.trusted)
 
     def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from crow.app.composer import BUILTIN, UNTRUSTED, Composer
+from crow.app.composer import UNTRUSTED, Composer
 from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
 from crow.core.contexts import SessionContext
@@ -162,7 +162,7 @@ class Effect:
         try:
             if configure is not None:
                 configure(**options)
-            elif name in AS_THEY_ARE and type(thing).__name__ == BUILTIN[name]:
+            elif name in AS_THEY_ARE:
                 thing.__dict__.update(vars(make(cast("type[Any]", type(thing)), name, options)))
             else:
                 return False

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from crow.core.agent import Agent
+from crow.core.entry_points import entry_points
 from crow.core.errors import CrowError, ExtensionError
-from crow.core.extensions import entry_points
 from crow.core.hooks import MARK
 from crow.project.imports import Seal
 
@@ -32,7 +32,7 @@ def find(spec: str) -> tuple[str, str, Any]:
         return path.stem, str(path), loaded(spec, lambda: load_file(path))
     module, _, attribute = spec.partition(":")
     for point in entry_points():
-        if point.name == spec:
+        if point.name == spec and not point.own:
             return spec, point.value, loaded(spec, point.load)
     thing = loaded(spec, lambda: import_beside(module.replace("-", "_")))
     if not attribute:

@@ -137,9 +137,11 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
 
 def refuse_unknown(agent: Agent, session: Session, prompt: str) -> None:
     """Raise for a command that does not exist; those of servers may still come."""
+    if "commands" not in agent.extensions:
+        return
     from crow.extensions.commands.naming import missing
 
-    told = missing(prompt, agent.commands_of(session)) if "commands" in agent.extensions else ""
+    told = missing(prompt, agent.commands_of(session))
     if told and not prompt.startswith("/mcp__"):
         raise UsageError(told)
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Protocol, Self, cast
 from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
+from crow.core.entry_points import entry_points
 from crow.core.errand import nobodys
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
-from crow.core.extensions import Found, attempt, entry_points, source_of
+from crow.core.extensions import Found, attempt
 from crow.core.hook import Owner
 from crow.core.hooks import Hooks
 from crow.core.kept import KeptList, kept
@@ -231,13 +232,18 @@ class Agent:
     ) -> list[Found]:
         """Use every installed package that has an entry point in the group ``crow.extensions``.
 
-        By name, each by itself: a broken one is named in the result and stops nobody.
+        By name, each by itself: a broken one is named in the result and stops nobody. Crow's own
+        are left to `crow.build`, and those of the group ``crow.extensions.on_request`` out where
+        there are no ``options`` for them.
         """
+        options = options or {}
         for point in entry_points():
+            if point.own or (point.on_request and point.name not in options):
+                continue
             off = point.name in set(disabled)
-            chosen = dict((options or {}).get(point.name, {}))
+            chosen = dict(options.get(point.name, {}))
             error = None if off else attempt(self.use, point, point.name in set(trusted), chosen)
-            self.found.append(Found(point.name, source_of(point), error, off))
+            self.found.append(Found(point.name, point.package, error, off))
         return self.found
 
     def child(

@@ -1,28 +1,21 @@
-"""Extensions: found among the installed packages, made with their options, entered and left."""
+"""Extensions: made with their options, entered and left."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import logging
-import os
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from crow.core.entry_points import EntryPoint
 from crow.core.errors import ExtensionError
 from crow.core.frozen import frozen
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
-
 logger = logging.getLogger("crow.extensions")
 
-GROUP = "crow.extensions"
 ENTER_TIMEOUT = 30.0
 LEAVE_TIMEOUT = 5.0
 T = TypeVar("T")
@@ -36,50 +29,6 @@ class Found:
     source: str
     error: str | None = None
     disabled: bool = False
-
-
-def entry_points() -> list[EntryPoint]:
-    """Every entry point of the group ``crow.extensions``, by name."""
-    if not any(map(_may_hold_one, sys.path)):
-        return []
-    from importlib.metadata import distributions  # 17 ms, only where it is wanted
-
-    found: dict[tuple[str, str], EntryPoint] = {}
-    for package in distributions():
-        try:
-            mine = [point for point in package.entry_points if point.group == GROUP]
-        except (OSError, ValueError) as error:
-            logger.warning("the entry points of %s cannot be read: %s", package, error)
-            continue
-        for point in mine:
-            found.setdefault((point.name, package.name), point)
-    return sorted(found.values(), key=lambda point: point.name)
-
-
-def _may_hold_one(place: str) -> bool:
-    """False for a folder where no installed package names the group; True where nobody can tell."""
-    try:
-        with os.scandir(place or ".") as entries:
-            folders = [e.path for e in entries if e.name.endswith((".dist-info", ".egg-info"))]
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return any(map(_names_the_group, folders))
-
-
-def _names_the_group(folder: str) -> bool:
-    try:
-        return GROUP in Path(folder, "entry_points.txt").read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except (OSError, UnicodeDecodeError):
-        return True
-
-
-def source_of(point: EntryPoint) -> str:
-    """The distribution that an entry point comes from."""
-    return point.dist.name if point.dist else point.value
 
 
 def attempt(

@@ -21,6 +21,7 @@ class BackgroundHook:
     """
 
     name = NAME
+    order = 130
 
     def after_tool(self, ctx: ToolContext) -> None:
         """Wait for what the call left running, and forget to tell what it has told."""

@@ -55,6 +55,7 @@ class FileWatcherHook:
     """
 
     name = NAME
+    order = 170
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
         self.paths = tuple(paths)

@@ -63,6 +63,7 @@ class HookLog:
     """
 
     name = "hook_log"
+    order = 190
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ class IdleHook:
     """
 
     name = NAME
+    order = 180
 
     def __init__(self, after: float = 60.0) -> None:
         self.after = after

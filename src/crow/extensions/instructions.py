@@ -97,6 +97,7 @@ class InstructionsHook:
     """
 
     name = NAME
+    order = 40
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ class LimitsHook:
     """
 
     name = "limits"
+    order = 50
 
     def __init__(
         self,

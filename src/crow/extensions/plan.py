@@ -83,6 +83,7 @@ class PlanHook:
     """
 
     name = NAME
+    order = 140
 
     def __init__(self, stale: int = 10) -> None:
         self.stale = stale

@@ -50,6 +50,7 @@ class StuckHook:
     """
 
     name = "stuck"
+    order = 60
 
     def __init__(self, *, same: int = 4, errors: int = 3, rounds: int = 3) -> None:
         self.same = same

@@ -57,6 +57,7 @@ class SystemPromptHook:
     """
 
     name = NAME
+    order = 30
 
     def __init__(self, prompt_text: str | None = None, *, environment: bool = True) -> None:
         self.prompt_text = DEFAULT if prompt_text is None else prompt_text

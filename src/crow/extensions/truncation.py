@@ -25,6 +25,7 @@ class TruncationHook:
     """
 
     name = "truncation"
+    order = 70
 
     def __init__(self, limit: int = LIMIT, *, directory: str | Path | None = None) -> None:
         self.limit = limit

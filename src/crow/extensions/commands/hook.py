@@ -68,6 +68,7 @@ class CommandsHook:
     """
 
     name = "commands"
+    order = 100
 
     def __init__(
         self,

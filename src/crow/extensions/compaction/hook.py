@@ -81,6 +81,7 @@ class CompactionHook:
     """
 
     name = "compaction"
+    order = 80
     switches: ClassVar = {
         AUTO: ("Compact automatically", "Make room before the model's window is full.")
     }

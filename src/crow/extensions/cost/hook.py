@@ -44,6 +44,7 @@ class CostHook:
     """
 
     name = "cost"
+    order = 90
 
     def __init__(
         self,

@@ -60,6 +60,7 @@ class McpHook:
     """
 
     name = "mcp"
+    order = 160
 
     def __init__(
         self,

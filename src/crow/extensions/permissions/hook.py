@@ -40,6 +40,7 @@ class PermissionsHook:
     """
 
     name = "permissions"
+    order = 10
 
     def __init__(
         self,

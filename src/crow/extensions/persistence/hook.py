@@ -68,6 +68,8 @@ class PersistenceHook:
     answered all the same, with a warning, and everything is stored once that is possible again.
     """
 
+    order = 20
+
     def __init__(
         self,
         db_path: str | os.PathLike[str] = "~/.crow/crow.db",

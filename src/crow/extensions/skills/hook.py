@@ -73,6 +73,7 @@ class SkillsHook:
     """
 
     name = NAME
+    order = 110
 
     def __init__(
         self,

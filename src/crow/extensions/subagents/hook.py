@@ -64,6 +64,7 @@ class SubagentsHook:
     """
 
     name = "subagents"
+    order = 150
 
     def __init__(
         self,

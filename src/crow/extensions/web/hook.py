@@ -23,6 +23,7 @@ class WebHook:
     """
 
     name = "web"
+    order = 120
 
     def __init__(
         self,

@@ -1,0 +1,86 @@
+"""Built-ins are found as anybody's package is: one that is not installed is missed by nobody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+
+from crow.core.entry_points import entry_points
+
+SRC = Path(__file__).parents[2] / "src" / "crow"
+OWN = {point.name: point for point in entry_points() if point.own}
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """A copy of what is installed, which counts before that."""
+    site = tmp_path / "site"
+    skipped = shutil.ignore_patterns("*-pytest-*")
+    shutil.copytree(SRC, site / "crow", ignore=skipped)
+    info = site / "crow_acp-9.dist-info"
+    info.mkdir()
+    text = distribution("crow-acp").read_text("entry_points.txt")
+    assert text is not None
+    (info / "entry_points.txt").write_text(text)
+    return site
+
+
+@pytest.fixture
+def crow(installation: Path, tmp_path: Path) -> Run:
+    """Run the command of that installation in a project."""
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "test.txt").write_text("What stands here.")
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "crow.cli", *argv]
+        env = {**os.environ, "PYTHONPATH": str(installation)}
+        return subprocess.run(
+            command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+
+    return run
+
+
+def take_out(installation: Path, name: str) -> None:
+    """Leave nothing of an extension: neither its code nor what says that it is there."""
+    home = installation / "crow" / "extensions" / name
+    if home.is_dir():
+        shutil.rmtree(home)
+    else:
+        home.with_suffix(".py").unlink()
+    listed = installation / "crow_acp-9.dist-info" / "entry_points.txt"
+    lines = listed.read_text().splitlines(keepends=True)
+    listed.write_text("".join(line for line in lines if not line.startswith(f"{name} = ")))
+
+
+@pytest.mark.parametrize("name", [*(name for name in OWN if name != "permissions"), "shell_hooks"])
+def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
+    installation: Path, crow: Run, name: str
+) -> None:
+    take_out(installation, name)
+    ended = crow("run", "--model", "rehearsal", "Read the file test.txt")
+    slow = "blocked everything"  # modules of the copy are compiled by whoever comes first
+    said = [line for line in ended.stderr.splitlines() if slow not in line]
+    assert (ended.returncode, said) == (0, [])
+    assert "What stands here." in ended.stdout
+
+
+def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_them(
+    installation: Path, crow: Run, home: Path
+) -> None:
+    take_out(installation, "permissions")
+    ended = crow("run", "--model", "rehearsal", "Read the file test.txt")
+    assert ended.returncode != 0
+    assert "the permissions cannot be judged: they are not installed" in ended.stderr
+    (home / ".crow").mkdir()
+    (home / ".crow" / "settings.json").write_text('{"extensions": {"disable": ["permissions"]}}')
+    assert crow("run", "--model", "rehearsal", "Read the file test.txt").returncode == 0

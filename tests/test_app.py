@@ -13,6 +13,7 @@ from crow.app import build, complaints
 from crow.core.errors import ExtensionError, ModelError
 from crow.core.extensions import Found
 from crow.core.verdicts import Allow
+from crow.extensions import PermissionsHook, SubagentsHook
 from crow.project.trust import is_trusted, trust
 from crow.settings import load
 from crow.testing.model import ScriptedModel, call
@@ -40,6 +41,17 @@ from crow import tool
 def double(number: int) -> int:
     "Double a number."
     return 2 * number
+"""
+ASKING = """
+class Asking:
+    def __init__(self, rules=(), city="Berlin"):
+        self.told = city, list(rules)
+
+    @classmethod
+    def options_from(cls, settings, own):
+        return {**own, "rules": [rule.text for rule in settings.rules.deny]}
+
+    def before_run(self, ctx): ...
 """
 BUILT_IN = (
     "permissions persistence system_prompt instructions limits stuck truncation compaction cost "
@@ -139,6 +151,40 @@ def test_servers_and_sub_agents_of_an_untrusted_project_are_not_left_out_silentl
     assert "not trusted, so these are left out: .crow/agents, .mcp.json (crow trust)" in line
     trust(project)
     assert list(complaints(load(project))) == []
+
+
+async def test_an_installed_package_may_ask_for_the_settings_of_each_session(
+    home: Path, project: Path, packages: Path
+) -> None:
+    install(packages, "crow-asking", "asking", ASKING, "Asking")
+    table = {"permissions": {"deny": ["Read(.env)"]}, "extensions": {"asking": {"city": "Rome"}}}
+    write(home / ".crow/settings.json", table)
+    with ScriptedModel("One.", "Two.") as model:
+        async with build(cwd=project, model=model, env={}) as agent:
+            assert agent.extensions["asking"].told == ("Rome", ["Read(.env)"])
+            reply = await agent.run("Go", cwd=project)
+            write(home / ".crow/settings.json", {**table, "permissions": {"deny": ["WebFetch"]}})
+            await agent.run("Go on", session=reply.session)
+            used = agent.extensions_of(reply.session)
+            assert used["asking"].told == ("Rome", ["WebFetch"])
+            assert agent.extensions["asking"].told == ("Rome", ["Read(.env)"])
+
+
+async def test_what_a_program_brings_stays_as_it_is_whatever_the_settings_say(
+    home: Path, project: Path
+) -> None:
+    table = {"extensions": {"disable": ["subagents"]}}
+    write(home / ".crow/settings.json", table)
+    own, helpers = PermissionsHook(deny=["WebFetch"]), SubagentsHook(["somewhere"])
+    with ScriptedModel("One.", "Two.") as model:
+        async with build(cwd=project, model=model, hooks=[own, helpers], env={}) as agent:
+            reply = await agent.run("Go", cwd=project)
+            write(home / ".crow/settings.json", {**table, "permissions": {"deny": ["Read"]}})
+            await agent.run("Go on", session=reply.session)
+            used = agent.extensions_of(reply.session)
+    assert used["permissions_2"] is own
+    assert used["permissions"] is not agent.extensions["permissions"]
+    assert helpers.folders == ("somewhere",)
 
 
 def test_what_is_disabled_is_not_imported(home: Path, project: Path, packages: Path) -> None:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from crow.core.verdicts import Deny as Deny
     from crow.core.verdicts import Stop as Stop
     from crow.core.verdicts import Verdict as Verdict
+    from crow.project.settings import ProjectSettings as ProjectSettings
     from crow.tools import tool as tool
 
 _ROOMS = {
@@ -91,6 +92,7 @@ _ROOMS = {
     "crow.core.session": "Reply Session SessionInfo Store",
     "crow.core.trace": "Record",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
+    "crow.project.settings": "ProjectSettings",
     "crow.tools": "tool",
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,18 @@ from crow.core.entry_points import EntryPoint, entry_points
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
 from crow.project.imports import Seal
+from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings, Source
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks import File
-    from crow.extensions.subagents import Definition
 
 JUDGE = "permissions"
 """The extension that judges calls: without it there is no agent, unless its user wants that."""
 LAST = 1000
 """The order of an extension that says none."""
+NOTHING: Mapping[str, Any] = {}
 FOLDER = Path(".crow", "extensions")
 UNTRUSTED = "the project is not trusted (crow trust)"
 
@@ -44,8 +45,7 @@ class Composer:
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
-        options = dict(self.settings.extensions.get(name, {}))
-        return {**self.settings.limits, **options} if name == "limits" else options
+        return dict(self.settings.extensions.get(name, {}))
 
     @cached_property
     def installed(self) -> list[EntryPoint]:
@@ -78,8 +78,7 @@ class Composer:
         if point.own:
             where = package = "crow"
         if thing is not None:
-            options = self.options(name) | (self.given(name) if point.own else {})
-            error = self.attempt(thing, name, where, trusted, options)
+            error = self.attempt(thing, name, where, trusted)
         self.keep(name, package, error, name in self.disabled)
 
     def refuse_unjudged(self) -> None:
@@ -89,29 +88,32 @@ class Composer:
         if error and JUDGE not in self.disabled:
             raise ExtensionError(f"the permissions cannot be judged: {error}")
 
-    def given(self, name: str) -> dict[str, Any]:
-        """Options that come from elsewhere in the settings."""
-        if name == "subagents":
-            return self.for_subagents()
-        if name in ("skills", "commands"):
-            return {"plugins": self.plugins}
-        if name == "mcp":  # a project that is not trusted starts no servers
-            named: dict[str, Any] = self.options(name).get("servers", {})
-            servers = {**servers_of(self.plugins), **self.settings.mcp_servers, **named}
-            return {"project": self.settings.project if self.settings.trusted else None} | (
-                {"servers": servers} if servers else {}
-            )
-        if name != "permissions":
-            return {}
-        rules = rules_of(self.settings)
-        directories = rules.pop("directories")
-        save = self.keep_rule if can_keep_rules(self.settings) else None
-        return {
-            **rules,
-            "additional_directories": directories,
-            "scripts": partial(scripts_run, self.settings),
-            "save": save,
-        }
+    def options_for(self, cls: Any, name: str) -> dict[str, Any]:
+        """What an extension of this class is made with."""
+        own = self.options(name)
+        options_from = getattr(cls, "options_from", None)
+        return own if options_from is None else dict(options_from(self.told, own))
+
+    @cached_property
+    def told(self) -> ProjectSettings:
+        """What extensions are told that ask."""
+        settings = self.settings
+        return ProjectSettings(
+            settings.project,
+            settings.trusted,
+            self.plugins,
+            {**servers_of(self.plugins), **settings.mcp_servers},
+            rules_of(settings),
+            partial(scripts_run, settings),
+            self.keep_rule if can_keep_rules(settings) else None,
+            self.prompted,
+        )
+
+    def prompted(self, prompt: str) -> list[object]:
+        """The extension that puts a sub-agent's prompt before its requests, where one can."""
+        used = self.agent.extensions.values()
+        makers = [each.for_sub_agent for each in used if hasattr(each, "for_sub_agent")]
+        return [make(prompt) for make in makers[:1]]
 
     def keep_rule(self, rule: str, behaviour: str) -> None:
         """Add a rule to the project's local settings; nobody is told that these have changed."""
@@ -120,27 +122,10 @@ class Composer:
         if live is not None:
             live.kept(Path(self.settings.project) / KEPT_RULES)
 
-    def for_subagents(self) -> dict[str, Any]:
-        """Where sub-agents are defined, the strongest first, and who composes their prompts.
-
-        The files of a project that is not trusted do not count.
-        """
-        projects = [Path(self.settings.project)] if self.settings.trusted else []
-        roots = dict.fromkeys([*projects, Path.home()])
-        folders = [root / name for root in roots for name in (".crow/agents", ".claude/agents")]
-        given = {"folders": folders, "plugins": self.plugins, "hooks": self.prompted}
-        return given | self.options("subagents")
-
     def for_hooks(self) -> dict[str, Any]:
         """What bounds hooks, wherever they come from."""
         bounds = {"urls": self.settings.http_urls, "variables": self.settings.http_variables}
         return {"project": self.settings.project, "applies": applies} | bounds
-
-    def prompted(self, definition: Definition) -> Iterable[Any]:
-        """The extension that is a sub-agent's own: its prompt."""
-        from crow.extensions import SystemPromptHook
-
-        return [SystemPromptHook(definition.prompt)]
 
     def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""
@@ -168,8 +153,7 @@ class Composer:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             return in_a_line(error)
         trusted = path.stem in self.trusted
-        options = self.options(path.stem)
-        return self.attempt(module, path.stem, str(path), trusted, options)
+        return self.attempt(module, path.stem, str(path), trusted)
 
     def use_settings_hooks(self) -> None:
         """Use the hooks of settings files and plugins, and those that skills will bring."""
@@ -181,10 +165,8 @@ class Composer:
         from crow.extensions import ShellHooks
 
         off = name in self.disabled
-        error = None
-        if not off:
-            given = {"files": self.hook_files(), **self.for_hooks()}
-            error = self.attempt(ShellHooks, name, "crow", True, self.options(name) | given)
+        given = {"files": self.hook_files(), **self.for_hooks()}
+        error = None if off else self.attempt(ShellHooks, name, "crow", True, given)
         self.keep(name, "crow", error, off)
 
     def hook_files(self) -> list[File]:
@@ -201,19 +183,19 @@ class Composer:
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
         name, source, thing = find(spec)
-        error = self.attempt(thing, name, source, True, self.options(name))
+        error = self.attempt(thing, name, source, True)
         if error:
             raise ExtensionError(f"the extension {spec} is broken: {error}")
         self.keep(name, source, None, False)
 
     def attempt(
-        self, thing: Any, name: str, source: str, trusted: bool, options: dict[str, Any]
+        self, thing: Any, name: str, source: str, trusted: bool, given: Mapping[str, Any] = NOTHING
     ) -> str | None:
         """Use a thing, or all that a module holds; the error in one line where that fails."""
         try:
             for each in things(thing):
-                own = options if inspect.isclass(each) else {}
-                self.agent.use(each, name=name, trusted=trusted, source=source, **own)
+                options = {**self.options_for(each, name), **given} if inspect.isclass(each) else {}
+                self.agent.use(each, name=name, trusted=trusted, source=source, **options)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             return in_a_line(error)
         return None

@@ -13,18 +13,10 @@ from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
 from crow.core.contexts import SessionContext
 from crow.core.errors import CrowError
-from crow.core.events import ConfigChanged
 from crow.core.extensions import make
 from crow.core.ports import LLM
 from crow.core.session import SUBAGENTS, Session
 from crow.settings import Settings
-
-AS_THEY_ARE = frozenset({"limits", "stuck", "truncation", "compaction", "plan", "cost"})
-"""Extensions that are nothing but their options."""
-FROM_ELSEWHERE = frozenset({"permissions", "mcp", "shell_hooks", "disable"})
-
-JUDGED = ("permissions", "unread", "trusted", "project", "hooks", "mcp_servers")
-"""What the permissions are made of."""
 
 
 class Effect:
@@ -51,17 +43,13 @@ class Effect:
         ``late`` is for a session that has begun before. What is returned tells new hooks of the
         beginning; it may take as long as they do.
         """
-        begin = nothing
         before, now = Composer(self.agent, old), Composer(self.agent, new)
-        if any(getattr(old, name) != getattr(new, name) for name in JUDGED):
-            await self._permissions(ctx, now, late=late)
+        for name, thing in list(self.agent.extensions_of(ctx.session).items()):
+            if name in self._made and is_of_sessions(thing):
+                await self._replace(ctx, name, thing, before, now, late=late)
         if before.hook_files() != now.hook_files() and "shell_hooks" not in now.disabled:
-            begin = self._hooks(ctx, now, late=late)
-        if before.given("mcp") != now.given("mcp") and "mcp" in self.agent.extensions:
-            from crow.extensions import McpHook
-
-            hang(ctx.session, "mcp", McpHook(**now.options("mcp") | now.given("mcp")))
-        return begin
+            return self._hooks(ctx, now, late=late)
+        return nothing
 
     def warnings(self, session: Session) -> Iterator[str]:
         """What is wrong with the rules and hooks of a session, a line each."""
@@ -69,18 +57,25 @@ class Effect:
         for name in ("permissions", "shell_hooks"):
             yield from getattr(used.get(name), "warnings", ())
 
-    async def _permissions(self, ctx: SessionContext, composer: Composer, *, late: bool) -> None:
-        from crow.extensions import PermissionsHook
-
-        before = self.agent.extensions_of(ctx.session).get("permissions")
-        if not isinstance(before, PermissionsHook):
+    async def _replace(
+        self,
+        ctx: SessionContext,
+        name: str,
+        thing: Any,
+        before: Composer,
+        now: Composer,
+        *,
+        late: bool,
+    ) -> None:
+        """Hang an extension anew in a session where the settings make another of it."""
+        options = now.options_for(type(thing), name)
+        if options == before.options_for(type(thing), name):
             return
-        options = composer.options("permissions") | composer.given("permissions")
-        rules = PermissionsHook(**options)
-        hang(ctx.session, "permissions", rules)
-        if late and before.mode != rules.mode and ctx.session.mode == before.mode:
-            ctx.session.mode = rules.mode
-            await ctx.emit(ConfigChanged({"mode": rules.mode}))
+        fresh = make(cast("type[Any]", type(thing)), name, options)
+        hang(ctx.session, name, fresh)
+        catch_up: Callable[..., Awaitable[None]] | None = getattr(fresh, "catch_up", None)
+        if late and catch_up is not None:
+            await catch_up(ctx, thing)
 
     def _hooks(
         self, ctx: SessionContext, composer: Composer, *, late: bool
@@ -136,39 +131,45 @@ class Effect:
             self.agent.found.remove(found)
         if Path(new.project) != Path.home():
             composer.use_project()
-        for name in ("skills", "commands"):
-            thing: Any = self.agent.extensions.get(name)
-            add: Callable[[Any], None] = getattr(thing, "add_plugin", lambda _: None)
-            for plugin in composer.plugins:
-                add(plugin)
-        helpers: Any = self.agent.extensions.get("subagents")
-        if helpers is not None:
-            helpers.folders = tuple(composer.for_subagents()["folders"])
-            helpers.plugins = tuple(composer.plugins)
-            helpers.__dict__.pop("definitions", None)  # read again when they are asked for
+
+    @property
+    def _made(self) -> set[str]:
+        """The extensions that are made from settings; others came from a program as they are."""
+        used = (each for each in self.agent.found if not each.error and not each.disabled)
+        return {each.name for each in used}
 
     def _options(self, old: Settings, new: Settings) -> Iterator[str]:
         before, now = Composer(self.agent, old), Composer(self.agent, new)
-        names = {*old.extensions, *new.extensions, "limits"} - FROM_ELSEWHERE
-        for name in sorted(names):
-            options = now.options(name)
-            if options != before.options(name) and not self._configured(name, options):
+        for name in sorted({*old.extensions, *new.extensions, *self._made}):
+            thing: Any = self.agent.extensions.get(name)
+            if name == "shell_hooks" or is_of_sessions(thing):
+                continue
+            cls = type(cast("object", thing)) if name in self._made else None
+            options = now.options_for(cls, name)
+            if options != before.options_for(cls, name) and not self._configured(
+                name, thing, options
+            ):
                 yield f"extensions.{name} counts from the next start on"
 
-    def _configured(self, name: str, options: dict[str, Any]) -> bool:
+    def _configured(self, name: str, thing: Any, options: dict[str, Any]) -> bool:
         """Give an extension its options anew; False where it cannot take them."""
-        thing: Any = self.agent.extensions.get(name)
         configure: Callable[..., None] | None = getattr(thing, "configure", None)
         try:
             if configure is not None:
                 configure(**options)
-            elif name in AS_THEY_ARE:
+            elif getattr(cast("object", thing), "is_its_options", False):
                 thing.__dict__.update(vars(make(cast("type[Any]", type(thing)), name, options)))
             else:
                 return False
         except (CrowError, TypeError, ValueError):
             return False
         return True
+
+
+def is_of_sessions(thing: object) -> bool:
+    """True for an extension that follows the settings of each session by itself."""
+    own = hasattr(thing, "init_session") or not hasattr(thing, "init_agent")
+    return own and hasattr(type(thing), "options_from")
 
 
 def hang(session: Session, name: str, extension: object) -> None:

@@ -1,4 +1,4 @@
-"""Permission rules between the settings and the extension that judges by them."""
+"""Permission rules between the settings and whoever judges by them."""
 
 from __future__ import annotations
 
@@ -8,36 +8,30 @@ from pathlib import Path
 from typing import Any
 
 from crow.project.scripts import scripts_of
+from crow.project.settings import Rule, Rules
 from crow.project.trust import is_trusted, scripts, trust
 from crow.settings import Entry, Settings
 
 KEPT_RULES = Path(".claude", "settings.local.json")
 
 
-def rules_of(settings: Settings) -> dict[str, Any]:
-    """The permission lists of the settings, as `crow.extensions.permissions` takes them.
-
-    ``allow``, ``ask``, ``deny`` are `Written` rules, ``mode`` a name, ``directories``
-    absolute, ``limits`` a `Limits`.
-    """
-    from crow.extensions.permissions import Limits, Written
-
+def rules_of(settings: Settings) -> Rules:
+    """The permissions of the settings; of a file that could not be read every call is asked."""
     lists = settings.permissions
-    named = {"allow": lists.allow, "ask": lists.ask, "deny": lists.deny}
-    rules: dict[str, Any] = {
-        name: [Written(entry.text, str(entry.source), entry.source.root or None) for entry in each]
-        for name, each in named.items()
-    }
-    rules["ask"] += [Written("*", text) for text in settings.unread]  # theirs are not known
-    directories = tuple(place_of(entry) for entry in lists.directories)
-    limits = Limits(
-        "denyInsteadOfPrompting" in lists.limits,
-        "blockReadsOutsideWorkingDirectories" in lists.limits,
-        "blockWritesOutsideWorkingDirectories" in lists.limits,
+    unknown = [Rule("*", text) for text in settings.unread]
+    return Rules(
+        tuple(map(_rule, lists.allow)),
+        (*map(_rule, lists.ask), *unknown),
+        tuple(map(_rule, lists.deny)),
+        lists.mode or "default",
+        tuple(map(place_of, lists.directories)),
+        lists.limits,
         tuple(entry.text for entry in lists.excluded),
     )
-    mode = lists.mode or "default"
-    return {**rules, "mode": mode, "directories": directories, "limits": limits}
+
+
+def _rule(entry: Entry) -> Rule:
+    return Rule(entry.text, str(entry.source), entry.source.root or None)
 
 
 def scripts_run(settings: Settings) -> list[str]:

@@ -54,6 +54,7 @@ class LimitsHook:
 
     name = "limits"
     order = 50
+    is_its_options = True
 
     def __init__(
         self,

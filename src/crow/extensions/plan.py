@@ -84,6 +84,7 @@ class PlanHook:
 
     name = NAME
     order = 140
+    is_its_options = True
 
     def __init__(self, stale: int = 10) -> None:
         self.stale = stale

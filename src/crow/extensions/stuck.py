@@ -51,6 +51,7 @@ class StuckHook:
 
     name = "stuck"
     order = 60
+    is_its_options = True
 
     def __init__(self, *, same: int = 4, errors: int = 3, rounds: int = 3) -> None:
         self.same = same

@@ -63,6 +63,10 @@ class SystemPromptHook:
         self.prompt_text = DEFAULT if prompt_text is None else prompt_text
         self.environment = environment
 
+    def for_sub_agent(self, prompt: str) -> SystemPromptHook:
+        """The extension that begins a sub-agent's requests with its prompt."""
+        return SystemPromptHook(prompt)
+
     def init_agent(self, agent: Agent) -> None:
         """Refuse to be the second one, which nobody would hear of."""
         for name, other in agent.extensions.items():

@@ -26,6 +26,7 @@ class TruncationHook:
 
     name = "truncation"
     order = 70
+    is_its_options = True
 
     def __init__(self, limit: int = LIMIT, *, directory: str | Path | None = None) -> None:
         self.limit = limit

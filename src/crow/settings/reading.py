@@ -53,7 +53,7 @@ LIMITS = (
 BYPASS = "bypassPermissions"
 NO_BYPASS = "disableBypassPermissionsMode"
 PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
-TABLES = ("extensions", "env", "limits")
+TABLES = ("extensions", "env")
 
 
 @dataclass
@@ -305,6 +305,10 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         frozenset(name for name in LIMITS if values.get("permissions", {}).get(name)),
     )
     given = {key: values[key] for key in (*PLAIN, *TABLES) if key in values}
+    if "limits" in values:  # another way to write extensions.limits, which says more
+        own = given.get("extensions", {})
+        both = {**values["limits"], **own.get("limits", {})}
+        given["extensions"] = {**own, "limits": both}
     hooks, unused = reading.hooks_by_force()
     return Settings(
         **given,

@@ -56,7 +56,6 @@ class Settings:
     disabled: tuple[Entry, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=Table, repr=False)
     env: Mapping[str, str] = field(default_factory=Table, repr=False)
-    limits: Mapping[str, Any] = field(default_factory=Table)
     hooks: tuple[tuple[Source, Table], ...] = ()
     unused_hooks: tuple[Unused, ...] = ()
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])

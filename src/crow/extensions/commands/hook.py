@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command
@@ -29,6 +30,7 @@ from crow.extensions.commands.expansion import READER, NotPermittedError, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
 from crow.project.plugins import Plugin, values_of
+from crow.project.settings import ProjectSettings
 from crow.project.trust import is_trusted, project_of
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
@@ -77,8 +79,23 @@ class CommandsHook:
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
     ) -> None:
-        self.folders = tuple(map(Path, folders))
         self._added: list[Path] = []
+        self.configure(folders, paths=paths, plugins=plugins)
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the plugins in use."""
+        return {**own, "plugins": settings.plugins}
+
+    def configure(
+        self,
+        folders: Sequence[str | Path] = FOLDERS,
+        *,
+        paths: Iterable[str | Path] = (),
+        plugins: Iterable[Plugin] = (),
+    ) -> None:
+        """Take other options; in open sessions they count from the next prompt on."""
+        self.folders = tuple(map(Path, folders))
         self._plugins = list(plugins)
         for path in paths:
             self.add_folder(path)
@@ -88,11 +105,6 @@ class CommandsHook:
         folder = Path(path).expanduser().absolute()
         if folder not in self._added:
             self._added.append(folder)
-
-    def add_plugin(self, plugin: Plugin) -> None:
-        """Offer the commands of one more plugin that the user trusts."""
-        if plugin not in self._plugins:
-            self._plugins.append(plugin)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""

@@ -82,6 +82,7 @@ class CompactionHook:
 
     name = "compaction"
     order = 80
+    is_its_options = True
     switches: ClassVar = {
         AUTO: ("Compact automatically", "Make room before the model's window is full.")
     }

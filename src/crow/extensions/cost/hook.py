@@ -45,6 +45,7 @@ class CostHook:
 
     name = "cost"
     order = 90
+    is_its_options = True
 
     def __init__(
         self,

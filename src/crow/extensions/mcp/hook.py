@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
+    from crow.project.settings import ProjectSettings
 
 KEY = "mcp.servers"
 LONGEST_WAIT = 24 * 3600.0
@@ -79,6 +80,13 @@ class McpHook:
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with all settings' servers; an untrusted project starts none."""
+        servers = {**settings.mcp_servers, **own.get("servers", {})}
+        project = settings.project if settings.trusted else None
+        return {**own, "servers": servers, "project": project}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command and the events."""

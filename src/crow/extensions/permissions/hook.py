@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow.core.contexts import SessionContext, ToolContext
+from crow.core.events import ConfigChanged
 from crow.core.hooks import hook
 from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, UNASKED, Option
 from crow.core.verdicts import Allow, Ask, Deny
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.rules.written import Written
+    from crow.project.settings import ProjectSettings
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
@@ -69,6 +71,34 @@ class PermissionsHook:
             "quiet": QUIET | frozenset(quiet),
             "scripts": scripts,
         }
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the rules of all settings."""
+        from crow.extensions.permissions.rules.written import Written
+
+        rules = settings.rules
+        limits = Limits(
+            "denyInsteadOfPrompting" in rules.switches,
+            "blockReadsOutsideWorkingDirectories" in rules.switches,
+            "blockWritesOutsideWorkingDirectories" in rules.switches,
+            rules.excluded,
+        )
+        return {
+            **own,
+            **{name: [Written(*rule) for rule in getattr(rules, name)] for name in BEHAVIOURS},
+            "mode": rules.mode,
+            "additional_directories": rules.directories,
+            "limits": limits,
+            "scripts": settings.scripts,
+            "save": settings.keep_rule,
+        }
+
+    async def catch_up(self, ctx: SessionContext, before: PermissionsHook) -> None:
+        """Begin in an open session: its mode follows where its user has not chosen another."""
+        if before.mode != self.mode and ctx.session.mode == before.mode:
+            ctx.session.mode = self.mode
+            await ctx.emit(ConfigChanged({"mode": self.mode}))
 
     @cached_property
     def permissions(self) -> Permissions:

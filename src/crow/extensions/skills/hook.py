@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.catalog import Command, PromptSection
@@ -32,6 +33,7 @@ from crow.extensions.skills.skill import Skill, instructions
 from crow.extensions.skills.tool import SkillTool
 from crow.extensions.skills.use import POINT, tell
 from crow.project.plugins import Plugin, values_of
+from crow.project.settings import ProjectSettings
 from crow.project.trust import is_trusted, project_of
 
 NAME = "skills"
@@ -83,9 +85,25 @@ class SkillsHook:
         plugins: Iterable[Plugin] = (),
         keywords: bool = False,
     ) -> None:
+        self._added: list[Path] = []
+        self.configure(folders, paths=paths, plugins=plugins, keywords=keywords)
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the plugins in use."""
+        return {**own, "plugins": settings.plugins}
+
+    def configure(
+        self,
+        folders: Sequence[str | Path] = FOLDERS,
+        *,
+        paths: Iterable[str | Path] = (),
+        plugins: Iterable[Plugin] = (),
+        keywords: bool = False,
+    ) -> None:
+        """Take other options; in open sessions they count from the next prompt on."""
         self.folders = tuple(map(Path, folders))
         self.keywords = keywords
-        self._added: list[Path] = []
         self._plugins = list(plugins)
         for path in paths:
             self.add_folder(path)
@@ -95,11 +113,6 @@ class SkillsHook:
         folder = Path(path).expanduser().absolute()
         if folder not in self._added:
             self._added.append(folder)
-
-    def add_plugin(self, plugin: Plugin) -> None:
-        """List the skills of one more plugin; in open sessions from the next prompt on."""
-        if plugin not in self._plugins:
-            self._plugins.append(plugin)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""

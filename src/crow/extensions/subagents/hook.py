@@ -18,8 +18,10 @@ from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
 from crow.project.plugins import Plugin, meant
+from crow.project.settings import ProjectSettings
 
-USER_FOLDERS = ("~/.crow/agents", "~/.claude/agents")
+FOLDERS = (".crow/agents", ".claude/agents")
+USER_FOLDERS = tuple(f"~/{folder}" for folder in FOLDERS)
 INHERITED = (
     "persistence",
     "instructions",
@@ -86,6 +88,25 @@ class SubagentsHook:
         self.hooks = hooks
         self.models = dict(models or {})
         self.depth = depth
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with the folders of a trusted project, the strongest, and the plugins."""
+
+        def prompted(definition: Definition) -> Iterable[Any]:
+            return settings.prompted(definition.prompt) or plainly(definition)
+
+        projects = [Path(settings.project)] if settings.trusted else []
+        roots = dict.fromkeys([*projects, Path.home()])
+        folders = [root / name for root in roots for name in FOLDERS]
+        return {"folders": folders, "plugins": settings.plugins, "hooks": prompted, **own}
+
+    def configure(self, **options: Any) -> None:
+        """Take other options; definitions are read again where they come from elsewhere."""
+        before = self.folders, self.plugins
+        vars(self).update({**vars(type(self)(**options)), "agents": self.agents})
+        if before != (self.folders, self.plugins):
+            vars(self).pop("definitions", None)
 
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""

@@ -1,0 +1,57 @@
+"""What an extension may be told of the settings, beside its own table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from crow.core.frozen import frozen
+from crow.project.plugins import Plugin
+
+Behaviour = Literal["allow", "ask", "deny"]
+
+
+class Rule(NamedTuple):
+    """A permission rule: ``source`` names the file, ``root`` is what ``/`` means in it."""
+
+    text: str
+    source: str
+    root: str | None = None
+
+
+@frozen
+class Rules:
+    """The permissions of all files, the strongest file's first.
+
+    ``directories`` are absolute; ``switches`` names those that are on, such as
+    ``denyInsteadOfPrompting``; ``excluded`` are no part of the working directories.
+    """
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    mode: str = "default"
+    directories: tuple[str, ...] = ()
+    switches: frozenset[str] = frozenset()
+    excluded: tuple[str, ...] = ()
+
+
+@frozen
+class ProjectSettings:
+    """What holds in a project, for an extension with a class method ``options_from``.
+
+    ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
+    ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
+    theirs. ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
+    permission rule down, None where that would not last. ``prompted`` gives the extensions that
+    are to begin a sub-agent's requests with a prompt, none where no extension can.
+    """
+
+    project: str
+    trusted: bool
+    plugins: Sequence[Plugin]
+    mcp_servers: Mapping[str, Any]
+    rules: Rules
+    scripts: Callable[[], Iterable[str]]
+    keep_rule: Callable[[str, Behaviour], None] | None
+    prompted: Callable[[str], Sequence[object]]

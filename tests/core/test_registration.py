@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +13,7 @@ from crow.core.agent_hook import AgentHook
 from crow.core.catalog import Command
 from crow.core.contexts import Context, RunContext, ToolContext
 from crow.core.errors import ExtensionError, HookError
-from crow.core.hooks import FIRST, LAST, hook, name_of
+from crow.core.hooks import FIRST, KINDS, LAST, Hooks, hook, name_of
 from crow.core.points import ELSEWHERE, POINTS, Point
 from crow.core.ports import NullClient, Question
 from crow.core.verdicts import Answer, Ask, Deny
@@ -247,6 +248,21 @@ def test_a_method_registered_by_hand_and_found_by_name_runs_once():
 
     agent = agent_with(hooks=[Both()])
     assert [(h.event, h.order) for h in agent.hooks] == [("before_run", 5)]
+
+
+ROWS = {point.name: point for point in POINTS}
+
+
+def test_what_editors_show_of_an_event_is_its_row():
+    """The typed attributes of `Hooks` and the words of `AgentHook`, beside the table of points."""
+    typed = {name: kind for name, kind in Hooks.__annotations__.items() if name in ROWS}
+    assert list(typed) == list(ROWS)
+    for name, point in ROWS.items():
+        assert typed[name].partition("[")[0] == KINDS[point.kind].__name__
+        told = re.search(r"\(``([^`]*)``", getattr(AgentHook, name).__doc__ or "")
+        assert told is not None, name
+        named = set(re.findall(r"\w+", told[1]))
+        assert all(point.attribute(each) or each == "call_next" for each in named), name
 
 
 def test_agent_hooks_untouched_methods_are_not_registered():

@@ -19,7 +19,6 @@ from crow.core.agent import Agent
 from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
-from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.project.trust import (
     fingerprint,
@@ -202,7 +201,7 @@ class LiveSettings:
         change = ConfigContext(
             ctx.agent, ctx.session, {NAME: table}, source=layer, path=source.path
         )
-        ruling = await agreed(change, await ctx.agent.hooks.on_config_change.fire(change))
+        ruling = await change.ui.agreed(await ctx.agent.hooks.on_config_change.fire(change))
         return ruling.refused, dict(change.changes.get(NAME) or {})
 
     async def _follow(self, ctx: Context, ground: Ground, new: Settings) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from crow.core.context import Context, RunContext
+from crow.core.context import RunContext
 from crow.core.contexts import CommandContext
 from crow.core.errand import DOING
 from crow.core.errors import ModelError, SessionError, message_of
@@ -138,11 +138,6 @@ async def accepted(ctx: RunContext) -> bool:
         return False
     await store(ctx)
     return True
-
-
-async def agreed(ctx: Context, ruling: Ruling) -> Ruling:
-    """The ruling, with a question put to the user where a hook wants one."""
-    return await ctx.ui.agreed(ruling)
 
 
 async def store(ctx: RunContext) -> None:

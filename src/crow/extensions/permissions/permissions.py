@@ -94,10 +94,6 @@ class Permissions:
         added = parse_rules((text,), behaviour, [])
         return replace(self, **{behaviour: (*getattr(self, behaviour), *added)})
 
-    def with_mode(self, mode: str) -> Permissions:
-        """These permissions in another mode; an unknown mode changes nothing."""
-        return replace(self, mode=MODES.get(mode, self.mode))
-
     def in_session(self, *, mode: Mode, cwd: str, roots: Sequence[str]) -> Permissions:
         """These permissions in a session's mode and directories."""
         directories = tuple(dict.fromkeys((*self.directories, *roots)))

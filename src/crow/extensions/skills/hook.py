@@ -24,7 +24,6 @@ from crow.core.errors import CrowError
 from crow.core.events import CommandsChanged
 from crow.core.hooks import hook
 from crow.core.messages import text_of
-from crow.core.prompt import agreed
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places
@@ -163,7 +162,7 @@ class SkillsHook:
         for stamp in shelf.changed(self._places(ctx)) if gate.chain(ctx.session) else ():
             path = stamp[0]
             change = ConfigContext(ctx.agent, ctx.session, {NAME: path}, source="skills", path=path)
-            if (await agreed(change, await gate.fire(change))).refused:
+            if (await change.ui.agreed(await gate.fire(change))).refused:
                 shelf.refused.add(stamp)
 
     def _matching(self, ctx: RunContext, shelf: Shelf) -> Iterable[Skill]:

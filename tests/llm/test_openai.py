@@ -162,7 +162,8 @@ def test_all_of_this_holds_with_the_other_version_of_the_library(tmp_path: Path)
     if installed.returncode:
         pytest.skip(f"the other version of openai cannot be installed: {installed.stderr[-300:]}")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+         f"--basetemp={tmp_path / 'other'}", __file__],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(library), OTHER: "1"},
         capture_output=True, text=True, timeout=250,
     )  # fmt: skip

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,22 +131,6 @@ async def test_more_lines_can_be_added_while_it_plays():
     with ScriptedModel() as model:
         model.extend("One.")
         assert (await ask(model))[-1].text == "One."
-
-
-@pytest.mark.slow
-def test_the_pytest_fixture_verifies_every_model_it_made(tmp_path: Path):
-    test = tmp_path / "test_it.py"
-    test.write_text("def test_it(scripted):\n    scripted('never said')\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--rootdir=.",
-        str(test),
-    ]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert "1 of its lines were left over" in run.stdout, run.stderr
-    assert "1 passed, 1 error" in run.stdout
 
 
 def test_an_unknown_name_is_no_attribute_of_the_package():

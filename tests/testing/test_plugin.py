@@ -76,8 +76,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "test_docs.py").write_text(
         REFERENCE.read_text().split("```python\n")[-1].split("```")[0]
     )
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", "-p", "no:cacheprovider"]
+    # with a directory of its own it does not tidy up at its end after every earlier run of pytest
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=short", "-p", "no:cacheprovider", "."],
+        [*command, "--basetemp=temporary", "test_it.py", "test_docs.py"],
         cwd=folder,
         env={**os.environ, "HOME": str(folder)},
         capture_output=True,

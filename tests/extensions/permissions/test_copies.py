@@ -28,6 +28,15 @@ git init -q @TMP@/copy && git -C @TMP@/copy pull -q @CWD@ main
 git --work-tree=@TMP@/copy checkout -f HEAD -- .
 git --work-tree @TMP@/copy restore -s HEAD -- .
 git -c protocol.file.allow=always submodule add ./ sub
+GIT_WORK_TREE=@TMP@/copy git checkout -f HEAD -- .
+env GIT_WORK_TREE=@TMP@/copy git checkout -f HEAD -- .
+export GIT_WORK_TREE=@TMP@/copy; git checkout -f HEAD -- .
+git config core.worktree @TMP@/copy; git checkout -f HEAD -- .
+git init -q --bare @TMP@/copy; git remote add o @TMP@/copy; git push -q o main; cd @TMP@/copy; git show main:.env
+git init -q @TMP@/copy; git config remote.o.url @TMP@/copy; git push -q o HEAD:b; cd @TMP@/copy; git checkout b
+git init -q @TMP@/copy; git -c remote.o.url=@TMP@/copy push -q o HEAD:b; cd @TMP@/copy; git checkout b
+git init -q @TMP@/copy; git -c url.@TMP@/.insteadOf=gh: push -q gh:copy HEAD:b; cd @TMP@/copy; git checkout b
+git init -q @TMP@/copy; git remote add o gh:x; git remote set-url o file://@TMP@/copy; git push -q o HEAD:b; cd @TMP@/copy; git checkout b
 """.strip().splitlines()
 
 RUNNING = """
@@ -53,6 +62,16 @@ bash -c "printf 'cat .e''nv' > x.sh"; sh x.sh
 printf 'print(open(".env").read())' > x.py; python3 x.py
 printf 'print(open(".env").read())' > x.py; python3 -W ignore -m x
 printf 'print(open(".env").read())' > x.py; find . -name x.py -exec python3 {} +
+printf 'print(open(".env").read())' > x.py; python3 -c 'import x'
+printf 'print(open(".env").read())' > src/x.py; python3 -c 'import src.x as y'
+printf 'print(open(".env").read())' > src/x.py; PYTHONPATH=src python3 -c '__import__("x")'
+printf 'print(open(".env").read())' > conftest.py; python3 -m pytest -s
+printf 'console.log(""+require("fs").readFileSync(".env"))' > x.js; node -r ./x.js -e 1
+printf 'console.log(""+require("fs").readFileSync(".env"))' > x.js; node -e 'require("./x")'
+printf 'print `cat .env`' > x.pl; perl -e 'require "./x.pl"'
+printf 'BEGIN{while((getline l < ".env")>0)print l}' > x.awk; gawk -i ./x.awk 'BEGIN{}'
+printf 'import x' > a.py; cp a.py b.py; printf 'print(open(".env").read())' > x.py; python3 -c 'import b'
+printf 'cat .env' > x.sh; printf '. ./x.sh' > src/a; bash src/a
 printf 'a:\\n\\tcat .env' > Makefile; make
 printf 'a:\\n\\tcat .env' > y.mk; make -f y.mk
 for i in 1 2; do if [ -e x.sh ]; then sh x.sh; fi; printf 'cat .env' > x.sh; done
@@ -80,6 +99,17 @@ npm run build > log 2>&1
 echo a > f; sed -n 1p f; awk '{print}' f
 printf 'text' > message; git commit -F message
 sh run.sh 2>/dev/null | tee log
+echo 'def f(): pass' > x.py; grep -n def x.py; wc -l x.py
+echo '{}' > in.json; python3 -c 'import json; print(json.load(open("in.json")))'
+echo 'a = 1' > x.py; awk '{print}' x.py; sed -n 1p x.py
+GIT_PAGER=cat GIT_TRACE=1 git push
+GIT_AUTHOR_DATE=2020-01-01 git commit -m a
+git -c user.name=a -c color.ui=false commit -m a
+git config --get remote.origin.url
+git config remote.origin.url https://example.com/a.git
+git config user.email a@example.com
+git remote set-url origin git@example.com:a/b.git
+git remote -v
 """.strip().splitlines()
 
 

@@ -13,6 +13,7 @@ from crow.extensions.permissions.paths.globbing import expand
 from crow.extensions.permissions.programs.lookup import Cwds
 from crow.extensions.permissions.shell.report import Report
 from crow.extensions.permissions.shell.script import HOLE, Part, Text, Variable, Word
+from crow.extensions.permissions.shell.scripted import CODE
 
 KNOWN = frozenset({"HOME", "PWD", "TMPDIR", "USER", "LOGNAME"})
 PLAIN = re.compile(r"[\w./@%+:,-]+")
@@ -26,7 +27,8 @@ class Paths:
     """The path rules, and the report that findings go into.
 
     ``linked`` are links that an earlier part of the command makes, with where they lead. ``made``
-    are files that get a content, ``ran`` those that are run; any may be where ``makes_any``.
+    are files that get a content, ``ran`` those that are run; any may be where ``makes_any``. With
+    ``runs_code`` a file of somebody's language may be run though nothing names it.
     """
 
     files: Files
@@ -38,6 +40,7 @@ class Paths:
     ran: list[Place] = field(default_factory=list[Place])
     makes_any: bool = False
     runs_any: bool = False
+    runs_code: bool = False
 
     def places(self, word: Word, cwds: Cwds) -> list[Place]:
         """Where a word may lead; none where that cannot be foreseen."""
@@ -178,6 +181,8 @@ class Paths:
         if (self.makes_any and (self.ran or self.runs_any)) or (self.made and self.runs_any):
             return True
         made = {name for where in self.made for name in (where.path, where.real) if name}
+        if self.runs_code and any(map(CODE.fullmatch, made)):
+            return True
         ran = {name for where in self.ran for name in (where.path, where.real) if name}
         return any(inside(one, other) for one in ran for other in made)
 

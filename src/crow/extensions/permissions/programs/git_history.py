@@ -9,8 +9,11 @@ from crow.extensions.permissions.paths.disk import Place, inside, place
 from crow.extensions.permissions.paths.files import Finding
 from crow.extensions.permissions.paths.words import Paths
 from crow.extensions.permissions.programs.git_shown import (
+    HERE,
     Shown,
+    leads_away,
     repository,
+    settings,
     shown,
     sources,
     tracked,
@@ -37,7 +40,9 @@ class History:
         texts = without_git_options([word.shape for word in words])
         options, rest = words[1 : 1 - len(texts)], words[len(words) - len(texts) + 1 :]
         plain = (words[0], *rest)
-        self._match_sources(plain, cwds)
+        self._match_sources(sources(plain), cwds)
+        if any(leads_away(*each) for each in settings(options)):
+            self._match_sources((HERE,), cwds)
         found = shown(plain, [self._exists(word, cwds) for word in plain])
         moved = any(word.shape.startswith(("--git-dir", "--work-tree")) for word in options)
         if found is None and moved and plain[1:] and plain[1].text in CHECKS_OUT:
@@ -51,10 +56,10 @@ class History:
             if cwd and top:
                 self._judge(found, cwd, top)
 
-    def _match_sources(self, words: Sequence[Word], cwds: Cwds) -> None:
+    def _match_sources(self, copied: Sequence[Word], cwds: Cwds) -> None:
         """A repository that is copied, with what may not be read in it."""
         disk = self.paths.files.disk
-        for word in sources(words):
+        for word in copied:
             places = self.paths.places(word, cwds)
             if not places:
                 self.report.suspect("it cannot be told which repository git copies")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from crow.core.frozen import frozen
 from crow.extensions.permissions.paths.disk import Disk
-from crow.extensions.permissions.shell.script import Word
+from crow.extensions.permissions.shell.script import HOLE, Word
 
 PATCH = re.compile(r"-(?:[pucW]|U\d*|L.*)", re.DOTALL)
 PATCHES = (
@@ -41,6 +41,15 @@ FIRST_OPERANDS = {"grep": 1, "stash": 1, "reflog": 1}
 """Operands that are neither revisions nor paths: a pattern, a sub-command."""
 
 
+STEERING = re.compile(
+    r"GIT_(?!AUTHOR_|COMMITTER_|TRACE|TERMINAL_PROMPT=|PAGER=|EDITOR=|SEQUENCE_EDITOR=|ASKPASS=|SSH"
+    r"|OPTIONAL_LOCKS=|MERGE_AUTOEDIT=|REFLOG_ACTION=|HTTP|SSL|CURL|PROGRESS|ADVICE=|LFS_|FLUSH=)"
+    r"\w+=.*",
+    re.DOTALL,
+)
+"""Variables that may lead git to another repository, index, working tree or configuration."""
+ADDRESS = re.compile(r"remote\..+\.(?:push)?url|url\..+\.(?:push)?insteadof")
+MOVING = re.compile(r"core\.worktree|include(?:if\..+)?\.path")
 REMOTE = re.compile(r"(?!file://)[^/]*:")
 PATH = re.compile(r"\.{0,2}/|~|\.{1,2}$")
 HERE = Word.plain(".")
@@ -98,24 +107,55 @@ def shown(words: Sequence[Word], is_file: Sequence[bool]) -> Shown | None:
     return Shown(tuple(paths), tuple(objects), odd, current)
 
 
+def steers_git(text: str) -> bool:
+    """Whether ``NAME=value`` may lead git to other files than it finds by itself."""
+    return STEERING.fullmatch(text) is not None
+
+
+def settings(options: Sequence[Word]) -> Iterator[tuple[Word, Word]]:
+    """The names and values that ``git -c NAME=VALUE`` and ``--config-env=NAME=VARIABLE`` give."""
+    for before, word in zip((Word.plain(""), *options), options, strict=False):
+        shape = word.shape
+        if before.shape in {"-c", "--config-env"} or shape.startswith("--config-env="):
+            name, _, value = shape.removeprefix("--config-env=").partition("=")
+            yield Word.plain(name), Word.plain(value)
+
+
 def sources(words: Sequence[Word]) -> tuple[Word, ...]:
     """The repositories all of which ``git SUB-COMMAND ...`` copies elsewhere, as paths."""
     name = words[1].text if len(words) > 1 else None
     operands = [word for word in words[2:] if not word.shape.startswith("-")]
     local = tuple(filter(None, map(_local, operands)))
+    paths = tuple(word for word in local if PATH.match(word.shape))
     match name:
         case "clone":
             return () if any(REMOTE.match(word.shape) for word in operands) else local
-        case "submodule" | "remote" if operands and operands[0].text == "add":
-            return tuple(word for word in local if PATH.match(word.shape))
+        case "submodule" if operands and operands[0].text == "add":
+            return paths
+        case "remote" if operands and operands[0].text in {"add", "set-url"}:
+            return (*paths, HERE) if paths else ()
+        case "config" if len(operands) > 1:
+            return (HERE,) if leads_away(operands[-2], operands[-1]) else ()
         case "fetch" | "pull":
-            return tuple(word for word in local if PATH.match(word.shape))
+            return paths
         case "push":
-            return (HERE,) if any(PATH.match(word.shape) for word in local) else ()
+            return (HERE,) if paths else ()
         case "worktree" if operands and operands[0].text == "add":
             return (HERE,)
         case _:
             return ()
+
+
+def leads_away(name: Word, value: Word) -> bool:
+    """Whether a setting has git take its files from elsewhere, or push them to a directory."""
+    key = name.shape.lower()
+    if MOVING.fullmatch(key):
+        return True
+    if ADDRESS.fullmatch(key) is None:
+        return False
+    where = Word.plain(name.shape[4:].rpartition(".")[0]) if key.startswith("url.") else value
+    local = _local(where)
+    return local is not None and (HOLE in local.shape or PATH.match(local.shape) is not None)
 
 
 def _local(word: Word) -> Word | None:

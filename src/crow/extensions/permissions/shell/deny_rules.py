@@ -15,14 +15,14 @@ from crow.extensions.permissions.paths.trees import findings
 from crow.extensions.permissions.paths.words import Cwds, Paths
 from crow.extensions.permissions.programs.edits import Edits, edits, may_read
 from crow.extensions.permissions.programs.git_history import History
-from crow.extensions.permissions.programs.git_shown import without_git_options
+from crow.extensions.permissions.programs.git_shown import steers_git, without_git_options
 from crow.extensions.permissions.programs.table import Use
 from crow.extensions.permissions.rules.rule import EDITORS, READERS, Rule
 from crow.extensions.permissions.shell.builtin import evaluates, may_hide
 from crow.extensions.permissions.shell.language import given
 from crow.extensions.permissions.shell.report import Report
 from crow.extensions.permissions.shell.script import HOLE, Text, Word
-from crow.extensions.permissions.shell.scripted import FETCHERS, UNWRITTEN, runs
+from crow.extensions.permissions.shell.scripted import FETCHERS, UNWRITTEN, runs, runs_code
 from crow.extensions.permissions.shell.told import (
     globs,
     makes_links,
@@ -83,8 +83,7 @@ class Search:
         self.match_rules(words, vague=vague)
         self.note_made(words, cwds)
         if not vague:
-            if program(words[0]) == "git" and any(w.shape.startswith("alias.") for w in words):
-                self.report.suspect("a command of git's gets another name")
+            self.note_steered(words)
             self.match_paths(words, self.moved(words, cwds))
             self.guard_removal(words, cwds)
             if self.depth and evaluates(words) and may_hide(words):
@@ -106,6 +105,14 @@ class Search:
         self.depth -= 1
         return None
 
+    def note_steered(self, words: Sequence[Word]) -> None:
+        """Git is told to do, or to look at, something else than its words say."""
+        texts = [word.shape for word in words]
+        if program(words[0]) == "git" and any(text.startswith("alias.") for text in texts):
+            self.report.suspect("a command of git's gets another name")
+        if self.paths.files.has_read_limits and any(map(steers_git, texts)):
+            self.report.suspect("a variable may change which repository git shows")
+
     def note_made(self, words: tuple[Word, ...], cwds: Cwds) -> None:
         """Remember the files that a command gives a content, and those that it runs."""
         name, done = program(words[0]) or "", edits(words)
@@ -122,6 +129,7 @@ class Search:
         )
         for word in runs(words):
             self.paths.run(word, cwds)
+        self.paths.runs_code = self.paths.runs_code or runs_code(words)
 
     def moved(self, words: tuple[Word, ...], cwds: Cwds) -> Cwds:
         """Where a command runs what it is given: ``env -C`` and its like go elsewhere first."""

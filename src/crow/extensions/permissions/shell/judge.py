@@ -198,6 +198,7 @@ class ShellJudge:
         self._suspect_name(assignment.name)
 
     def _suspect_name(self, name: str) -> None:
+        self.search.note_steered((Word.plain(f"{name}="),))
         if name in HOOKED:
             self.report.suspect(f"the variable {name} changes what later words mean")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from crow.extensions.permissions.shell.language import given
 from crow.extensions.permissions.shell.script import Word
-from crow.extensions.permissions.shell.wrapper import SHELLS, program
+from crow.extensions.permissions.shell.wrapper import INTERPRETERS, SHELLS, program
 
 IMPLIED = {
     "make": "Makefile makefile GNUmakefile",
@@ -30,6 +30,13 @@ UNWRITTEN = frozenset(
     "truncate".split()
 )
 """File commands that give nobody's file a content."""
+AWK = re.compile(r"[gmn]?awk")
+INCLUDES = re.compile(r"-[il]|--(?:include|load)|.*@(?:include|load)\b", re.DOTALL)
+CODE = re.compile(
+    r".*\.(?:py[icx]?|pyw|pth|so|[mc]?[jt]s|[jt]sx|rb|p[lm]|php|lua|tcl|awk|ps1|R|jl|exs?"
+    r"|(?:ba|z|k|fi)?sh|go|rs|java|kts?|scala|groovy|gradle|swift|c|cc|cpp|h|hpp|cs|fs|mk)"
+)
+"""Files that another one of their language may run, include or import by themselves."""
 SHELL_VALUED = frozenset({"-o", "-O", "+o", "+O"})
 SHELL_FILES = frozenset({"--rcfile", "--init-file"})
 TEXT = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
@@ -47,6 +54,20 @@ def runs(words: Sequence[Word]) -> Iterator[Word]:
         yield from words[1:]
     elif (told := given(words)) is not None:
         yield from told.files
+
+
+def runs_code(words: Sequence[Word]) -> bool:
+    """Whether a command may run files that are not named in it: what a text imports, say."""
+    name = program(words[0]) or ""
+    if AWK.fullmatch(name):
+        return any(INCLUDES.match(word.shape) for word in words[1:])
+    return (
+        name in SHELLS
+        or name in RUNNERS
+        or name in IMPLIED
+        or INTERPRETERS.fullmatch(name) is not None
+        or ("/" in words[0].shape and not words[0].shape.startswith("/"))
+    )
 
 
 def _of_shell(words: Sequence[Word]) -> Iterator[Word]:

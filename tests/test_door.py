@@ -26,6 +26,8 @@ PUBLIC = (
     "crow.messages",
     "crow.keys",
     "crow.tools",
+    "crow.project",
+    "crow.process",
     "crow.extensions",
     "crow.testing",
 )
@@ -70,7 +72,7 @@ def test_the_door_is_this_list_and_another_name_is_a_decision():
 @pytest.mark.parametrize("module", PUBLIC)
 def test_type_checkers_find_what_is_there(module: str):
     public = import_module(module)
-    seen = {name: room for room, name in imports(parsed(module))}
+    seen = {name: room for room, name in imports(parsed(module)) if room != "crow._lazy"}
     for name in public.__all__:
         assert name in dir(public)
         thing = getattr(public, name)

@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.project.frontmatter import KNOWN, flag, listed, parse, text
+from crow.project import FrontMatter
+from crow.project.frontmatter import KNOWN
 
 EXAMPLES = """\
 Use this agent for reviews. Examples:
@@ -75,7 +76,7 @@ assistant: 'I look.'
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_front_matter_is_a_table(head: str, expected: dict[str, Any], newline: str):
     written = f"---\n{head}---\nThe text.\n".replace("\n", newline)
-    found = parse(written)
+    found = FrontMatter.parse(written)
     assert found.fault == ""
     assert {
         k: v.replace("\r", "") if isinstance(v, str) else v for k, v in found.table.items()
@@ -87,12 +88,12 @@ def test_front_matter_is_a_table(head: str, expected: dict[str, Any], newline: s
     "written", ["", "No front matter", "# Title\n---\nnot: this\n---\n", "----\n"]
 )
 def test_a_file_without_front_matter_is_all_text(written: str):
-    assert parse(written) == ({}, written, "")
+    assert FrontMatter.parse(written) == ({}, written, "")
 
 
 def test_a_byte_order_mark_does_not_count():
-    assert parse("\ufeff---\na: 1\n---\nText") == ({"a": 1}, "Text", "")
-    assert parse("\ufeffText") == ({}, "Text", "")
+    assert FrontMatter.parse("\ufeff---\na: 1\n---\nText") == ({"a": 1}, "Text", "")
+    assert FrontMatter.parse("\ufeffText") == ({}, "Text", "")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_a_byte_order_mark_does_not_count():
 def test_what_counts_for_nothing_leaves_the_text_and_is_said_in_a_line(
     written: str, body: str, expected: str
 ):
-    found = parse(written)
+    found = FrontMatter.parse(written)
     assert (found.table, found.body) == ({}, body)
     assert expected in found.fault
     assert "\n" not in found.fault
@@ -122,13 +123,13 @@ PIECES = st.sampled_from([*sorted(KNOWN), *LOOKS.split("|"), *MORE, "9" * 5000])
 
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_whatever_stands_there_is_read_and_what_it_means_can_be_asked(written: str):
-    found = parse(f"---\n{written}\n---\nText")
+    found = FrontMatter.parse(f"---\n{written}\n---\nText")
     assert all(isinstance(name, str) for name in found.table)
     assert found.body.endswith("Text")
     for name in found.table:
-        assert isinstance(text(found.table, name), str)
-        assert isinstance(flag(found.table, name), bool)
-        assert all(isinstance(each, str) and each for each in listed(found.table, name) or ())
+        assert isinstance(found.text(name), str)
+        assert isinstance(found.flag(name), bool)
+        assert all(isinstance(each, str) and each for each in found.names(name) or ())
 
 
 VALUES = st.text(
@@ -139,16 +140,16 @@ VALUES = st.text(
 @given(st.dictionaries(st.sampled_from(sorted(KNOWN)), VALUES.map(str.strip).filter(bool)))
 def test_what_a_yaml_writer_wrote_is_read_back_as_text(table: dict[str, str]):
     written = yaml.safe_dump(table, allow_unicode=True)
-    found = parse(f"---\n{written}---\nText")
-    assert {name: text(found.table, name) for name in table} == table
+    found = FrontMatter.parse(f"---\n{written}---\nText")
+    assert {name: found.text(name) for name in table} == table
 
 
 @given(VALUES.map(str.strip).filter(lambda value: value[:1].isalpha()), VALUES)
 def test_a_plain_value_is_the_text_that_stands_there(description: str, more: str):
     written = f"name: a\ndescription: {description}: {more.strip()}.\nmodel: x"
-    found = parse(f"---\n{written}\n---\nText")
-    assert text(found.table, "description") == f"{description}: {more.strip()}.".strip()
-    assert text(found.table, "model") == "x"
+    found = FrontMatter.parse(f"---\n{written}\n---\nText")
+    assert found.text("description") == f"{description}: {more.strip()}.".strip()
+    assert found.text("model") == "x"
 
 
 def test_many_names_for_one_thing_do_not_grow_without_bounds():
@@ -156,13 +157,13 @@ def test_many_names_for_one_thing_do_not_grow_without_bounds():
         f"{new}: &{new} [*{old}, *{old}, *{old}, *{old}, *{old}, *{old}, *{old}, *{old}]\n"
         for old, new in zip("abcdefghijk", "bcdefghijkl", strict=True)
     )
-    found = parse(f"---\n{bomb}---\nText")
-    assert text(found.table, "l") == ""
-    assert listed(found.table, "l") == []
+    found = FrontMatter.parse(f"---\n{bomb}---\nText")
+    assert found.text("l") == ""
+    assert found.names("l") == []
 
 
 def test_brackets_nested_without_end_are_no_table():
-    assert parse(f"---\na: {'[' * 50_000}\n---\nText").body == "Text"
+    assert FrontMatter.parse(f"---\na: {'[' * 50_000}\n---\nText").body == "Text"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def test_brackets_nested_without_end_are_no_table():
     ],
 )
 def test_names_are_a_list_or_text_with_commas_or_blanks(written: Any, expected: list[str] | None):
-    assert listed({"tools": written}, "allowedTools", "tools") == expected
+    assert FrontMatter({"tools": written}, "").names("allowedTools", "tools") == expected
 
 
 @pytest.mark.parametrize(
@@ -188,11 +189,11 @@ def test_names_are_a_list_or_text_with_commas_or_blanks(written: Any, expected: 
     [(True, True), ("true", True), ("yes", True), ("no", False), (False, False), ("x", False)],
 )
 def test_yes_and_no_may_be_words(value: Any, expected: bool):
-    assert flag({"background": value}, "background") is expected
-    assert flag({}, "background", default=True) is True
+    assert FrontMatter({"background": value}, "").flag("background") is expected
+    assert FrontMatter({}, "").flag("background", default=True) is True
 
 
 def test_a_list_in_a_hint_is_shown_as_it_was_written():
-    assert text({"argument-hint": ["file"]}, "argument-hint") == "[file]"
-    assert text({"argument-hint": ["a", "b"]}, "argument-hint") == "[a, b]"
-    assert text({"argument-hint": {"a": None}}, "argument-hint") == ""
+    assert FrontMatter({"argument-hint": ["file"]}, "").text("argument-hint") == "[file]"
+    assert FrontMatter({"argument-hint": ["a", "b"]}, "").text("argument-hint") == "[a, b]"
+    assert FrontMatter({"argument-hint": {"a": None}}, "").text("argument-hint") == ""

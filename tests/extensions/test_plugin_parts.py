@@ -19,7 +19,7 @@ from crow.extensions import (
     SubagentsHook,
     SystemPromptHook,
 )
-from crow.project.plugins import Plugin, filled, meant, read
+from crow.project.plugins import Plugin, fill_placeholders, matching_names, read
 from crow.testing import ScriptedModel, call
 
 SECRET = {"key": {"type": "string", "sensitive": True}, "depth": {"default": 2}, "none": {}}
@@ -179,7 +179,7 @@ NAMES = st.lists(st.from_regex(r"[a-c](:[a-c]){0,2}", fullmatch=True), unique=Tr
 def test_a_name_means_itself_or_whatever_ends_with_it_and_nothing_else(
     names: list[str], wanted: str
 ):
-    found = meant(wanted, names)
+    found = matching_names(wanted, names)
     if wanted in names:
         assert found == [wanted]
     else:
@@ -274,7 +274,7 @@ TEXTS = st.lists(
 
 @given(TEXTS)
 def test_without_a_plugin_and_values_a_text_stays_as_it_is(text: str):
-    assert filled(text, {}) == text
+    assert fill_placeholders(text, {}) == text
 
 
 # what manifests name

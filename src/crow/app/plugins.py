@@ -7,8 +7,8 @@ from pathlib import Path
 
 from crow.app.loading import in_a_line
 from crow.app.rules import place_of
+from crow.project.home import state_directory
 from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
-from crow.project.trust import state_file
 from crow.settings import Settings
 
 FOLDER = Path(".crow", "plugins")
@@ -35,7 +35,7 @@ def plugins_of(settings: Settings) -> tuple[list[Plugin], list[str]]:
 
 def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
     """Ids, where they are known, with the folders and where data is kept."""
-    home, data = Path.home(), state_file().parent / "plugins"
+    home, data = Path.home(), state_directory() / "plugins"
     if any(settings.enabled_plugins.values()):
         kept = home / ".claude" / "plugins" / "data"
         for id_, root in installed(home, settings.enabled_plugins, settings.project):

@@ -18,7 +18,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.run import INTERRUPTED, conclude, idle
 from crow.cli.view import View
-from crow.project.trust import state_file
+from crow.project.home import state_directory
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -106,7 +106,7 @@ def reader(agent: Agent, session: Session) -> PromptSession[str]:
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory
 
-    path = state_file().with_name("history")
+    path = state_directory() / "history"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     commands = WordCompleter(
         lambda: [f"/{name}" for name in agent.commands_of(session)], sentence=True

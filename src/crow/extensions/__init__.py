@@ -5,89 +5,55 @@ Names are imported when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
 
 if TYPE_CHECKING:
-    from crow.extensions.background import BackgroundHook
-    from crow.extensions.commands import CommandsHook
-    from crow.extensions.compaction import CompactionHook
-    from crow.extensions.cost import CostHook
-    from crow.extensions.file_watcher import FileWatcherHook
-    from crow.extensions.hook_log import HookLog
-    from crow.extensions.idle import IdleHook
-    from crow.extensions.instructions import InstructionsHook
-    from crow.extensions.limits import LimitsHook
-    from crow.extensions.mcp import McpHook
-    from crow.extensions.permissions import PermissionsHook
-    from crow.extensions.persistence import PersistenceHook
-    from crow.extensions.plan import PlanHook
-    from crow.extensions.setup import SetupHook
-    from crow.extensions.shell_hooks import ShellHooks
-    from crow.extensions.skills import SkillsHook
-    from crow.extensions.stuck import StuckHook
-    from crow.extensions.subagents import SubagentsHook
-    from crow.extensions.system_prompt import SystemPromptHook
-    from crow.extensions.truncation import TruncationHook
-    from crow.extensions.web import WebHook
+    from crow.extensions.background import BackgroundHook as BackgroundHook
+    from crow.extensions.commands import CommandsHook as CommandsHook
+    from crow.extensions.compaction import CompactionHook as CompactionHook
+    from crow.extensions.cost import CostHook as CostHook
+    from crow.extensions.file_watcher import FileWatcherHook as FileWatcherHook
+    from crow.extensions.hook_log import HookLog as HookLog
+    from crow.extensions.idle import IdleHook as IdleHook
+    from crow.extensions.instructions import InstructionsHook as InstructionsHook
+    from crow.extensions.limits import LimitsHook as LimitsHook
+    from crow.extensions.mcp import McpHook as McpHook
+    from crow.extensions.permissions import PermissionsHook as PermissionsHook
+    from crow.extensions.persistence import PersistenceHook as PersistenceHook
+    from crow.extensions.plan import PlanHook as PlanHook
+    from crow.extensions.setup import SetupHook as SetupHook
+    from crow.extensions.shell_hooks import ShellHooks as ShellHooks
+    from crow.extensions.skills import SkillsHook as SkillsHook
+    from crow.extensions.stuck import StuckHook as StuckHook
+    from crow.extensions.subagents import SubagentsHook as SubagentsHook
+    from crow.extensions.system_prompt import SystemPromptHook as SystemPromptHook
+    from crow.extensions.truncation import TruncationHook as TruncationHook
+    from crow.extensions.web import WebHook as WebHook
 
-__all__ = [
-    "BackgroundHook",
-    "CommandsHook",
-    "CompactionHook",
-    "CostHook",
-    "FileWatcherHook",
-    "HookLog",
-    "IdleHook",
-    "InstructionsHook",
-    "LimitsHook",
-    "McpHook",
-    "PermissionsHook",
-    "PersistenceHook",
-    "PlanHook",
-    "SetupHook",
-    "ShellHooks",
-    "SkillsHook",
-    "StuckHook",
-    "SubagentsHook",
-    "SystemPromptHook",
-    "TruncationHook",
-    "WebHook",
-]
-
-_HOMES = {
-    "BackgroundHook": "background",
-    "CommandsHook": "commands",
-    "CompactionHook": "compaction",
-    "CostHook": "cost",
-    "FileWatcherHook": "file_watcher",
-    "HookLog": "hook_log",
-    "IdleHook": "idle",
-    "InstructionsHook": "instructions",
-    "LimitsHook": "limits",
-    "McpHook": "mcp",
-    "PermissionsHook": "permissions",
-    "PersistenceHook": "persistence",
-    "PlanHook": "plan",
-    "SetupHook": "setup",
-    "ShellHooks": "shell_hooks",
-    "SkillsHook": "skills",
-    "StuckHook": "stuck",
-    "SubagentsHook": "subagents",
-    "SystemPromptHook": "system_prompt",
-    "TruncationHook": "truncation",
-    "WebHook": "web",
+_ROOMS = {
+    "crow.extensions.background": "BackgroundHook",
+    "crow.extensions.commands": "CommandsHook",
+    "crow.extensions.compaction": "CompactionHook",
+    "crow.extensions.cost": "CostHook",
+    "crow.extensions.file_watcher": "FileWatcherHook",
+    "crow.extensions.hook_log": "HookLog",
+    "crow.extensions.idle": "IdleHook",
+    "crow.extensions.instructions": "InstructionsHook",
+    "crow.extensions.limits": "LimitsHook",
+    "crow.extensions.mcp": "McpHook",
+    "crow.extensions.permissions": "PermissionsHook",
+    "crow.extensions.persistence": "PersistenceHook",
+    "crow.extensions.plan": "PlanHook",
+    "crow.extensions.setup": "SetupHook",
+    "crow.extensions.shell_hooks": "ShellHooks",
+    "crow.extensions.skills": "SkillsHook",
+    "crow.extensions.stuck": "StuckHook",
+    "crow.extensions.subagents": "SubagentsHook",
+    "crow.extensions.system_prompt": "SystemPromptHook",
+    "crow.extensions.truncation": "TruncationHook",
+    "crow.extensions.web": "WebHook",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import an extension when its name is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    thing = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = thing
-    return thing
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,1 +1,19 @@
 """Child processes: started in sessions of their own, ended with all that they have started."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
+
+if TYPE_CHECKING:
+    from crow.process.child import ChildProcess as ChildProcess
+    from crow.process.child import python_cache_env as python_cache_env
+    from crow.process.reaper import ProcessReaper as ProcessReaper
+
+_ROOMS = {
+    "crow.process.child": "ChildProcess python_cache_env",
+    "crow.process.reaper": "ProcessReaper",
+}
+
+__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]

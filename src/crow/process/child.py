@@ -192,6 +192,16 @@ class ChildProcess(asyncio.SubprocessProtocol):
             reaper.remove(self.pid)
 
 
+def python_cache_env() -> dict[str, str]:
+    """Variables by which Python programs keep and look for their caches in the user's folder alone.
+
+    A hook's script is trusted by its content, and so must be what Python runs for it.
+    """
+    name = "PYTHONPYCACHEPREFIX"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return {name: os.environ.get(name) or str(Path(base, "crow", "pycache"))}
+
+
 async def within(seconds: float, event: asyncio.Event) -> bool:
     """Wait a bounded time for an event; whether it came."""
     with contextlib.suppress(TimeoutError):

@@ -1,1 +1,26 @@
 """What belongs to a folder on disk: what it brings along, what of that would run, and trust."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from crow._lazy import lazy
+
+if TYPE_CHECKING:
+    from crow.project.frontmatter import FrontMatter as FrontMatter
+    from crow.project.home import state_directory as state_directory
+    from crow.project.plugins import Plugin as Plugin
+    from crow.project.plugins import fill_placeholders as fill_placeholders
+    from crow.project.plugins import matching_names as matching_names
+    from crow.project.plugins import placeholder_values as placeholder_values
+    from crow.project.trust import is_trusted as is_trusted
+    from crow.project.trust import project_of as project_of
+
+_ROOMS = {
+    "crow.project.frontmatter": "FrontMatter",
+    "crow.project.home": "state_directory",
+    "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
+    "crow.project.trust": "is_trusted project_of",
+}
+
+__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]

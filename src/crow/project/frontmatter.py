@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -20,8 +20,6 @@ KNOWN = frozenset(
     "keep-coding-instructions force-for-plugin category tags author triggers".split()
 )
 """Names that begin a value where a line cannot be told from the text above it."""
-TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
-WITHOUT = ("disallowedTools", "disallowed-tools", "disallowed_tools")
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t]*$")
 _SPECIAL = re.compile(r"[{}\[\]*&#!|>%@`]|: |:$")
 _AS_IT_IS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[|>][-+0-9]*")
@@ -34,8 +32,6 @@ _SCALARS = (
     ("float", r"[-+]?[0-9]{1,17}\.[0-9]{1,17}", "-+0123456789"),
 )
 """Plain values that are no text; everything else is, dates and ``no`` and ``on`` as well."""
-
-
 DEEPEST = 100
 NO_TABLE = "the front matter is no table of names and values"
 
@@ -50,23 +46,43 @@ class FrontMatter(NamedTuple):
     body: str
     fault: str = ""
 
+    @classmethod
+    def parse(cls, text: str) -> FrontMatter:
+        """The front matter of a text; nothing where there is none, or where it cannot be read."""
+        text = text.removeprefix("\ufeff")
+        lines = text.splitlines(keepends=True)
+        if not lines or lines[0].rstrip() != "---":
+            return cls({}, text)
+        end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
+        if end is None:
+            fault = "the front matter that begins in line 1 is not closed by ---"
+            return cls({}, text, fault)
+        written, body = "".join(lines[1:end]), "".join(lines[end + 1 :])
+        found = _loaded(written)
+        if isinstance(found, str):
+            table = _table(_loaded(_quoted(written))) or _by_lines(written)
+            return cls(table, body, "" if table else found)
+        fault = "" if found is None or isinstance(found, dict) else NO_TABLE
+        return cls(_table(found), body, fault)
 
-def parse(text: str) -> FrontMatter:
-    """The front matter of a text; nothing where there is none, or where it cannot be read."""
-    text = text.removeprefix("\ufeff")
-    lines = text.splitlines(keepends=True)
-    if not lines or lines[0].rstrip() != "---":
-        return FrontMatter({}, text)
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
-    if end is None:
-        return FrontMatter({}, text, "the front matter that begins in line 1 is not closed by ---")
-    written, body = "".join(lines[1:end]), "".join(lines[end + 1 :])
-    found = _loaded(written)
-    if isinstance(found, str):
-        table = _table(_loaded(_quoted(written))) or _by_lines(written)
-        return FrontMatter(table, body, "" if table else found)
-    fault = "" if found is None or isinstance(found, dict) else NO_TABLE
-    return FrontMatter(_table(found), body, fault)
+    def text(self, *names: str) -> str:
+        """The first of these values that is there, as text: a list as it was written."""
+        return next(filter(None, (_text(self.table.get(name)).strip() for name in names)), "")
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A value that says yes or no, also in words."""
+        value = self.table.get(name)
+        if value is None:
+            return default
+        return value is True or str(value).strip().casefold() in {"true", "yes", "on", "1"}
+
+    def names(self, *names: str) -> list[str] | None:
+        """The names in the first of these values: a list, or text with commas or blanks.
+
+        What stands in brackets is one with what stands before it. None without a value.
+        """
+        value = next((self.table[name] for name in names if self.table.get(name) is not None), None)
+        return None if value is None else [name for name in _parts(value) if name]
 
 
 def _table(found: Any) -> Table:
@@ -152,14 +168,6 @@ def _value(name: str, lines: list[str]) -> Any:
     return cast("Any", listed) if isinstance(listed, list) else text
 
 
-# what values mean
-
-
-def text(table: Mapping[str, Any], *names: str) -> str:
-    """The first of these values that is there, as text: a list as it was written."""
-    return next(filter(None, (_text(table.get(name)).strip() for name in names)), "")
-
-
 def _text(value: object) -> str:
     match value:
         case str():
@@ -174,23 +182,6 @@ def _text(value: object) -> str:
             return f"[{', '.join(parts)}]" if all(parts) else ""
         case _:
             return ""
-
-
-def flag(table: Mapping[str, Any], name: str, *, default: bool = False) -> bool:
-    """A value that says yes or no, also in words."""
-    value = table.get(name)
-    if value is None:
-        return default
-    return value is True or str(value).strip().casefold() in {"true", "yes", "on", "1"}
-
-
-def listed(table: Mapping[str, Any], *names: str) -> list[str] | None:
-    """The names in the first of these values: a list, or text with commas or blanks; None without.
-
-    What stands in brackets is one with what stands before it.
-    """
-    value: object = next((table[name] for name in names if table.get(name) is not None), None)
-    return None if value is None else [name for name in _parts(value) if name]
 
 
 def _parts(value: object) -> Iterator[str]:

@@ -1,8 +1,10 @@
-"""Whose home it is: an empty or relative ``HOME`` names none, and the user's own is used."""
+"""The user's folders: an empty or relative ``HOME`` names none, and the user's own is used."""
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 
 def settle_home() -> None:
@@ -17,3 +19,12 @@ def settle_home() -> None:
     own = os.path.expanduser("~")  # noqa: PTH111 - says "~" where nobody knows
     if os.path.isabs(own):  # noqa: PTH117
         os.environ["HOME"] = own
+
+
+def state_directory() -> Path:
+    """Where Crow keeps what outlives a process, such as trust; the user's own."""
+    if os.name == "nt" or sys.platform == "darwin":
+        import platformdirs
+
+        return Path(platformdirs.user_state_dir("crow", appauthor=False))
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "crow")

@@ -33,18 +33,6 @@ Contents = Mapping[str, str]
 """The hashes (SHA-256) of the files that may be imported, by path."""
 
 
-PREFIX = "PYTHONPYCACHEPREFIX"
-
-
-def own_caches() -> dict[str, str]:
-    """What makes Python programs keep and look for their caches in the user's folder alone.
-
-    A hook's script is trusted by its content, and so must be what Python runs for it.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return {PREFIX: os.environ.get(PREFIX) or str(Path(base, "crow", "pycache"))}
-
-
 class Seal:
     """What may be imported from a folder: everything, or what ``contents`` has.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
+from crow.project.trust import project_of
 
 if TYPE_CHECKING:
     from crow.core.contexts import Context
@@ -81,7 +82,7 @@ class Plugin:
         return {ROOT: str(self.root), DATA: str(self.data)}.get(name)
 
 
-def filled(text: str, values: Mapping[str, str], plugin: Plugin | None = None) -> str:
+def fill_placeholders(text: str, values: Mapping[str, str], plugin: Plugin | None = None) -> str:
     """A text of a command, a skill or an agent with what its placeholders stand for.
 
     ``values`` are those that do not come from a plugin. What is not known stays as it is.
@@ -98,16 +99,16 @@ def filled(text: str, values: Mapping[str, str], plugin: Plugin | None = None) -
     return _PLACEHOLDER.sub(value, text)
 
 
-def values_of(ctx: Context, project: Path) -> dict[str, str]:
+def placeholder_values(ctx: Context) -> dict[str, str]:
     """What placeholders stand for in a session, whatever file they are in."""
     return {
-        "CLAUDE_PROJECT_DIR": str(project),
+        "CLAUDE_PROJECT_DIR": str(project_of(ctx.cwd)),
         "CLAUDE_SESSION_ID": ctx.session_id,
         "CLAUDE_EFFORT": str(ctx.session.options.get("params", {}).get("reasoning_effort") or ""),
     }
 
 
-def meant(wanted: str, names: Iterable[str]) -> list[str]:
+def matching_names(wanted: str, names: Iterable[str]) -> list[str]:
     """The names that a name means: that very one, else all whose last parts it is."""
     known = list(names)
     return [wanted] if wanted in known else [name for name in known if name.endswith(f":{wanted}")]
@@ -249,7 +250,7 @@ def _exported(server: Any, plugin: Plugin) -> Any:
 
 def _served(value: Any, plugin: Plugin) -> Any:
     if isinstance(value, str):
-        return filled(value, {}, plugin)
+        return fill_placeholders(value, {}, plugin)
     if isinstance(value, dict):
         return {key: _served(one, plugin) for key, one in cast("Table", value).items()}
     if isinstance(value, list):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
+from crow.project.home import state_directory
 from crow.project.scripts import scripts_in
 
 NEVER = "never"
@@ -24,14 +24,15 @@ TELLING = frozenset({".json", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
 
 
-def project_of(cwd: Path, home: Path) -> Path:
+def project_of(cwd: str | Path, home: Path | None = None) -> Path:
     """The nearest directory from here upwards that holds settings or a repository, else here."""
-    for folder in (cwd, *cwd.parents):
+    here, home = Path(cwd), home or Path.home()
+    for folder in (here, *here.parents):
         if folder == home:
             break
         if any((folder / name).exists() for name in (".crow", ".claude", ".git")):
             return folder
-    return cwd
+    return here
 
 
 def is_trusted(project: Path) -> bool:
@@ -170,13 +171,8 @@ def _stamp(path: str) -> tuple[str, int, int, int] | None:
 
 
 def state_file() -> Path:
-    """Where trust is kept: in the user's state directory."""
-    if os.name == "nt" or sys.platform == "darwin":
-        import platformdirs
-
-        return Path(platformdirs.user_state_dir("crow", appauthor=False), "trust.json")
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home, "crow", "trust.json")
+    """Where trust is kept."""
+    return state_directory() / "trust.json"
 
 
 def _record() -> dict[str, str]:

@@ -29,9 +29,8 @@ from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
 from crow.extensions.commands.expansion import READER, NotPermittedError, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
-from crow.project.plugins import Plugin, values_of
+from crow.project import Plugin, is_trusted, placeholder_values, project_of
 from crow.project.settings import ProjectSettings
-from crow.project.trust import is_trusted, project_of
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
@@ -187,7 +186,7 @@ class CommandsHook:
     def _places(self, cwd: str) -> Iterator[Place]:
         """The folders, the project's first."""
         home = Path.home()
-        project = project_of(Path(cwd), home)
+        project = project_of(cwd)
         for folder in self.folders if project != home else ():
             yield project / folder, "project", None
         for folder in self.folders:
@@ -203,7 +202,7 @@ class CommandsHook:
         own = Recipes()
         for folder, scope, plugin in places:
             (own if scope == "project" else recipes).read(folder, scope, plugin)
-        project = project_of(Path(ctx.cwd), Path.home())
+        project = project_of(ctx.cwd)
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
         shelf.left_out = None if trusted else project
@@ -222,7 +221,7 @@ class CommandsHook:
             return Answer(f"/{recipe.name} was not run: {refused}")
         try:
             roots = (str(recipe.plugin.root),) if recipe.plugin else ()
-            values = values_of(ctx, project_of(Path(ctx.cwd), Path.home()))
+            values = placeholder_values(ctx)
             prompt = await expand(ctx, recipe.pieces(ctx.args, values), roots)
         except NotPermittedError as error:
             return Answer(f"/{recipe.name} was not run: {error}")

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from crow.core.messages import Content, text_of
 from crow.extensions.commands.recipe import NAME
-from crow.project.plugins import meant
+from crow.project import matching_names
 
 _WORD = re.compile(r"/(\S+)")
 
@@ -18,7 +18,7 @@ def typed(prompt: Content, names: Iterable[str]) -> str | None:
     """The prompt with the whole name of its command; None where that is not to be put in."""
     text = text_of(prompt)
     name = _named(text)
-    known = meant(name, names) if name else []
+    known = matching_names(name, names) if name else []
     is_short = len(known) == 1 and known[0] != name
     return f"/{known[0]}{text[len(name) + 1 :]}" if is_short else None
 
@@ -29,7 +29,7 @@ def missing(prompt: Content, names: Iterable[str]) -> str:
     A path is no command, neither is what a blank stands before.
     """
     name, known = _named(text_of(prompt)), list(names)
-    found = meant(name, known) if name else []
+    found = matching_names(name, known) if name else []
     if not name or len(found) == 1:
         return ""
     if found:

@@ -12,8 +12,7 @@ from typing import Literal
 
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.project import frontmatter
-from crow.project.plugins import Plugin, filled
+from crow.project import FrontMatter, Plugin, fill_placeholders
 
 LONGEST = 100_000
 DESCRIPTION = 100
@@ -65,7 +64,7 @@ class Recipe:
         what ``${CLAUDE_...}`` stands for.
         """
         words = _words(args)
-        body = filled(self.body, values or {}, self.plugin)
+        body = fill_placeholders(self.body, values or {}, self.plugin)
 
         def put(text: str) -> str:
             return _ARGUMENT.sub(lambda match: self._argument(match, args, words), text)
@@ -178,8 +177,8 @@ def read(
         raise ValueError(f"it has more than {LONGEST} characters")
     if "\0" in text:
         raise ValueError("it is no text")
-    front, body, fault = frontmatter.parse(text)
-    body = body.strip()
+    front = FrontMatter.parse(text)
+    body = front.body.strip()
     if not body:
         raise ValueError("it is empty")
     # A model that a file for another agent names is not meant for this one.
@@ -192,15 +191,15 @@ def read(
         (None if theirs else _line(front, "model")) or None,
         scope,
         path,
-        tuple(frontmatter.listed(front, "arguments") or ()),
+        tuple(front.names("arguments") or ()),
         plugin,
     )
-    return recipe, fault
+    return recipe, front.fault
 
 
-def _line(front: Mapping[str, object], name: str) -> str:
+def _line(front: FrontMatter, name: str) -> str:
     """A value of the front matter as a line."""
-    return " ".join(frontmatter.text(front, name).split())
+    return " ".join(front.text(name).split())
 
 
 def _first_line(body: str) -> str:

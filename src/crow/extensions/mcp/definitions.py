@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from crow.project.trust import state_file
+from crow.project import state_directory
 
 MOST = 2000
 VERSIONS = 8
@@ -61,7 +61,7 @@ class Definitions:
     @property
     def file(self) -> Path:
         """Where they are kept."""
-        return self._path or state_file().with_name("mcp-tools.json")
+        return self._path or state_directory() / "mcp-tools.json"
 
     def _load(self) -> dict[str, list[str]]:
         if self._known is None:

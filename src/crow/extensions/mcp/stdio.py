@@ -20,9 +20,8 @@ from mcp.types import jsonrpc_message_adapter
 
 from crow.extensions.mcp.limits import MESSAGE
 from crow.extensions.mcp.requests import Broken
-from crow.process.child import ChildProcess, within
+from crow.process.child import ChildProcess, python_cache_env, within
 from crow.process.reaper import ProcessReaper
-from crow.project.imports import own_caches
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description
@@ -114,7 +113,7 @@ class ServerProcess(ChildProcess):
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What a server inherits, and what its description adds."""
     inherited = {key: value for key, value in os.environ.items() if INHERITED.fullmatch(key)}
-    return {**own_caches(), **inherited, **given}
+    return {**python_cache_env(), **inherited, **given}
 
 
 @asynccontextmanager

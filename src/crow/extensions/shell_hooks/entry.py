@@ -22,7 +22,7 @@ from crow.extensions.shell_hooks.event import (
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswritten
 
 if TYPE_CHECKING:
-    from crow.project.plugins import Plugin
+    from crow.project import Plugin
 
 Kind = Literal["command", "http", "mcp_tool", "prompt", "agent"]
 NEEDED: Mapping[str, tuple[str, ...]] = {

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.extensions.shell_hooks.entry import Entry
-from crow.project.imports import own_caches
+from crow.process import python_cache_env
 
 if TYPE_CHECKING:
-    from crow.project.plugins import Plugin
+    from crow.project import Plugin
 
 SCRUB = "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB"
 CREDENTIAL = re.compile(
@@ -46,7 +46,7 @@ def environment(
         "CLAUDECODE": "1",
         "CLAUDE_CODE_CHILD_SESSION": "1",
         DEPTH: str(depth() + 1),
-        **own_caches(),
+        **python_cache_env(),
     }
     if env_file is not None:
         env["CLAUDE_ENV_FILE"] = env_file

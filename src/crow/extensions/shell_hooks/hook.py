@@ -19,7 +19,7 @@ from crow.extensions.shell_hooks.memory import NAME, Memory
 from crow.extensions.shell_hooks.moments import GATES, OWN, Moment
 from crow.extensions.shell_hooks.sessions import SOURCES, session_begun
 from crow.extensions.shell_hooks.surroundings import watch_files
-from crow.project.trust import state_file
+from crow.project import state_directory
 
 LONGEST = 86_400.0  # of a point, in seconds: each handler has a limit of its own
 
@@ -53,7 +53,7 @@ class ShellHooks(Handlers):
             tuple(map(self.bounds.within, entries_of(files, self.warnings))),
             project,
             applies,
-            Path(directory or state_file().parent / "transcripts"),
+            Path(directory or state_directory() / "transcripts"),
         )
         self._agents: WeakSet[Agent | None] = WeakSet()
         self._calls = {point: self._named(point, moment) for point, _, moment in (*GATES, *OWN)}

@@ -14,7 +14,7 @@ from crow.core.contexts import Context
 from crow.core.session import Session
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 NAME = "shell_hooks"
 SILENT = "shell_hooks_silent"

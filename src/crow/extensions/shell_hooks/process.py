@@ -9,8 +9,7 @@ from time import perf_counter
 from typing import Any, cast
 
 from crow.extensions.shell_hooks.output import Printed
-from crow.process.child import ChildProcess
-from crow.process.reaper import ProcessReaper
+from crow.process import ChildProcess, ProcessReaper
 
 LIMIT = 1024 * 1024
 DRAIN = 0.2

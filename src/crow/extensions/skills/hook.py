@@ -31,9 +31,8 @@ from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill, instructions
 from crow.extensions.skills.tool import SkillTool
 from crow.extensions.skills.use import POINT, tell
-from crow.project.plugins import Plugin, values_of
+from crow.project import Plugin, is_trusted, placeholder_values
 from crow.project.settings import ProjectSettings
-from crow.project.trust import is_trusted, project_of
 
 NAME = "skills"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
@@ -301,7 +300,7 @@ def _used(ctx: Context) -> dict[str, int]:
 
 
 def _text(ctx: Context, skill: Skill, args: str) -> str:
-    return instructions(skill, args, values_of(ctx, project_of(Path(ctx.cwd), Path.home())))
+    return instructions(skill, args, placeholder_values(ctx))
 
 
 def _text_of(ctx: Context, skill: Skill) -> str:

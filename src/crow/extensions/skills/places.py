@@ -11,7 +11,7 @@ from types import ModuleType
 from crow.core.agent import Agent
 from crow.core.frozen import frozen
 from crow.extensions.skills.skill import FILE, Scope
-from crow.project.plugins import Plugin
+from crow.project import Plugin
 
 Stamp = tuple[str, int, int]
 

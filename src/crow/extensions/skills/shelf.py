@@ -10,7 +10,7 @@ from pathlib import Path
 from crow.core.errors import CrowError
 from crow.extensions.skills.places import Place, Stamp
 from crow.extensions.skills.skill import Skill, read
-from crow.project.plugins import meant
+from crow.project import matching_names
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class Shelf:
 
     def meant(self, name: str) -> list[Skill]:
         """The skills that a name means: one, or all of several plugins whose name it is."""
-        names = meant(name, self.skills)
+        names = matching_names(name, self.skills)
         by_title = [skill for skill in self.skills.values() if name in skill.titles]
         return [self.skills[each] for each in names] or by_title
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, cast
 
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.project.frontmatter import flag, parse, text
-from crow.project.plugins import Plugin, filled
+from crow.project import FrontMatter, Plugin, fill_placeholders
 
 Scope = Literal["project", "user", "installed", "plugin"]
 
@@ -82,15 +81,15 @@ def read(
 
     Raises `SkillError` where it is so wrong that there is no skill.
     """
-    table, body, fault = parse(_text(path))
-    faults = [fault] if fault else []
+    front = FrontMatter.parse(_text(path))
+    table, faults = front.table, [front.fault] if front.fault else []
     folder = path.parent.name
     if plugin is not None:
         name = plugin.called(folder if path.parent != plugin.root else plugin.name)
     else:
-        name = _name(table.get("name"), folder, [] if fault else faults)
+        name = _name(table.get("name"), folder, [] if front.fault else faults)
     described = [_line(table.get("description")), _line(table.get("when_to_use"))]
-    description = " ".join(filter(None, described)) or _first_line(body)
+    description = " ".join(filter(None, described)) or _first_line(front.body)
     if not description:
         raise SkillError("it has no description and no text, so nobody can know when to use it")
     if len(description) > LONGEST_DESCRIPTION:
@@ -107,9 +106,9 @@ def read(
         scope,
         compatibility,
         _keywords(table, faults),
-        _line(text(table, "argument-hint")),
-        not flag(table, "disable-model-invocation"),
-        flag(table, "user-invocable", default=True),
+        _line(front.text("argument-hint")),
+        not front.flag("disable-model-invocation"),
+        front.flag("user-invocable", default=True),
         project,
         plugin,
         _line(table.get("name")),
@@ -128,7 +127,7 @@ def instructions(skill: Skill, args: str, values: Mapping[str, str]) -> str:
     file cannot be read any more.
     """
     mine = {**values, "CLAUDE_SKILL_DIR": str(skill.folder)}
-    body = filled(parse(_text(skill.path)).body.strip(), mine, skill.plugin)
+    body = fill_placeholders(FrontMatter.parse(_text(skill.path)).body.strip(), mine, skill.plugin)
     if len(body) > LONGEST_FILE:
         body = f"{body[:LONGEST_FILE]}\n[... cut off; the rest is in {skill.path}]"
     takes_args = "$ARGUMENTS" in body
@@ -152,7 +151,7 @@ def _nth(words: list[str], at: int) -> str:
 
 def front_matter(skill: Skill) -> dict[str, Any]:
     """All that the head of its file says. Raises `CrowError` or ``OSError``."""
-    return parse(_text(skill.path)).table
+    return FrontMatter.parse(_text(skill.path)).table
 
 
 def _text(path: Path) -> str:

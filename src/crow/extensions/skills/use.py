@@ -10,7 +10,7 @@ from crow.core.errors import CrowError
 from crow.core.kinds import Watch
 from crow.core.points import Point
 from crow.extensions.skills.skill import Skill, front_matter
-from crow.project.trust import is_trusted
+from crow.project import is_trusted
 
 POINT = Point("on_skill", "watch", ("skill", "path", "front_matter", "trusted"))
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from crow.core.calls import ToolName
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
-from crow.project.frontmatter import TOOLS, WITHOUT, listed, parse, text
-from crow.project.plugins import Plugin, filled
+from crow.project import FrontMatter, Plugin, fill_placeholders
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"
+TOOLS = ("tools", "allowed-tools", "allowed_tools", "allowedTools")
+WITHOUT = ("disallowedTools", "disallowed-tools", "disallowed_tools")
 
 
 @frozen
@@ -120,32 +120,36 @@ def read(
         raise ValueError(f"it has more than {LONGEST} characters")
     if "\0" in written:
         raise ValueError("it is no text")
-    front, prompt, fault = parse(written)
-    if not front and not fault and (plugin is not None or path.stem.casefold() == "readme"):
+    front = FrontMatter.parse(written)
+    prompt = front.body.strip()
+    if (
+        not front.table
+        and not front.fault
+        and (plugin is not None or path.stem.casefold() == "readme")
+    ):
         return None
-    if not front:
+    if not front.table:
         told = "it has no front matter (between two lines of ---) with a description"
-        raise ValueError(fault or told)
-    description = text(front, "description")
-    if not description or not prompt.strip():
+        raise ValueError(front.fault or told)
+    description = front.text("description")
+    if not description or not prompt:
         raise ValueError("it has no description" if not description else "it has no prompt")
-    tools = _tools(front, TOOLS)
-    name = text(front, "name").strip("[]") or path.stem
+    tools = _tools(front.names(*TOOLS))
+    name = front.text("name").strip("[]") or path.stem
     return Definition(
         plugin.called(*inside, name) if plugin else name,
         description,
-        filled(prompt.strip(), {}, plugin),
+        fill_placeholders(prompt, {}, plugin),
         None if tools is None or "*" in tools else tools,
-        _tools(front, WITHOUT) or frozenset(),
-        text(front, "model"),
+        _tools(front.names(*WITHOUT)) or frozenset(),
+        front.text("model"),
         str(path),
-        front.get("hooks"),
+        front.table.get("hooks"),
     )
 
 
-def _tools(front: Mapping[str, Any], names: Iterable[str]) -> frozenset[str] | None:
-    """The tools under the first of these names; None where there are none given."""
-    given = listed(front, *names)
+def _tools(given: Iterable[str] | None) -> frozenset[str] | None:
+    """Tools by the names that they have here; None where there are none given."""
     if given is None:
         return None
     return frozenset("Agent" if name == "Task" else name for name in given)

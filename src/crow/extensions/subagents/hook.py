@@ -17,7 +17,7 @@ from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, De
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
-from crow.project.plugins import Plugin, meant
+from crow.project import Plugin, matching_names
 from crow.project.settings import ProjectSettings
 
 FOLDERS = (".crow/agents", ".claude/agents")
@@ -177,7 +177,7 @@ class AgentTool:
 
     def _whole(self, args: dict[str, Any]) -> str:
         wanted: str = args.get("subagent_type") or GENERAL_PURPOSE
-        known = meant(wanted, self._extension.definitions.agents)
+        known = matching_names(wanted, self._extension.definitions.agents)
         return known[0] if len(known) == 1 else wanted
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
@@ -186,7 +186,7 @@ class AgentTool:
         agents, name = extension.definitions.agents, args["subagent_type"]
         definition = agents.get(name)
         if definition is None:
-            known = ", ".join(meant(name, agents) or agents)
+            known = ", ".join(matching_names(name, agents) or agents)
             return ToolResult.failure(f"there is no sub-agent {name!r}; there are: {known}")
         if level(call.session) >= extension.depth:
             return ToolResult.failure("a sub-agent cannot call others here: do it yourself")

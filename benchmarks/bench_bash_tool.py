@@ -15,7 +15,7 @@ from typing import Any
 from crow.core.calls import Call
 from crow.core.events import Event
 from crow.core.ports import Client, NullClient
-from crow.tools.bash import bash
+from crow.tools.declarations import bash
 from crow.tools.shells import Shells
 
 ROUNDS = 200

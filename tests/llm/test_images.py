@@ -16,7 +16,7 @@ from crow.core.messages import user
 from crow.core.ports import LLM, NullClient
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer, delta, respond, stream
-from crow.tools.read import read
+from crow.tools.declarations import read
 
 Make = Callable[..., LLM]
 PNG = base64.b64decode(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from crow.tools.bash import bash
+from crow.tools.declarations import bash
 from crow.tools.process import Process
 from crow.tools.shells import Shells
 from crow.tools.spool import Spool
@@ -283,7 +283,7 @@ async def test_cancelling_ends_everything(bench: Any) -> None:
 SCRIPT = """
 import asyncio, sys
 from crow.core.ports import NullClient
-from crow.tools.bash import bash
+from crow.tools.declarations import bash
 from crow.tools.process import Process
 
 class ToolEnvironment:

@@ -342,7 +342,7 @@ async def test_edit_of_a_missing_file_names_near_ones(bench: Any) -> None:
 
 
 async def test_a_relative_path_becomes_absolute_before_hooks_see_it(bench: Any, home: Path) -> None:
-    from crow.tools.edit import edit
+    from crow.tools.declarations import edit
 
     assert edit.prepare({"file_path": "a/../b.txt"}, "/w") == {"file_path": "/w/b.txt"}
     assert edit.prepare({"file_path": "~/x"}, "/w") == {"file_path": str(home / "x")}

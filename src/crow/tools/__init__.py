@@ -33,13 +33,6 @@ __all__ = [
 
 def builtin() -> tuple[Tool, ...]:
     """The tools that every agent has unless it is given others, in the order of the request."""
-    from crow.tools.background import bash_output, kill_shell
-    from crow.tools.bash import bash
-    from crow.tools.edit import edit
-    from crow.tools.glob import glob
-    from crow.tools.grep import grep
-    from crow.tools.ls import ls
-    from crow.tools.read import read
-    from crow.tools.write import write
+    from crow.tools.declarations import BUILTIN
 
-    return (read, write, edit, bash, bash_output, kill_shell, glob, grep, ls)
+    return BUILTIN

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
-from crow.tools.function import tool
 from crow.tools.process import Process
 from crow.tools.shells import Shells, status
 from crow.tools.spill import clip, outputs
@@ -18,21 +16,15 @@ from crow.tools.spill import clip, outputs
 _LONGEST_WAIT = 600_000
 
 
-async def _knows(ctx: ToolEnvironment, **args: str | int) -> None:
+async def preview(ctx: ToolEnvironment, **args: str | int) -> None:
     """Nothing but that there is no such command."""
     Shells.of(ctx).find(str(args.get("bash_id") or args.get("shell_id")))
 
 
-@tool(name="BashOutput", kind="read", title="Output of {bash_id}", preview=_knows)
-async def bash_output(
-    ctx: ToolEnvironment,
-    bash_id: Annotated[str, "The id that Bash gave."],
-    filter: Annotated[str, "A regular expression: only lines that match are shown."] = "",  # noqa: A002
-    wait: Annotated[int, "Milliseconds to wait for the command's end, 0 for not at all."] = 0,
-) -> ToolResult:
-    """Read what a background command printed since the last look, and whether it still runs."""
+async def show(ctx: ToolEnvironment, bash_id: str, lines: str, wait: int) -> ToolResult:
+    """Show what was printed since the last look, after ``wait`` milliseconds at most."""
     process = Shells.of(ctx).find(bash_id)
-    pattern = _pattern(filter)
+    pattern = _pattern(lines)
     await _wait(process, min(max(wait, 0), _LONGEST_WAIT) / 1000)
     text = process.take()
     if pattern:
@@ -55,11 +47,8 @@ async def bash_output(
     return ToolResult(f"{bash_id}: {state}{code}\n{body}{where}", data=data)
 
 
-@tool(name="KillShell", kind="execute", title="End {shell_id}", preview=_knows)
-async def kill_shell(
-    ctx: ToolEnvironment, shell_id: Annotated[str, "The id that Bash gave."]
-) -> ToolResult:
-    """End a background command and everything that it started."""
+async def end(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
+    """End a command and everything that it started."""
     shells = Shells.of(ctx)
     process = shells.find(shell_id)
     data = {"shell_id": shell_id, "message": f"{shell_id} had ended already."}

@@ -8,19 +8,17 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ENV_FILE, JOBS, Terminal, Terminals, ToolEnvironment
 from crow.tools.errors import ToolError
-from crow.tools.function import tool
 from crow.tools.output import readable
 from crow.tools.process import Process
 from crow.tools.shells import BackgroundCommand, Shells, sourced
 from crow.tools.spill import clip, outputs
 
 LIMIT = 30_000
-DEFAULT_TIMEOUT = 120_000
 MAX_TIMEOUT = 600_000
 GRACE = 2.0
 CANCEL_GRACE = 0.3
@@ -29,35 +27,15 @@ _BEAT = 0.05
 _QUIET = "(no output)"
 
 
-def _title(args: dict[str, Any]) -> str:
-    command, description = str(args["command"]), str(args.get("description") or "")
-    return f"{command}  # {' '.join(description.split())}" if description else command
-
-
-async def _preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
+async def preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
     """Nothing but why it cannot be started; of a client's terminals nobody knows."""
     del command
     if ctx.client.terminals is None and not await asyncio.to_thread(Path(ctx.cwd).is_dir):
         raise ToolError(f"bash cannot be started: the directory {ctx.cwd} is not there.")
 
 
-@tool(name="Bash", kind="execute", title=_title, preview=_preview)
-async def bash(
-    ctx: ToolEnvironment,
-    command: Annotated[str, "The command line, for bash."],
-    description: Annotated[str, "What it does, in 5 to 10 words, for the user."] = "",
-    timeout: Annotated[int, "Milliseconds until it is ended; at most 600000."] = DEFAULT_TIMEOUT,
-    run_in_background: Annotated[
-        bool, "Return at once; BashOutput reads its output, KillShell ends it."
-    ] = False,
-) -> ToolResult:
-    """Run a command line with bash in the session's directory and return what it prints.
-
-    Every command starts in that directory, in a new shell: `cd` and variables do not last.
-    Standard input is empty and there is no terminal.
-    """
-    if run_in_background:
-        return await _run_in_background(ctx, command)
+async def run(ctx: ToolEnvironment, command: str, timeout: int) -> ToolResult:
+    """Run a command line until its end, ``timeout`` milliseconds at most."""
     seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
     if ctx.client.terminals is not None:
         line = sourced(command, ENV_FILE.get(ctx))
@@ -143,7 +121,8 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-async def _run_in_background(ctx: ToolEnvironment, command: str) -> ToolResult:
+async def run_in_background(ctx: ToolEnvironment, command: str) -> ToolResult:
+    """Start a command line that goes on by itself."""
     shells = Shells.of(ctx)
     process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
     name = shells.register(process)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import inspect
 import re
 
-_SECTION = re.compile(r"^(Args|Arguments|Parameters):\s*$")
-_GOOGLE = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
-_SPHINX = re.compile(r"^:param\s+(?:[\w\[\], |.]+\s)?(\w+):\s*(.*)$")
+_SECTIONS = ("Args:", "Arguments:", "Parameters:")
+_GOOGLE = r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$"
+_SPHINX = r"^:param\s+(?:[\w\[\], |.]+\s)?(\w+):\s*(.*)$"
 
 
 def purpose(doc: str | None) -> str:
     """The first paragraph, on one line."""
     paragraph = inspect.cleandoc(doc or "").split("\n\n", 1)[0]
     lines = paragraph.split("\n")
-    kept = [line for line in lines if not _SPHINX.match(line)]
+    kept = [line for line in lines if not (line[:1] == ":" and re.match(_SPHINX, line))]
     return " ".join(" ".join(kept).split())
 
 
 def parameter_notes(doc: str | None) -> dict[str, str]:
     """Descriptions by parameter, from an ``Args:`` section or from ``:param name:`` lines."""
     lines = inspect.cleandoc(doc or "").split("\n")
-    found = _fields(lines, _SPHINX)
+    found = _fields(lines, _SPHINX) if ":param" in (doc or "") else {}
     for number, line in enumerate(lines):
-        if _SECTION.match(line):
+        if line.rstrip() in _SECTIONS:
             found |= _fields(_indented(lines[number + 1 :]), _GOOGLE)
     return found
 
@@ -34,12 +34,12 @@ def _indented(lines: list[str]) -> list[str]:
     return lines[:end]
 
 
-def _fields(lines: list[str], pattern: re.Pattern[str]) -> dict[str, str]:
+def _fields(lines: list[str], pattern: str) -> dict[str, str]:
     found: dict[str, str] = {}
     name, margin = "", 0
     for line in lines:
         depth = len(line) - len(line.lstrip())
-        match = pattern.match(line)
+        match = re.match(pattern, line)
         if match and (not name or depth <= margin):
             name, margin = match[1], depth
             found[name] = match[2].strip()

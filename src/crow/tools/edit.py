@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Any
 
 from crow.core.calls import Diff, ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
 from crow.tools.files import Document, Ledger, store
-from crow.tools.function import tool
 from crow.tools.patch import hunks, line_counts
-from crow.tools.paths import absolute, file_location, missing, place_to_write, with_absolute_path
+from crow.tools.paths import absolute, missing, place_to_write
 from crow.tools.replacement import replaced
 
 _SAME = "old_string and new_string are the same: nothing to change."
 
 
-async def _preview(
+async def preview(
     ctx: ToolEnvironment,
     file_path: str,
     old_string: str,
@@ -39,26 +38,10 @@ async def _preview(
         raise _cannot(path, error) from error
 
 
-@tool(
-    name="Edit",
-    kind="edit",
-    title="Edit {file_path}",
-    locations=file_location,
-    prepare=with_absolute_path,
-    preview=_preview,
-)
-async def edit(
-    ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute."],
-    old_string: Annotated[str, "The text to replace, exactly as it is in the file."],
-    new_string: Annotated[str, "The text that takes its place."],
-    replace_all: Annotated[bool, "Replace every occurrence."] = False,
+async def run(
+    ctx: ToolEnvironment, file_path: str, old_string: str, new_string: str, replace_all: bool
 ) -> ToolResult:
-    """Replace one exact piece of text in a file that you have read in this session.
-
-    `old_string` must match exactly, indentation included and line numbers not, and occur once,
-    unless `replace_all` is true. An empty `old_string` creates the file.
-    """
+    """Change a file."""
     path = absolute(file_path, ctx.cwd)
     rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
     try:

@@ -7,12 +7,10 @@ import itertools
 import os
 import time
 from pathlib import Path
-from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools.errors import ToolError
-from crow.tools.function import tool
 from crow.tools.hidden import left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
 from crow.tools.recency import newest_first
@@ -23,20 +21,15 @@ MOST = 100
 _SCANNED = 100_000
 
 
-async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "") -> None:
+async def preview(ctx: ToolEnvironment, pattern: str, path: str = "") -> None:
     """Nothing but why it cannot be looked for."""
     folder, _ = _from(absolute(path or ".", ctx.cwd), pattern)
     if await asyncio.to_thread(may_tell, ctx, folder):
         _top(ctx, folder)
 
 
-@tool(name="Glob", kind="search", title="Find {pattern}", preview=_preview)
-async def glob(
-    ctx: ToolEnvironment,
-    pattern: Annotated[str, "A glob such as `*.py` (at any depth) or `src/**/*.ts`."],
-    path: Annotated[str, "The folder to look in; the session's directory by default."] = "",
-) -> ToolResult:
-    """Find files by name, the most recently changed first; what .gitignore names is left out."""
+async def run(ctx: ToolEnvironment, pattern: str, path: str) -> ToolResult:
+    """Find files by name."""
     began = time.monotonic()
     folder, pattern = _from(absolute(path or ".", ctx.cwd), pattern)
     top = _top(ctx, folder)

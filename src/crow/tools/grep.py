@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import re
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from crow.core.calls import Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
 from crow.tools.disk import irregular
 from crow.tools.errors import ToolError
-from crow.tools.function import tool
 from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
 from crow.tools.recency import newest_first
@@ -26,12 +26,10 @@ from crow.tools.ripgrep import (
     search_options,
 )
 from crow.tools.scan import scan
-from crow.tools.schema import Arg
 from crow.tools.search import Line, Mode, Search
 from crow.tools.spill import clip, outputs
 from crow.tools.walk import matcher
 
-HEAD = 250
 LIMIT = 30_000
 _NUMBER = re.compile(r"\d+([:-])")
 COLUMNS = 500
@@ -48,7 +46,7 @@ class Found:
     kept: int
 
 
-async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "", **_: Any) -> None:
+async def preview(ctx: ToolEnvironment, pattern: str, path: str = "", **_: Any) -> None:
     """Nothing but why it cannot be searched."""
     if not pattern:
         raise ToolError(_EMPTY)
@@ -56,41 +54,13 @@ async def _preview(ctx: ToolEnvironment, pattern: str, path: str = "", **_: Any)
         await _top(ctx, path)
 
 
-@tool(name="Grep", kind="search", title="Search {pattern}", preview=_preview)
-async def grep(
-    ctx: ToolEnvironment,
-    pattern: Annotated[str, "A regular expression (ripgrep's)."],
-    path: Annotated[str, "A file or folder; the session's directory by default."] = "",
-    glob: Annotated[str, "Only files that match, such as `*.{ts,tsx}`."] = "",
-    type: Annotated[str, "Only files of a type that ripgrep knows, such as py."] = "",  # noqa: A002
-    output_mode: Annotated[Mode, "Matching lines, file names, or matches a file."] = (
-        "files_with_matches"
-    ),
-    ignore_case: Annotated[bool, Arg("Ignore case.", name="-i")] = False,
-    numbers: Annotated[bool, Arg("Show line numbers (content).", name="-n")] = True,
-    after: Annotated[int, Arg("Lines to show after a match (content).", name="-A")] = 0,
-    before: Annotated[int, Arg("Lines to show before a match (content).", name="-B")] = 0,
-    around: Annotated[int, Arg("Lines to show around a match (content).", name="-C")] = 0,
-    multiline: Annotated[bool, "Let `.` and patterns go over line ends."] = False,
-    head_limit: Annotated[int, "Show the first so many lines or files; 0 for all."] = HEAD,
-) -> ToolResult:
-    """Search files with ripgrep; what .gitignore names is left out, and binary files are."""
-    if not pattern:
+async def run(ctx: ToolEnvironment, search: Search, head_limit: int) -> ToolResult:
+    """Search the contents of files; ``search.path`` as the model wrote it."""
+    if not search.pattern:
         raise ToolError(_EMPTY)
-    search = Search(
-        pattern,
-        await _top(ctx, path),
-        glob,
-        type,
-        output_mode,
-        ignore_case,
-        numbers,
-        max(before, around, 0),
-        max(after, around, 0),
-        multiline,
-    )
+    search = replace(search, path=await _top(ctx, search.path))
     found = await _find(search, readable(ctx))
-    return _result(search, found, max(head_limit, 0), ctx)
+    return _result(search, found, head_limit, ctx)
 
 
 async def _top(ctx: ToolEnvironment, path: str) -> str:

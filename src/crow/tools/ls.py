@@ -6,12 +6,10 @@ import asyncio
 import fnmatch
 import itertools
 import os
-from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools.errors import ToolError
-from crow.tools.function import tool
 from crow.tools.hidden import left_out, may_tell, readable
 from crow.tools.paths import absolute, missing, place_to_read
 
@@ -19,22 +17,17 @@ MOST = 1000
 _SCANNED = 100_000
 
 
-async def _preview(ctx: ToolEnvironment, path: str = ".", ignore: list[str] | None = None) -> None:
+async def preview(ctx: ToolEnvironment, path: str = ".", ignore: list[str] | None = None) -> None:
     """Nothing but why it cannot be listed."""
     top = absolute(path, ctx.cwd)
     if await asyncio.to_thread(may_tell, ctx, top):
         await asyncio.to_thread(_names, top, ctx, ignore or [], 1)
 
 
-@tool(name="LS", kind="read", title="List {path}", preview=_preview)
-async def ls(
-    ctx: ToolEnvironment,
-    path: Annotated[str, "The directory; the session's by default."] = ".",
-    ignore: Annotated[list[str] | None, "Globs of names to leave out."] = None,
-) -> ToolResult:
-    """List the names in a directory; directories end with a slash, links show where they lead."""
+async def run(ctx: ToolEnvironment, path: str, ignore: list[str]) -> ToolResult:
+    """List the names in a directory."""
     top = absolute(path, ctx.cwd)
-    names = _names(top, ctx, ignore or [], _SCANNED)
+    names = _names(top, ctx, ignore, _SCANNED)
     may_read, kept, is_cut = readable(ctx), 0, len(names) == _SCANNED
     if may_read is not None:
         real = {name: name.partition(" -> ")[0].rstrip("/") for name in names}

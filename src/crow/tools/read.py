@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated, Any
+from typing import Any
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
@@ -12,11 +12,10 @@ from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
 from crow.tools.files import Document, Ledger, load
-from crow.tools.function import tool
 from crow.tools.hidden import may_tell
 from crow.tools.images import LARGEST_IMAGE, demand_small_image, image_result, recognise
 from crow.tools.lines import KEPT, Page, read_page
-from crow.tools.paths import absolute, file_location, missing, place_to_read, with_absolute_path
+from crow.tools.paths import absolute, file_location, missing, place_to_read
 from crow.tools.spill import boundary
 
 LINES = 2000
@@ -25,7 +24,7 @@ SIZE = 80_000
 _ROOM = LINE_LENGTH - 50
 
 
-async def _preview(
+async def preview(
     ctx: ToolEnvironment, file_path: str, offset: int = 1, limit: int = LINES
 ) -> ToolResult | None:
     """Nothing but why it cannot be read."""
@@ -35,25 +34,8 @@ async def _preview(
     return None
 
 
-@tool(
-    name="Read",
-    kind="read",
-    title="Read {file_path}",
-    locations=file_location,
-    prepare=with_absolute_path,
-    preview=_preview,
-)
-async def read(
-    ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute."],
-    offset: Annotated[int, "The first line to show, counted from 1."] = 1,
-    limit: Annotated[int, "How many lines to show."] = LINES,
-) -> ToolResult:
-    """Read a text file, with line numbers as `cat -n` gives them, or an image.
-
-    By default the first 2000 lines; `offset` and `limit` show others. Read a file before you
-    edit or overwrite it.
-    """
+async def run(ctx: ToolEnvironment, file_path: str, offset: int, limit: int) -> ToolResult:
+    """Show a file, and remember what was seen of it."""
     result, document = await _look(ctx, absolute(file_path, ctx.cwd), offset, limit)
     if document is not None:
         Ledger.of(ctx).remember(document)

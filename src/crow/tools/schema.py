@@ -64,7 +64,7 @@ def shape(annotation: Any, above: tuple[Any, ...] = ()) -> Shape:
     """The shape of a type annotation. Raises ``TypeError`` that says what could stand there."""
     if annotation in (Any, object):
         return Shape({})
-    if _is_hashable(annotation) and annotation in _PLAIN:
+    if isinstance(annotation, type | None) and annotation in _PLAIN:
         return Shape({"type": _PLAIN[annotation]})
     if annotation in above:
         raise TypeError(f"{_name(annotation)} contains itself; write it as a pydantic model")
@@ -72,14 +72,6 @@ def shape(annotation: Any, above: tuple[Any, ...] = ()) -> Shape:
     if get_origin(annotation) is not None:
         return _generic(annotation, above)
     return _named(annotation, above)
-
-
-def _is_hashable(annotation: Any) -> bool:
-    try:
-        hash(annotation)
-    except TypeError:
-        return False
-    return True
 
 
 def _name(annotation: Any) -> str:
@@ -275,6 +267,8 @@ def _rich(annotation: Any) -> Shape:
 
 def hoist(schema: JSONSchema) -> JSONSchema:
     """The schema with every nested ``$defs`` at its root, where ``#/$defs/...`` points."""
+    if "$defs" not in str(schema):
+        return schema
     found: JSONSchema = {}
     body = _without_defs(schema, found)
     return {**body, "$defs": found} if found else body

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
 
 from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools.change import Change, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
 from crow.tools.files import Ledger, store
-from crow.tools.function import tool
 from crow.tools.patch import hunks, line_counts
-from crow.tools.paths import absolute, file_location, place_to_write, with_absolute_path
+from crow.tools.paths import absolute, place_to_write
 
 
-async def _preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
+async def preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     """The change, or why there will be none."""
     path = absolute(file_path, ctx.cwd)
     try:
@@ -26,23 +24,8 @@ async def _preview(ctx: ToolEnvironment, file_path: str, content: str) -> ToolRe
         raise _cannot(path, error) from error
 
 
-@tool(
-    name="Write",
-    kind="edit",
-    title="Write {file_path}",
-    locations=file_location,
-    prepare=with_absolute_path,
-    preview=_preview,
-)
-async def write(
-    ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute; folders are made."],
-    content: Annotated[str, "The whole new text of the file."],
-) -> ToolResult:
-    """Create a file, or replace the whole of one that you have read in this session.
-
-    To change a part of a file, use Edit.
-    """
+async def run(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
+    """Write a file."""
     path = absolute(file_path, ctx.cwd)
     try:
         real = place_to_write(path, ctx.roots)

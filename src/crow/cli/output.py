@@ -16,18 +16,20 @@ from crow.cli.wrap import Wrap, columns
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
-SEQUENCES = re.compile(
+SEQUENCES = (
     r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC: titles, links
     r"|\x1b[ -/]*[0-~]?"
     r"|\x9b[0-?]*[ -/]*[@-~]?"
 )
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 
 
 def clean(text: str) -> str:
     """Text without anything that a terminal would obey: sequences, controls, direction marks."""
-    return CONTROLS.sub("", SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return re.sub(
+        CONTROLS, "", re.sub(SEQUENCES, "", text.replace("\r\n", "\n").replace("\r", "\n"))
+    )
 
 
 def one_line(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -51,6 +52,6 @@ def _plain(line: str) -> Line:
 
 def visible(text: str) -> str:
     """A line that shows what a terminal would obey, and says how much of a long one is missing."""
-    text = CONTROLS.sub(lambda found: f"<{ord(found[0]):04X}>", text.removesuffix("\r"))
+    text = re.sub(CONTROLS, lambda found: f"<{ord(found[0]):04X}>", text.removesuffix("\r"))
     missing = len(text) - WIDTH
     return text if missing <= 0 else f"{text[:WIDTH]}… ({missing:,} characters more)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import east_asian_width
 
-PIECES = re.compile(r"\n|[^\S\n]+|\S+")
+PIECES = r"\n|[^\S\n]+|\S+"
 FENCE = "```"
 ERASE = "\x1b[K"
 
@@ -30,7 +30,7 @@ class Wrap:
 
     def feed(self, text: str, width: int) -> str:
         """What to write, so that the text stands in ``width`` columns."""
-        return "".join(self._take(piece, width) for piece in PIECES.findall(text))
+        return "".join(self._take(piece, width) for piece in re.findall(PIECES, text))
 
     def _take(self, piece: str, width: int) -> str:
         if piece == "\n":

@@ -39,8 +39,8 @@ POINT = Point(
     aliases=("InstructionsLoaded",),
 )
 TOUCHING = frozenset({"read", "edit", "move", "delete"})
-_CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->", re.DOTALL | re.MULTILINE)
-_IMPORT = re.compile(r"(?<!\S)@((?:\\ |[^\s\\])+)")
+_CODE = r"(?sm)^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->"
+_IMPORT = r"(?<!\S)@((?:\\ |[^\s\\])+)"
 
 
 class InstructionsContext(Context):
@@ -254,7 +254,7 @@ def nested_folders(file: Path, session: Session) -> Iterator[tuple[Path, Path]]:
 
 def imports(text: str, folder: Path) -> Iterator[Path]:
     """The files that a text names as ``@path``, outside of code and comments."""
-    for match in _IMPORT.finditer(_CODE.sub("", text)):
+    for match in re.finditer(_IMPORT, re.sub(_CODE, "", text)):
         written = match[1].replace("\\ ", " ")
         for name in (written, written.rstrip(".,;:!?)\"'")):
             path = folder / Path(name).expanduser()

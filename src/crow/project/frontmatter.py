@@ -20,11 +20,11 @@ KNOWN = frozenset(
     "keep-coding-instructions force-for-plugin category tags author triggers".split()
 )
 """Names that begin a value where a line cannot be told from the text above it."""
-_KEY = re.compile(r"([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t]*$")
-_SPECIAL = re.compile(r"[{}\[\]*&#!|>%@`]|: |:$")
-_AS_IT_IS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[|>][-+0-9]*")
-_TABS = re.compile(r"^\t+", re.MULTILINE)
-_NAME = re.compile(r"(?:[^\s,()]|\([^)]*\)?)+")
+_KEY = r"([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t]*$"
+_SPECIAL = r"[{}\[\]*&#!|>%@`]|: |:$"
+_AS_IT_IS = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[|>][-+0-9]*"
+_TABS = r"(?m)^\t+"
+_NAME = r"(?:[^\s,()]|\([^)]*\)?)+"
 _SCALARS = (
     ("null", r"~|null|Null|NULL|", "~nN\0"),
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -134,14 +134,19 @@ def _explained(error: Exception) -> str:
 
 def _quoted(written: str) -> str:
     """The same with values quoted that only look like YAML, and tabs at the front as blanks."""
-    lines = _TABS.sub(lambda tabs: "  " * len(tabs[0]), written).splitlines()
+    lines = re.sub(_TABS, lambda tabs: "  " * len(tabs[0]), written).splitlines()
     return "\n".join(map(_quoted_line, lines))
 
 
 def _quoted_line(line: str) -> str:
-    match = _KEY.match(line)
+    match = re.match(_KEY, line)
     value = match[2] if match else None
-    if match is None or not value or not _SPECIAL.search(value) or _AS_IT_IS.fullmatch(value):
+    if (
+        match is None
+        or not value
+        or not re.search(_SPECIAL, value)
+        or re.fullmatch(_AS_IT_IS, value)
+    ):
         return line
     is_list = value.startswith("[") and isinstance(_loaded(value), list)
     return line if is_list else f"{match[1]}: {json.dumps(value, ensure_ascii=False)}"
@@ -151,7 +156,7 @@ def _by_lines(written: str) -> Table:
     """The values of known names; a line that begins none goes on with what stands above it."""
     parts: list[tuple[str, list[str]]] = []
     for line in written.splitlines():
-        match = _KEY.match(line)
+        match = re.match(_KEY, line)
         if match and (match[1] in KNOWN or not parts):
             parts.append((match[1], [line]))
         elif parts:
@@ -191,4 +196,4 @@ def _parts(value: object) -> Iterator[str]:
     else:
         written = _text(value).strip()
         written = written[1:-1] if written.startswith("[") and written.endswith("]") else written
-        yield from (name.strip("\"'") for name in _NAME.findall(written))
+        yield from (name.strip("\"'") for name in re.findall(_NAME, written))

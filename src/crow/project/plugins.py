@@ -30,7 +30,7 @@ CLAUDES = Path(".claude", "plugins")
 INLINE = "inline"
 """The marketplace of a plugin that comes from none."""
 ROOT, DATA = "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = (
     rf"\$\{{(?:(?P<name>CLAUDE_\w+)|user_config\.(?P<option>[\w-]+))\}}|\$(?P<bare>{ROOT})\b"
 )
 
@@ -96,7 +96,7 @@ def fill_placeholders(text: str, values: Mapping[str, str], plugin: Plugin | Non
             said = values.get(name) or (plugin.folder(name) if plugin else None)
         return found[0] if said is None else said
 
-    return _PLACEHOLDER.sub(value, text)
+    return re.sub(_PLACEHOLDER, value, text)
 
 
 def placeholder_values(ctx: Context) -> dict[str, str]:

@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 LARGEST = 1_000_000
-ROOT = re.compile(
+ROOT = (
     r"\$\{CLAUDE_PROJECT_DIR(?::-[^}]*)?\}|\$CLAUDE_PROJECT_DIR\b|\$\{PWD\}|\$PWD\b"
     r"|\$\((?:pwd|git rev-parse --show-toplevel)\)|`(?:pwd|git rev-parse --show-toplevel)`"
 )
 MARK = "\x01"
 """Stands for the project's directory, which may have blanks in its name."""
-HOME = re.compile(r"^~(?=/)|\$\{HOME\}|\$HOME\b")
+HOME = r"^~(?=/)|\$\{HOME\}|\$HOME\b"
 DATA = frozenset(
     {".log", ".txt", ".md", ".json", ".jsonl", ".csv", ".tsv", ".lock", ".tmp", ".out", ".pid"}
     | {".db", ".sqlite", ".html", ".xml", ".yaml", ".yml", ".toml"}
 )
 """Files that are read or written rather than run, unless they are the command itself."""
 WRITERS = frozenset({"touch", "tee", "rm", "mkdir", "rmdir", "echo", "printf", "truncate"})
-SUFFIX = re.compile(r"\.[a-z]\w{0,4}$", re.IGNORECASE)
-KEY = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+", re.MULTILINE)
-BLOCK = re.compile(r"^hooks:(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+SUFFIX = r"(?i)\.[a-z]\w{0,4}$"
+KEY = r"(?m)^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+"
+BLOCK = r"(?ms)^hooks:(.*?)(?=^\S|\Z)"
 
 SETTINGS = frozenset({"settings", "settings.local"})
 RUNNING = ("hooks", "mcpServers", "extensions")
@@ -110,7 +110,7 @@ def _told(value: object, project: Path) -> Iterator[Named]:
 def _named(text: str, project: Path, base: Path | None = None) -> Iterator[Named]:
     """What a shell command can mean below ``project``; ``base`` is where it runs."""
     bases = [base or project]
-    for command in _commands(ROOT.sub(MARK, text)):
+    for command in _commands(re.sub(ROOT, MARK, text)):
         program = command[0].rpartition("/")[2]
         if program == "cd" and len(command) > 1:
             bases.append(_placed(command[1], bases[-1], project))
@@ -135,11 +135,13 @@ def _looks_run(word: str, *, runs: bool) -> bool:
     """Whether a word that is no file yet is the name of one."""
     if word.startswith("-") or "://" in word or re.search(r"\s", word):
         return False
-    return (runs and "/" in word) or SUFFIX.search(word) is not None
+    return (runs and "/" in word) or re.search(SUFFIX, word) is not None
 
 
 def _placed(word: str, base: Path, project: Path) -> Path:
-    told = HOME.sub(lambda _: f"{Path.home()}", ROOT.sub(MARK, word)).replace(MARK, str(project))
+    told = re.sub(HOME, lambda _: f"{Path.home()}", re.sub(ROOT, MARK, word)).replace(
+        MARK, str(project)
+    )
     return Path(os.path.normpath(base / told))
 
 
@@ -175,7 +177,7 @@ def _of_front_matter(text: str, project: Path) -> Iterator[Named]:
     """What the hooks in a file's front matter name; read as text, for there may be many."""
     if not text.startswith("---"):
         return
-    for block in BLOCK.findall(text[: text.find("\n---", 3)]):
-        for line in KEY.sub("", block).splitlines():
+    for block in re.findall(BLOCK, text[: text.find("\n---", 3)]):
+        for line in re.sub(KEY, "", block).splitlines():
             words = line.strip().strip("[]").replace(", ", " ")
             yield from _named(words, project)

@@ -11,7 +11,7 @@ from crow.core.messages import Content, text_of
 from crow.extensions.commands.recipe import NAME
 from crow.project import matching_names
 
-_WORD = re.compile(r"/(\S+)")
+_WORD = r"/(\S+)"
 
 
 def typed(prompt: Content, names: Iterable[str]) -> str | None:
@@ -44,9 +44,9 @@ def missing(prompt: Content, names: Iterable[str]) -> str:
 
 def _named(text: str) -> str:
     """The name of the command that a text begins with; empty where it begins with none."""
-    word = _WORD.match(text)
+    word = re.match(_WORD, text)
     name = word[1] if word else ""
-    is_path = not NAME.fullmatch(name) or os.path.lexists(f"/{name}")
+    is_path = not re.fullmatch(NAME, name) or os.path.lexists(f"/{name}")
     return "" if is_path else name
 
 

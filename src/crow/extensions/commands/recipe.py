@@ -17,14 +17,13 @@ from crow.project import FrontMatter, Plugin, fill_placeholders
 LONGEST = 100_000
 DESCRIPTION = 100
 SUFFIX = ".md"
-NAME = re.compile(r"[\w.-]+(:[\w.-]+)*")
-_PIECE = re.compile(
-    r"^```!\s*\n(?P<block>.*?)^```[ \t]*$"
+NAME = r"[\w.-]+(:[\w.-]+)*"
+_PIECE = (
+    r"(?ms)^```!\s*\n(?P<block>.*?)^```[ \t]*$"
     r"|(?:(?<=\s)|^)!`(?P<line>[^`\n]+)`"
-    r"|(?<![\w`@./-])@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)",
-    re.MULTILINE | re.DOTALL,
+    r"|(?<![\w`@./-])@(?P<file>(?:\\ |[^\s`\"'<>()\[\],;])+)"
 )
-_ARGUMENT = re.compile(r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*))")
+_ARGUMENT = r"\$(?:ARGUMENTS(?:\[(\d+)\])?|([1-9])(?!\d)|([A-Za-z_]\w*))"
 
 Scope = Literal["project", "user", "plugin"]
 Stamp = tuple[str, int, int]
@@ -67,10 +66,10 @@ class Recipe:
         body = fill_placeholders(self.body, values or {}, self.plugin)
 
         def put(text: str) -> str:
-            return _ARGUMENT.sub(lambda match: self._argument(match, args, words), text)
+            return re.sub(_ARGUMENT, lambda match: self._argument(match, args, words), text)
 
         pieces = [Piece(piece.kind, put(piece.text)) for piece in _pieces(body)]
-        takes = any(put(each[0]) != each[0] for each in _ARGUMENT.finditer(body))
+        takes = any(put(each[0]) != each[0] for each in re.finditer(_ARGUMENT, body))
         if args and not takes:
             pieces.append(Piece("text", f"\n\nARGUMENTS: {args}"))
         return pieces
@@ -92,7 +91,7 @@ class Recipe:
 
 def _pieces(body: str) -> Iterator[Piece]:
     end = 0
-    for match in _PIECE.finditer(body):
+    for match in re.finditer(_PIECE, body):
         yield Piece("text", body[end : match.start()])
         if match["file"] is not None:
             name = match["file"].rstrip(".:!?")
@@ -167,7 +166,7 @@ def read(
     inside = path.relative_to(folder if path != folder else folder.parent)
     parts = inside.with_suffix("").parts
     name = plugin.called(*parts) if plugin else ":".join(parts)
-    if not NAME.fullmatch(name):
+    if not re.fullmatch(NAME, name):
         raise ValueError(f"{name!r} cannot be typed as a name: letters, digits, '.', '_' and '-'")
     if not path.is_file():
         raise ValueError("it is no file")

@@ -25,7 +25,7 @@ TRANSPORTS: Mapping[str, Transport] = {
     "streamableHttp": "http",
     "sse": "sse",
 }
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_VARIABLE = r"\$\{(\w+)(?::-([^}]*))?\}"
 
 
 class DescriptionError(CrowError):
@@ -147,7 +147,7 @@ def _filled(text: str, env: Mapping[str, str]) -> str:
             raise ValueError(f"the environment has no {name}")
         return default
 
-    return _VARIABLE.sub(value, text) if env else text
+    return re.sub(_VARIABLE, value, text) if env else text
 
 
 def from_client(listed: object) -> Iterator[Description | DescriptionError]:

@@ -50,7 +50,7 @@ FORGOTTEN = (
     "The texts of these skills were loaded before the summary and are not here any more. Load one "
     "again where it is still needed:"
 )
-_SCRIPTS = re.compile(r"\.(?:crow|agents|claude)/+skills\b")
+_SCRIPTS = r"\.(?:crow|agents|claude)/+skills\b"
 
 
 class SkillsHook:
@@ -221,7 +221,7 @@ class SkillsHook:
     def _runs_untrusted(self, ctx: ToolContext) -> bool:
         command = str(ctx.args.get("command", ""))
         found = [skill for skill in self.shelf(ctx).skills.values() if skill.project is not None]
-        if not _SCRIPTS.search(command) and all(str(s.folder) not in command for s in found):
+        if not re.search(_SCRIPTS, command) and all(str(s.folder) not in command for s in found):
             return False
         projects = {skill.project for skill in found if skill.project is not None}
         return not all(map(is_trusted, projects))

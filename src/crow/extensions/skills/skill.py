@@ -25,8 +25,8 @@ LONGEST_DESCRIPTION = 1024
 LONGEST_COMPATIBILITY = 500
 LONGEST_FILE = 100_000
 FILES_SHOWN = 50
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_ARGUMENT = re.compile(r"\$ARGUMENTS(?:\[(\d+)\])?")
+_NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
+_ARGUMENT = r"\$ARGUMENTS(?:\[(\d+)\])?"
 
 
 class SkillError(CrowError):
@@ -132,7 +132,7 @@ def instructions(skill: Skill, args: str, values: Mapping[str, str]) -> str:
         body = f"{body[:LONGEST_FILE]}\n[... cut off; the rest is in {skill.path}]"
     takes_args = "$ARGUMENTS" in body
     words = args.split()
-    body = _ARGUMENT.sub(lambda m: _nth(words, int(m[1])) if m[1] else args, body)
+    body = re.sub(_ARGUMENT, lambda m: _nth(words, int(m[1])) if m[1] else args, body)
     parts = [f'<skill name="{skill.name}" folder="{skill.folder}">\n{body}\n</skill>']
     if files := list(_files(skill.folder)):
         shown = ", ".join(files[:FILES_SHOWN])
@@ -168,7 +168,7 @@ def _name(written: object, folder: str, faults: list[str]) -> str:
     if not name:
         faults.append(f"it has no name; its folder's is used: {_slug(folder)}")
         return _checked(_slug(folder))
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         slug = _slug(name)
         faults.append(
             f"the name {name[:LONGEST_NAME]!r} is not in lower case with hyphens; it is {slug} here"

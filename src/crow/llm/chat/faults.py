@@ -51,7 +51,7 @@ KIND_OF_WORD = (
 )
 REFINED = frozenset({"invalid_request", "rate_limit", "server"})
 WORDS_THAT_COUNT = {"rate_limit": ("billing",), "server": ("context_length",)}
-KEY = re.compile(r"\b(sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}")
+KEY = r"\b(sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}"
 ADVICE = {
     "authentication": "check the API key and what it may use",
     "billing": "the account has no credit or quota left",
@@ -78,7 +78,7 @@ class Redactor:
         """The text without any of the secrets, nor what looks like a key."""
         for secret in self._secrets:
             text = text.replace(secret, "***")
-        return KEY.sub("***", text)
+        return re.sub(KEY, "***", text)
 
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:

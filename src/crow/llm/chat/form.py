@@ -20,21 +20,17 @@ OWN = NAMES | {"origin"}
 MOVED = "[an image: it is in the next message]"
 SHOWN = "What the tools above returned as images:"
 PICTURE = r"(?:image|vision|multi.?modal)(?!.{0,12}(?:format|type|size|url))"
-BLIND = re.compile(
-    r"unknown variant|mmproj|no endpoints? found|text.only|content.{0,30}string"
+BLIND = (
+    r"(?i)unknown variant|mmproj|no endpoints? found|text.only|content.{0,30}string"
     rf"|(?:not|n't) (?:support|accept|take)[^.]{{0,20}}{PICTURE}"
-    rf"|{PICTURE}[^.]{{0,20}}(?:not|n't)[^.]{{0,10}}support",
-    re.IGNORECASE,
+    rf"|{PICTURE}[^.]{{0,20}}(?:not|n't)[^.]{{0,10}}support"
 )
-OF_IMAGES = re.compile(
-    r"image|vision|mmproj|multi.?modal|modalit|content.{0,30}string", re.IGNORECASE
-)
-OF_THOUGHTS = re.compile(
-    r"(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
+OF_IMAGES = r"(?i)image|vision|mmproj|multi.?modal|modalit|content.{0,30}string"
+OF_THOUGHTS = (
+    r"(?i)(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
     r"|not supported|unknown|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
-    r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")",
-    re.IGNORECASE,
+    r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
 )
 REFUSALS = frozenset({400, 404, 413, 415, 422, 500, 501})
 
@@ -95,15 +91,17 @@ class Form:
             return None
         if self.usage and "stream_options" in said:
             return replace(self, usage=False)
-        if self.thoughts and OF_THOUGHTS.search(said):
+        if self.thoughts and re.search(OF_THOUGHTS, said):
             return replace(self, thoughts=False)
         if not self.images or not images - self.refused:
             return None
-        if OF_IMAGES.search(said) and BLIND.search(said):
+        if re.search(OF_IMAGES, said) and re.search(BLIND, said):
             return replace(self, images=False)
         sure = (error.status or 500) < 500  # a server's own failure must speak of images
         return (
-            replace(self, refused=self.refused | images) if sure or OF_IMAGES.search(said) else None
+            replace(self, refused=self.refused | images)
+            if sure or re.search(OF_IMAGES, said)
+            else None
         )
 
     def shows_less(self, other: Form) -> bool:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 
 from crow.app.composer import UNTRUSTED
 from crow.app.plugins import plugins_of
-from crow.app.wanted import summary
 from crow.core.agent import Agent
 from crow.settings import Settings
 
@@ -37,8 +35,11 @@ def of_settings(settings: Settings) -> Iterator[str]:
 
 def of_trust(settings: Settings) -> Iterator[str]:
     """What is left out for want of trust, in a line."""
-    left_out = summary(settings)
-    if left_out:
+    if settings.trusted:
+        return
+    from crow.app.wanted import summary
+
+    if left_out := summary(settings):
         yield f"the project is not trusted, so these are left out: {left_out} (crow trust)"
 
 
@@ -51,6 +52,8 @@ def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]
     named |= {name: "the settings" for name in settings.extensions if name not in named}
     for name, source in named.items():
         if name not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else " (crow ext list)"
             yield f"{source}: there is no extension {name!r}{hint}"

@@ -96,6 +96,8 @@ class Effect:
 
     def on_agent(self, old: Settings, new: Settings) -> Iterator[str]:
         """Let model, environment and extensions be as other settings say; lines about the rest."""
+        if new is old:
+            return
         if old.env != new.env:
             self._export(new.env)
         self.agent.withheld = keys_of(new)

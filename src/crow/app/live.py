@@ -14,7 +14,6 @@ from typing import Any
 from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Effect, nothing
 from crow.app.ground import NAME, Ground, ground_of
-from crow.app.wanted import wanted
 from crow.core.agent import Agent
 from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
@@ -238,7 +237,7 @@ class LiveSettings:
             await self.ask(ctx, ground)
 
     def _will_ask(self, ctx: SessionContext, ground: Ground) -> bool:
-        if not wanted(ground.settings) or is_refused(ground.project):
+        if not wanted_of(ground.settings) or is_refused(ground.project):
             return False
         return self.asks or hasattr(ctx.client, "ready")
 
@@ -251,7 +250,7 @@ class LiveSettings:
     async def ask(self, ctx: SessionContext, ground: Ground) -> None:
         """Ask whether the project is trusted, once for what it wants now."""
         shown = fingerprint(ground.project)
-        lines = wanted(ground.settings)
+        lines = wanted_of(ground.settings)
         if not lines:
             return
         if shown in self._put_off:
@@ -274,6 +273,15 @@ class LiveSettings:
             await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
         await self.refresh(ctx.session, ground)
         await self._offer(ctx, ground)
+
+
+def wanted_of(settings: Settings) -> list[str]:
+    """What the project would run or change, were it trusted; nothing where it is."""
+    if settings.trusted:
+        return []
+    from crow.app.wanted import wanted
+
+    return wanted(settings)
 
 
 def lost(ground: Ground, before: set[Any]) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from crow.cli.options import directory
 from crow.cli.parser import Parser, UsageError
-from crow.cli.stored import stored, whole_id
 from crow.core.errors import SessionError
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ async def session_of(
     from crow.app import place_of
 
     cwd = str(directory(options))
+    from crow.cli.stored import stored, whole_id
+
     if options.resume:
         known = await whole_id(stored(agent), options.resume)
         session = await agent.load_session(known, client=client, source="resume")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from crow.core.errors import CrowError
@@ -85,6 +84,8 @@ def _unmarked(value: Any) -> Any:
 
 def no_such(noun: str, word: str, known: Iterable[str]) -> str:
     """One line that says that a thing does not exist, and which one may be meant."""
+    from difflib import get_close_matches
+
     near = get_close_matches(word, sorted(known), n=2)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"there is no {noun} {word!r}{hint}"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.interrupt import Interrupts
-from crow.cli.jsonl import Lines
 from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
@@ -33,6 +32,7 @@ from crow.core.errors import CrowError
 from crow.core.ports import FIRST_PROMPT
 
 if TYPE_CHECKING:
+    from crow.cli.jsonl import Lines
     from crow.core.agent import Agent
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -74,6 +74,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
         return INTERRUPTED
     except CrowError as error:
         if options.json:
+            from crow.cli.jsonl import Lines
+
             Lines(out).put({"type": "error", "message": str(error)})
         raise
 
@@ -118,10 +120,10 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
 
 async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) -> Reply:
     """Answer the prompt, and what its hooks make of it."""
+    view.out.when_gone = lambda: agent.cancel(session)
     if isinstance(view, View):
         view.cwd = session.cwd
-    view.out.when_gone = lambda: agent.cancel(session)
-    if isinstance(view, Lines):
+    else:
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
     reply = None
     if (first := FIRST_PROMPT.pop(session)) is not None:  # a hook's wish
@@ -171,6 +173,8 @@ def set_up(agent: Agent, options: argparse.Namespace) -> None:
 def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
     """Who shows what happens."""
     if options.json:
+        from crow.cli.jsonl import Lines
+
         return Lines(out)
     return View(out, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
 

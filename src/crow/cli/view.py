@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from crow.cli.ask import Asker
@@ -246,7 +245,9 @@ def failure(result: ToolResult) -> str:
 def changed_lines(diff: Diff) -> list[str]:
     """The lines that went and came, with their sign."""
     before, after = (diff.old or "").splitlines(), diff.new.splitlines()
-    lines = difflib.unified_diff(before, after, n=0, lineterm="")
+    from difflib import unified_diff
+
+    lines = unified_diff(before, after, n=0, lineterm="")
     return [line for line in list(lines)[2:] if line[0] in "+-"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from difflib import get_close_matches
 from typing import Any
 
 from crow.core.errors import ModelError
@@ -220,6 +219,8 @@ def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:
 
 
 def _no_provider(provider: str, name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
     near = get_close_matches(provider, [*known, *OTHER_NAMES], 1, 0.5)
     if near:
         return f"there is no provider {provider} for {name}: do you mean {near[0]}?"

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, cast
 
 from crow.core.frozen import frozen
-from crow.settings.secrets import hidden
 
 PATH = Path(__file__).with_name("schema.json")
 Node = Mapping[str, Any]
@@ -58,11 +56,15 @@ def short(value: object) -> str:
 
 def told(path: str, value: object) -> str:
     """The same without what nobody should see."""
+    from crow.settings.secrets import hidden
+
     return short(hidden(path, value))
 
 
 def near(word: str, known: Any) -> str:
     """A hint at the nearest known word."""
+    from difflib import get_close_matches
+
     found = get_close_matches(word, list(known), n=1)
     return f"; did you mean {found[0]!r}?" if found else ""
 

@@ -9,7 +9,7 @@ import pytest
 from crow.core.errors import ModelError
 from crow.llm import ChatCompletions, Rehearsal, from_environment, resolve
 from crow.llm.presets import OTHER_NAMES, PRESETS
-from crow.llm.windows import context_window
+from crow.llm.traits import context_window
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer
 

@@ -14,15 +14,12 @@ from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.chat import Retries, Timeouts
 from crow.llm.chat.assembly import Reply
-from crow.llm.chat.attempts import Forms
 from crow.llm.chat.encoding import ids_in
 from crow.llm.chat.faults import Redactor, error_of_event, error_of_response, named_error
-from crow.llm.chat.form import Form, images_in
-from crow.llm.chat.retry import Batch, repeat
-from crow.llm.chat.shapes import is_object
+from crow.llm.chat.form import Form, Forms, images_in
+from crow.llm.chat.retry import Batch, Clock, repeat
 from crow.llm.chat.splice import Shown
-from crow.llm.chat.text import clean_value
-from crow.llm.chat.timing import Clock
+from crow.llm.chat.text import clean_value, is_object
 from crow.llm.objects import as_event, chunks_of, hang_up
 
 MAX_OUTPUT = 8 * 1024 * 1024

@@ -125,8 +125,7 @@ class Place:
 
 def _made(name: str, place: Place, settings: Table) -> LLM:
     from crow.llm.chat import ChatCompletions
-    from crow.llm.traits import inputs_of, thought_levels_of
-    from crow.llm.windows import context_window
+    from crow.llm.traits import context_window, inputs_of, thought_levels_of
 
     preset, table = place.preset, place.table
     window = settings.get("context_window") or table.get("context_window")

@@ -1,27 +1,37 @@
-"""What well-known models take beside text, and how hard they can think; ``traits.json`` has it."""
+"""What is known of well-known models: what they take, how hard they can think, how much they hold.
+
+Names count by the longest beginning that is in the table (``traits.json``, ``windows.json``),
+behind the last slash.
+"""
 
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
-
-TABLE = Path(__file__).with_name("traits.json")
+from typing import Any
 
 
 def inputs_of(model: str) -> frozenset[str]:
-    """``image`` and ``audio`` where the model takes them; an unknown model is taken to see images.
-
-    Names count by the longest beginning that is in the table, behind the last slash.
-    """
-    return frozenset(_trait("inputs", model))
+    """``image`` and ``audio`` where the model takes them; an unknown one is taken to see images."""
+    return frozenset(_known(_table("traits")["inputs"], model))
 
 
 def thought_levels_of(model: str) -> tuple[str, ...]:
     """What ``reasoning_effort`` can be for the model; nothing where it cannot be chosen."""
-    return tuple(_trait("thought_levels", model))
+    return tuple(_known(_table("traits")["thought_levels"], model))
 
 
-def _trait(trait: str, model: str) -> list[str]:
+def context_window(model: str) -> int | None:
+    """How many tokens a request may have; None for an unknown model."""
+    return _known(_table("windows"), model)
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
+
+
+def _known(table: dict[str, Any], model: str) -> Any:
     name = model.rpartition("/")[2].lower()
-    table: dict[str, list[str]] = json.loads(TABLE.read_text("utf-8"))[trait]
-    return table[max(filter(name.startswith, table), key=len)]
+    return table.get(max(filter(name.startswith, table), key=len, default=""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from crow.llm.chat.endpoint import ChatCompletions
-from crow.llm.chat.retry import NO_RETRIES, Retries
-from crow.llm.chat.timing import Timeouts
+from crow.llm.chat.retry import NO_RETRIES, Retries, Timeouts
 
 __all__ = ["NO_RETRIES", "ChatCompletions", "Retries", "Timeouts"]

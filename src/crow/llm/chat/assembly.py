@@ -1,8 +1,8 @@
-"""One reply, put together from the events of its stream, whatever dialect they are written in."""
+"""One reply, read and put together from the events of its stream, whatever their dialect is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from crow.core.errors import ModelError
@@ -11,11 +11,11 @@ from crow.core.messages import Usage
 from crow.core.ports import Completion, Delta, FinishReason
 from crow.llm.chat.faults import error_of_event
 from crow.llm.chat.opaque import Opaque
-from crow.llm.chat.shapes import is_array, is_object
+from crow.llm.chat.retry import Clock
 from crow.llm.chat.splice import Shown
-from crow.llm.chat.text import TextFlow
+from crow.llm.chat.stream import EventStream
+from crow.llm.chat.text import TextFlow, is_array, is_object
 from crow.llm.chat.toolcalls import CUT_OFF, ToolCalls
-from crow.llm.chat.usage import usage_of
 
 FINISHES: dict[str, FinishReason] = {
     "tool_calls": "tool_calls",
@@ -208,3 +208,111 @@ def _first_choice(choices: Any) -> dict[str, Any] | None:
     """The choice of index 0, or of none; one answer was asked for."""
     listed = choices if is_array(choices) else []
     return next((each for each in listed if is_object(each) and not each.get("index")), None)
+
+
+def usage_of(reported: object) -> Usage | None:
+    """A usage report in any of its known shapes; None where there is none.
+
+    OpenAI's names, the ones of the responses and messages protocols, and the cache counts of
+    DeepSeek and Moonshot are understood.
+    """
+    if not is_object(reported) or not reported:
+        return None
+    report = reported
+    given = _first(report, "prompt_tokens", "input_tokens")
+    written = _first(report, "completion_tokens", "output_tokens")
+    total = _number(report.get("total_tokens"))
+    if given is None and written is None and total is None:
+        return None
+    given, written = given or 0, written or 0
+    usage: Usage = {
+        "input_tokens": given,
+        "output_tokens": written,
+        "total_tokens": total or given + written,
+    }
+    _add_details(usage, report)
+    return usage
+
+
+def _add_details(usage: Usage, report: dict[str, Any]) -> None:
+    before = report.get("prompt_tokens_details") or report.get("input_tokens_details")
+    after = report.get("completion_tokens_details") or report.get("output_tokens_details")
+    cached = _inside(before, "cached_tokens")
+    if cached is None:
+        cached = _first(report, "prompt_cache_hit_tokens", "cached_tokens")
+    reasoning = _inside(after, "reasoning_tokens")
+    cost = report.get("cost")
+    if cached is not None:
+        usage["cached_tokens"] = cached
+    if reasoning is not None:
+        usage["reasoning_tokens"] = reasoning
+    if isinstance(cost, int | float):
+        usage["cost"] = float(cost)
+
+
+def _first(report: dict[str, Any], *names: str) -> int | None:
+    numbers = (_number(report.get(name)) for name in names)
+    return next((number for number in numbers if number is not None), None)
+
+
+def _inside(details: Any, name: str) -> int | None:
+    return _number(details.get(name)) if is_object(details) else None
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) else None
+
+
+class Reading:
+    """Reads ``chunks`` into a reply.
+
+    The answer is whole at ``[DONE]``, at its finish reason and usage, or at the end of the body
+    once a finish reason was given; the end of the body is not waited for.
+    """
+
+    __slots__ = ("_at_end", "_chunks", "_clock", "_events", "_reply")
+
+    def __init__(
+        self, chunks: AsyncGenerator[bytes, None], reply: Reply, clock: Clock, content_type: str
+    ) -> None:
+        self._chunks = chunks
+        self._reply = reply
+        self._clock = clock
+        self._events = EventStream(content_type)
+        self._at_end = False
+
+    @property
+    def done(self) -> bool:
+        """True once nothing more has to be read."""
+        reply = self._reply
+        return self._at_end or self._events.done or reply.complete or reply.overflowed
+
+    async def deltas(self) -> list[Delta]:
+        """What the next chunk shows. Raises `ModelError` where the answer breaks off."""
+        chunk = await self._chunk()
+        self._at_end = chunk is None
+        events = self._events.end() if chunk is None else self._events.feed(chunk)
+        deltas: list[Delta] = []
+        for event in events:
+            self._reply.take(event, deltas)
+        if self.done:
+            self._check_end()
+            self._reply.end(deltas)
+        if deltas:
+            self._clock.progress()
+        return deltas
+
+    async def _chunk(self) -> bytes | None:
+        finished = self._reply.finished
+        try:
+            return await self._clock.event(anext(self._chunks, None), closing=finished)
+        except ModelError:
+            if finished:
+                return None
+            raise
+
+    def _check_end(self) -> None:
+        if self._reply.said_nothing:
+            raise ModelError("sent an empty answer", kind="protocol")
+        if self._at_end and not (self._events.done or self._reply.finished):
+            raise ModelError("broke off in the middle of its answer", kind="network")

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import ModelError
-from crow.llm.chat.retry import UnreachableError
-from crow.llm.chat.timing import Timeouts
+from crow.llm.chat.retry import Timeouts, UnreachableError
 
 if TYPE_CHECKING:
     import httpx2

@@ -14,8 +14,7 @@ from typing import Any
 
 from crow.core.messages import ImagePart, Message, ToolSpec
 from crow.llm.chat.form import Form, following, images_in
-from crow.llm.chat.shapes import is_array, is_object
-from crow.llm.chat.text import clean_value
+from crow.llm.chat.text import clean_value, is_array
 
 CACHE_BYTES = 64 * 1024 * 1024
 PLAIN = Form()
@@ -170,6 +169,10 @@ def _encode_clean(value: Any) -> bytes:
 
 def copy_json(value: Any) -> Any:
     """A deep copy of JSON that shares its texts."""
-    if is_object(value):
-        return {key: copy_json(item) for key, item in value.items()}
-    return [copy_json(item) for item in value] if is_array(value) else value
+    if not isinstance(value, dict):
+        return [copy_json(item) for item in value] if is_array(value) else value
+    copied: dict[str, Any] = {**value}
+    for key, item in copied.items():
+        if isinstance(item, dict | list):
+            copied[key] = copy_json(item)
+    return copied

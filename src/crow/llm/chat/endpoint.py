@@ -9,16 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat.assembly import Reply
-from crow.llm.chat.attempts import Forms
+from crow.llm.chat.assembly import Reading, Reply
 from crow.llm.chat.connection import Connection, chunks_of
 from crow.llm.chat.encoding import BodyEncoder
 from crow.llm.chat.faults import Redactor, error_of_response, named_error
-from crow.llm.chat.form import Form
-from crow.llm.chat.reading import Reading
-from crow.llm.chat.retry import Batch, Retries, repeat
+from crow.llm.chat.form import Form, Forms
+from crow.llm.chat.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.chat.splice import Shown
-from crow.llm.chat.timing import Clock, Timeouts
 
 if TYPE_CHECKING:
     import httpx2

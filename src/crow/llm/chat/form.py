@@ -7,14 +7,18 @@ thoughts) goes back to nobody else, and an image is a line of text for a model t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, cast
 
 from crow.core.errors import ModelError
+from crow.core.events import Retrying
 from crow.core.frozen import frozen
 from crow.core.messages import ImagePart, Message, TextPart
 from crow.llm.chat.opaque import EXTRA, NAMES, TEXTS
+from crow.llm.chat.retry import Batch
 
 OWN = NAMES | {"origin"}
 MOVED = "[an image: it is in the next message]"
@@ -178,3 +182,45 @@ def _described(part: ImagePart) -> str:
     head, _, data = url.partition(",")
     size = len(data) * 3 // 4 - data[-2:].count("=")
     return f"an image, {head[5:].partition(';')[0]}, {size} bytes"
+
+
+class Forms:
+    """The form in which an endpoint last answered, and the images that it has taken."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self._taken: set[int] = set()
+
+    async def ask(
+        self,
+        origin: str,
+        answer: Callable[[Form], AsyncGenerator[Batch, None]],
+        images: Callable[[], AbstractSet[int]],
+    ) -> AsyncGenerator[Batch, None]:
+        """The batches of the first attempt that is not refused, in milder form after milder form.
+
+        ``answer`` makes an attempt, ``images`` gives the hashes of the images in the request.
+        Raises `ModelError`.
+        """
+        form = replace(self.form, origin=origin)
+        while True:
+            answered = False
+            try:
+                async with aclosing(answer(form)) as batches:
+                    async for batch in batches:
+                        if not answered:
+                            answered = True
+                            self.form = form
+                            self._taken |= images() - form.refused
+                        yield batch
+            except ModelError as error:
+                suspects = frozenset(images() - self._taken)
+                milder = None if answered else form.milder(error, suspects)
+                if milder is None:
+                    raise
+                fault = error
+            else:
+                return
+            if milder.shows_less(form):
+                yield [Retrying(1, 0.0, f"an image was refused, and is left out: {fault}")]
+            form = milder

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.llm.chat.shapes import is_array, is_object
-from crow.llm.chat.text import clean_value
+from crow.llm.chat.text import clean_value, is_array, is_object
 
 TEXTS = ("reasoning_content", "reasoning", "reasoning_text")
 LISTS = ("reasoning_details", "thinking_blocks")

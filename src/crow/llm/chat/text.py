@@ -1,12 +1,20 @@
-"""Text that can be stored and sent: no half of a surrogate pair, no NUL."""
+"""JSON values, and text that can be stored and sent: no half of a surrogate pair, no NUL."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from crow.llm.chat.shapes import is_array, is_object
+from typing import Any, TypeGuard
 
 REPLACEMENT = "�"
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """True for a JSON object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """True for a JSON array."""
+    return isinstance(value, list)
 
 
 def clean(text: str) -> str:

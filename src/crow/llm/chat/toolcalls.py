@@ -15,8 +15,7 @@ from typing import Any
 from crow.core.calls import Call
 from crow.core.events import CallDelta
 from crow.llm.chat.opaque import EXTRA, merged
-from crow.llm.chat.shapes import is_object
-from crow.llm.chat.text import TextFlow, clean, clean_value, is_dirty_json
+from crow.llm.chat.text import TextFlow, clean, clean_value, is_dirty_json, is_object
 
 CUT_OFF = "The reply was cut off before it was complete; the call was not executed."
 

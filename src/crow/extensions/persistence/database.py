@@ -11,12 +11,13 @@ import fcntl
 import os
 import time
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow import SessionError
-from crow.extensions.persistence.salvage import salvage
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
-from crow.extensions.persistence.sql import Connection, connect
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 BUSY_TIMEOUT = 3000
 SHORT_TIMEOUT = 100
@@ -123,7 +124,7 @@ class Database:
         aside = move_aside(self.path)
         self._create()
         connection = self._current(self._connect(), alone)
-        saved = salvage(connection, aside)
+        saved = _salvaged(aside, connection)
         self.notices.append(
             f"{self.path} was damaged: it is kept as {aside}, and a new one begun with the "
             f"sessions that could be read whole ({saved})"
@@ -206,6 +207,31 @@ class Database:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def connect(name: str, flags: int | None = None) -> Connection:
+    """Open a database, new where there is none; ``flags`` are SQLite's. Raises ``apsw.Error``."""
+    import apsw
+
+    create = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection: Any = apsw.Connection(name, flags=create if flags is None else flags)
+    return connection
+
+
+def _salvaged(damaged: Path, target: Connection) -> int:
+    """How many sessions of a damaged file could be brought over."""
+    import apsw
+
+    from crow.extensions.persistence.salvage import salvage
+
+    try:
+        source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return 0
+    try:
+        return salvage(source, target)
+    finally:
+        source.close()
 
 
 def is_sound(connection: Connection) -> bool:

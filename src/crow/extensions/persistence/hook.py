@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -43,14 +43,14 @@ from crow.events import (
 )
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
-from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import finished, started
-from crow.extensions.persistence.words import Found
 
 if TYPE_CHECKING:
     from crow import Agent
+    from crow.extensions.persistence.stored import StoredSessions
+    from crow.extensions.persistence.words import Found
 
 logger = logging.getLogger("crow.persistence")
 
@@ -99,6 +99,12 @@ class PersistenceHook:
 
     # the store
 
+    @cached_property
+    def _stored(self) -> StoredSessions:
+        from crow.extensions.persistence.stored import StoredSessions
+
+        return StoredSessions(self._archive)
+
     def save(self, session: Session) -> None:
         """Write what is new, without waiting for it."""
         ledger = self._known(session)
@@ -110,7 +116,7 @@ class PersistenceHook:
 
         Raises `SessionError` where there is none of that id, or another process has it open.
         """
-        ledger = await self._archive.load(session_id)
+        ledger = await self._stored.load(session_id)
         self._ledger.set(ledger.session, ledger)
         return ledger.session
 
@@ -123,40 +129,40 @@ class PersistenceHook:
         """
         if cursor and not (cursor.isascii() and cursor.isdecimal()):
             raise ValueError(f"there is no page at the cursor {cursor!r}")
-        return await self._archive.page(cwd, cursor, limit)
+        return await self._stored.page(cwd, cursor, limit)
 
     async def knows(self, session_id: str) -> bool:
         """True where there is a stored session of that id. Raises `SessionError`."""
-        return await self._archive.knows(session_id)
+        return await self._stored.knows(session_id)
 
     async def search(self, text: str, *, cwd: str | None = None, limit: int = 20) -> list[Found]:
         """Sessions where all words of a text were said in one message, the best first.
 
         Prompts, answers and titles are searched; the last word may be the beginning of one.
         """
-        return await self._archive.search(text, cwd, limit)
+        return await self._stored.search(text, cwd, limit)
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session for good; False where there is none. `SessionError` where it is used."""
-        return await self._archive.delete(session_id)
+        return await self._stored.delete(session_id)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session another title. Raises `SessionError` where there is none of that id."""
-        await self._archive.rename(session_id, title)
+        await self._stored.rename(session_id, title)
 
     async def fork(self, session_id: str) -> str:
         """Copy a session, even one in use, with its old segments; the id of the copy.
 
         Raises `SessionError` where there is none of that id.
         """
-        return await self._archive.fork(session_id)
+        return await self._stored.fork(session_id)
 
     async def export(self, session_id: str) -> str:
         """A session as JSON Lines: itself first, then every record in order.
 
         Reads only, so another process may have it open. Raises `SessionError`.
         """
-        return await self._archive.lines(session_id)
+        return await self._stored.lines(session_id)
 
     async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as the events that a client saw: prompts, thoughts, answers, calls, plans.
@@ -165,18 +171,14 @@ class PersistenceHook:
         first time. ``asked``: only the calls that its user was asked about. Reads only. Raises
         `SessionError`.
         """
-        return await self._archive.replay(session_id, asked=asked)
+        return await self._stored.replay(session_id, asked=asked)
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first: all but the last were compacted or left.
 
         Reads only. Raises `SessionError`.
         """
-        stored, entries = await self._archive.stored(session_id)
-        return [
-            History.of(entry for entry in entries if entry.segment == segment).messages
-            for segment in range(stored["segment"] + 1)
-        ]
+        return await self._stored.segments(session_id)
 
     # the hooks
 

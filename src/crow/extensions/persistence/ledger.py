@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
 from crow.extensions.persistence.lease import Lease
 from crow.extensions.persistence.record import Kind, Row, dump, witnessed
-from crow.extensions.persistence.sql import Connection
 from crow.messages import Content, is_prompt, text_of
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 Fields = dict[str, "str | int | None"]
 TITLE_LENGTH = 60

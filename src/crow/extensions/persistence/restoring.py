@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session
 from crow.extensions.persistence.history import History
@@ -10,7 +10,9 @@ from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import together
 from crow.extensions.persistence.shelf import Stored, find_session, lenient, stored_entries
-from crow.extensions.persistence.sql import Connection
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 
 def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | None:

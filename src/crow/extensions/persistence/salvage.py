@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
-from crow.extensions.persistence.sql import Connection, Value, connect
+from crow.extensions.persistence.sql import Connection, Value
 
 SECONDS = 10.0
 
 
-def salvage(target: Connection, damaged: Path) -> int:
+def salvage(source: Connection, target: Connection) -> int:
     """Copy the sessions that are whole; how many. Those that are not stay where they are."""
-    import apsw
-
-    try:
-        source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)
-    except apsw.Error:
-        return 0
-    saved = 0
     deadline = time.monotonic() + SECONDS
-    try:
-        for key in _keys(source):
-            saved += time.monotonic() < deadline and _copied(source, target, key)
-    finally:
-        source.close()
+    saved = 0
+    for key in _keys(source):
+        saved += time.monotonic() < deadline and _copied(source, target, key)
     return saved
 
 

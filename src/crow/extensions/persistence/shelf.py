@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow import SessionInfo
 from crow.extensions.persistence.ledger import insert, now, touch
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
-from crow.extensions.persistence.sql import Connection
 from crow.extensions.persistence.words import forget, look_again
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 Stored: TypeAlias = dict[str, Any]
 

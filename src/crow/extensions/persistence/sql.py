@@ -1,4 +1,4 @@
-"""The part of the SQLite library that is used here, in plain types."""
+"""The part of the SQLite library that is used here, in plain types: for type checkers alone."""
 
 from __future__ import annotations
 
@@ -50,12 +50,3 @@ class Connection(Protocol):
     ) -> None: ...
     def backup(self, name: str, source: Connection, source_name: str, /) -> Backup: ...
     def close(self) -> None: ...
-
-
-def connect(name: str, flags: int | None = None) -> Connection:
-    """Open a database, new where there is none; ``flags`` are SQLite's. Raises ``apsw.Error``."""
-    import apsw
-
-    create = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection: Any = apsw.Connection(name, flags=create if flags is None else flags)
-    return connection

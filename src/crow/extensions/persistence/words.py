@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow import SessionInfo, frozen
-from crow.extensions.persistence.sql import Connection
 from crow.messages import is_prompt, text_of
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 BATCH = 1000
 AROUND = 60

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from crow.extensions.persistence.database import (
     BUSY_TIMEOUT,
@@ -21,8 +21,9 @@ from crow.extensions.persistence.database import (
     explain,
     is_locked,
 )
-from crow.extensions.persistence.sql import Connection
-from crow.extensions.persistence.words import index
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 logger = logging.getLogger("crow.persistence")
 
@@ -153,6 +154,8 @@ def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
 def _clean(connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
     """Index what was said, and put what is written where a power cut cannot reach it."""
     try:
+        from crow.extensions.persistence.words import index
+
         while _transact(connection, [index])[0] and jobs.empty():
             pass
         if jobs.empty():

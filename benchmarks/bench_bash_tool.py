@@ -12,7 +12,8 @@ import tempfile
 import time
 from typing import Any
 
-from crow.core.calls import Call
+from crow.core.tools import Call
+
 from crow.core.events import Event
 from crow.core.ports import Client, NullClient
 from crow.tools.declarations import bash

@@ -17,9 +17,10 @@ import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+from crow.core.tools import Call
+
 from crow.app import build
 from crow.core.agent import Agent
-from crow.core.calls import Call
 from crow.core.events import TextDelta
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request

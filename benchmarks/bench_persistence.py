@@ -14,10 +14,10 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import apsw
+from crow.core.tools import Call
 
 from crow.core.agent import Agent
-from crow.core.calls import Call
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.events import TextDelta
 from crow.core.messages import user
 from crow.core.ports import Completion, Delta, Request

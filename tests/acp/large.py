@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import Call
+from crow.core.tools import Call
+
 from crow.core.ports import Completion
 
 NAME = "large.txt"

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from acp import RequestError
+from crow.core.tools import ToolResult
 
 from crow import Agent, Deny, Stop, tool
-from crow.core.calls import ToolResult
-from crow.core.contexts import RunContext, ToolContext
+from crow.core.context import RunContext
+from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage

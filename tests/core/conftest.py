@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from crow.core.tools import ToolResult
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolResult
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminals, ToolEnvironment
 

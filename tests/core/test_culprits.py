@@ -7,10 +7,11 @@ import logging
 from typing import Any
 
 import pytest
+from crow.core.tools import ToolKind
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind
-from crow.core.contexts import Context, ErrorContext, RunContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import ErrorContext
 from crow.core.errors import HookError
 from crow.core.points import POINTS
 from crow.core.verdicts import Answer

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from crow.core.tools import ToolKind
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind
 from crow.core.errors import HookError
 from crow.core.history import History, flaw, open_end
 from crow.core.messages import tool_answer, user

@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+from crow.core.tools import Call
 
 from crow.core import loop
 from crow.core.agent import Agent
-from crow.core.calls import Call
 from crow.core.errors import ModelError
 from crow.core.events import Notice, UserMessage
 from crow.core.ports import Completion

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from crow.core.tools import ToolResult
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from crow import Agent
-from crow.core.calls import ToolResult
 from crow.core.events import ToolEnded, ToolPending
 from crow.core.ports import NullClient, PermissionRequest
 from crow.extensions import PermissionsHook, WebHook

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
+from crow.core.tools import ToolResult
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
 from crow.tools import Arg, ToolError, tool
 

@@ -8,10 +8,10 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from crow.tools.text import boundary
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.text import boundary
 from crow.tools import clip
 from crow.tools.output import Capture, readable
 from crow.tools.spill import outputs

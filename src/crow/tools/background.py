@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
 from crow.tools.process import Process

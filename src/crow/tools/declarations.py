@@ -5,8 +5,8 @@
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.function import Preview, tool
 from crow.tools.paths import file_location, with_absolute_path
 from crow.tools.schema import Arg

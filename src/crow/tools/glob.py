@@ -8,8 +8,8 @@ import os
 import time
 from pathlib import Path
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.errors import ToolError
 from crow.tools.hidden import left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import Location, ToolResult
 from crow.tools.disk import irregular
 from crow.tools.errors import ToolError
 from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable

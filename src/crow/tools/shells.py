@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from crow.core.kept import Key
-from crow.core.ports import ENV_FILE, ToolEnvironment
+from crow.core.ports import ToolEnvironment
+from crow.core.session import Key
+from crow.keys import ENV_FILE
 from crow.process.reaper import ProcessReaper
 from crow.tools.errors import ToolError
 from crow.tools.process import Process

@@ -12,9 +12,9 @@ import tempfile
 import time
 from typing import Any
 
-from crow.core.calls import Call
 from crow.core.events import Event
 from crow.core.ports import Client, NullClient
+from crow.core.tools import Call
 from crow.tools.bash import bash
 from crow.tools.shells import Shells
 

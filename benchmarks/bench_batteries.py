@@ -19,10 +19,10 @@ from pathlib import Path
 
 from crow.app import build
 from crow.core.agent import Agent
-from crow.core.calls import Call
 from crow.core.events import TextDelta
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import Call
 from crow.settings import load
 from crow.tools import builtin
 

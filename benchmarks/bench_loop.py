@@ -178,7 +178,7 @@ def turns() -> None:
 
 def firing() -> None:
     from crow.core.agent import Agent
-    from crow.core.contexts import RunContext
+    from crow.core.context import RunContext
 
     async def measure() -> float:
         agent = Agent(tools=())

@@ -17,20 +17,14 @@ if TYPE_CHECKING:
     from crow.acp import run_agent as run_agent
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
-    from crow.core.agent_hook import AgentHook as AgentHook
-    from crow.core.calls import Call as Call
-    from crow.core.calls import ToolResult as ToolResult
-    from crow.core.catalog import Command as Command
-    from crow.core.catalog import Mode as Mode
-    from crow.core.catalog import PromptSection as PromptSection
+    from crow.core.context import Context as Context
+    from crow.core.context import RunContext as RunContext
     from crow.core.contexts import CommandContext as CommandContext
     from crow.core.contexts import CompactContext as CompactContext
     from crow.core.contexts import ConfigContext as ConfigContext
-    from crow.core.contexts import Context as Context
     from crow.core.contexts import ErrorContext as ErrorContext
     from crow.core.contexts import MessageContext as MessageContext
     from crow.core.contexts import NotificationContext as NotificationContext
-    from crow.core.contexts import RunContext as RunContext
     from crow.core.contexts import SessionContext as SessionContext
     from crow.core.contexts import ToolContext as ToolContext
     from crow.core.contexts import TurnContext as TurnContext
@@ -45,9 +39,9 @@ if TYPE_CHECKING:
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
     from crow.core.hooks import hook as hook
-    from crow.core.kept import Key as Key
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
+    from crow.core.points import AgentHook as AgentHook
     from crow.core.points import Point as Point
     from crow.core.ports import LLM as LLM
     from crow.core.ports import Client as Client
@@ -56,10 +50,16 @@ if TYPE_CHECKING:
     from crow.core.ports import Request as Request
     from crow.core.ports import Tool as Tool
     from crow.core.ports import ToolEnvironment as ToolEnvironment
+    from crow.core.scope import Command as Command
+    from crow.core.scope import Mode as Mode
+    from crow.core.scope import PromptSection as PromptSection
+    from crow.core.session import Key as Key
     from crow.core.session import Reply as Reply
     from crow.core.session import Session as Session
     from crow.core.session import SessionInfo as SessionInfo
     from crow.core.session import Store as Store
+    from crow.core.tools import Call as Call
+    from crow.core.tools import ToolResult as ToolResult
     from crow.core.trace import Record as Record
     from crow.core.verdicts import Allow as Allow
     from crow.core.verdicts import Answer as Answer
@@ -75,21 +75,20 @@ _ROOMS = {
     "crow.acp": "run_agent",
     "crow.app": "build",
     "crow.core.agent": "Agent",
-    "crow.core.agent_hook": "AgentHook",
-    "crow.core.calls": "Call ToolResult",
-    "crow.core.catalog": "Command Mode PromptSection",
+    "crow.core.context": "Context RunContext",
     "crow.core.contexts": (
-        "CommandContext CompactContext ConfigContext Context ErrorContext MessageContext "
-        "NotificationContext RunContext SessionContext ToolContext TurnContext UpdateContext"
+        "CommandContext CompactContext ConfigContext ErrorContext MessageContext "
+        "NotificationContext SessionContext ToolContext TurnContext UpdateContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
     "crow.core.frozen": "frozen",
     "crow.core.hooks": "FIRST LAST hook",
-    "crow.core.kept": "Key",
     "crow.core.messages": "Message Usage",
-    "crow.core.points": "Point",
+    "crow.core.points": "AgentHook Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
-    "crow.core.session": "Reply Session SessionInfo Store",
+    "crow.core.scope": "Command Mode PromptSection",
+    "crow.core.session": "Key Reply Session SessionInfo Store",
+    "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.project.settings": "ProjectSettings",

@@ -17,7 +17,7 @@ from tests.acp import large
 
 from crow import Agent, tool
 from crow.acp.bounds import LIMIT, bounded
-from crow.core.calls import Diff, ToolResult
+from crow.core.tools import Diff, ToolResult
 from crow.extensions.permissions import PermissionsHook
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call

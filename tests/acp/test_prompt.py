@@ -10,12 +10,13 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Deny, Stop, tool
-from crow.core.calls import ToolResult
-from crow.core.contexts import RunContext, ToolContext
+from crow.core.context import RunContext
+from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.testing.model import Line
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crow.core.entry_points import entry_points
+from crow.core.extensions import entry_points
 
 SRC = Path(__file__).parents[2] / "src" / "crow"
 OWN = {point.name: point for point in entry_points() if point.own}

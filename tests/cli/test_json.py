@@ -13,7 +13,7 @@ from tests.cli.conftest import Crow, calls
 
 from crow.cli.jsonl import record
 from crow.core import events
-from crow.core.calls import Call, Diff, Location, ToolResult
+from crow.core.tools import Call, Diff, Location, ToolResult
 from crow.testing.endpoint import Endpoint, answer
 
 PAGE = (Path(__file__).parents[2] / "docs/json.md").read_text("utf-8")

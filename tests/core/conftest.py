@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolResult
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminals, ToolEnvironment
+from crow.core.tools import ToolResult
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.history import flaw
-from crow.core.kept import Key
 from crow.core.points import POINTS
+from crow.core.session import Key
 from crow.testing import ScriptedModel, call
 
 LIKE_LIST = (

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.calls import mismatch
-from crow.core.catalog import Command
-from crow.core.errand import Clock
 from crow.core.errors import HookError, ModelError
 from crow.core.messages import Usage, is_prompt
 from crow.core.points import Point
 from crow.core.ports import NullClient, Question, Request
+from crow.core.scope import Command
+from crow.core.tasks import Clock
+from crow.core.validation import mismatch
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.testing import ScriptedModel, call, text
 
@@ -168,7 +168,7 @@ async def test_interrupts_pass_through_hooks():
     agent = bare()
     agent.hooks.register("after_run", interrupt)
     session = await agent.new_session()
-    from crow.core.contexts import RunContext
+    from crow.core.context import RunContext
 
     with pytest.raises(KeyboardInterrupt):
         await run_hook(agent.hooks.after_run.entries[0], RunContext(agent, session, "go"))
@@ -471,7 +471,7 @@ async def test_reasoning_stays_with_the_message():
 
 
 async def test_a_run_that_has_not_begun_can_be_cancelled_too():
-    from crow.core.contexts import RunContext
+    from crow.core.context import RunContext
 
     agent = bare()
     run = RunContext(agent, await agent.new_session(), "go")

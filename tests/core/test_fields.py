@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolResult
-from crow.core.catalog import Command
-from crow.core.contexts import Context, RunContext
+from crow.core.context import Context, RunContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
 from crow.core.points import POINTS
 from crow.core.ports import Completion, NullClient, PermissionRequest
+from crow.core.scope import Command
 from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
+from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.extensions.system_prompt import SystemPromptHook
 from crow.testing import ScriptedModel, call

@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind
 from crow.core.errors import HookError
 from crow.core.history import History, flaw, open_end
 from crow.core.messages import tool_answer, user
 from crow.core.points import POINTS
+from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call
 
 DURING = ["on_session_start", "before_run", "before_llm_request", "around_llm_request",

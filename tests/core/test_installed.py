@@ -8,8 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.entry_points import entry_points
-from crow.core.extensions import Found
+from crow.core.extensions import Found, entry_points
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call
 

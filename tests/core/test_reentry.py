@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind
-from crow.core.catalog import Command
 from crow.core.errors import SessionError
 from crow.core.points import POINTS
+from crow.core.scope import Command
 from crow.core.session import Session
+from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call
 
 SAID = "a hook cannot wait for its own session: use agent.queue(...)"

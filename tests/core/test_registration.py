@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.agent_hook import AgentHook
-from crow.core.catalog import Command
-from crow.core.contexts import Context, RunContext, ToolContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import ToolContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.hooks import FIRST, KINDS, LAST, Hooks, hook, name_of
-from crow.core.points import ELSEWHERE, POINTS, Point
+from crow.core.points import ELSEWHERE, POINTS, AgentHook, Point
 from crow.core.ports import NullClient, Question
+from crow.core.scope import Command
 from crow.core.verdicts import Answer, Ask, Deny
 from crow.testing import ScriptedModel, call
 

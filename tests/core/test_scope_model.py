@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from crow.core.agent import Agent
-from crow.core.contexts import RunContext
+from crow.core.context import RunContext
 from crow.core.hooks import hook
 from crow.testing import ScriptedModel
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind, ToolResult
 from crow.core.messages import Message, Usage, context_block, is_prompt, text_of, weight
 from crow.core.session import Session
+from crow.core.tools import ToolKind, ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.testing import ScriptedModel, call, text
 

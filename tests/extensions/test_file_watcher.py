@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from crow import Agent
-from crow.core.ports import WATCHED
 from crow.extensions import FileWatcherHook
+from crow.keys import WATCHED
 from crow.testing import ScriptedModel
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crow.core.contexts import RunContext
+from crow.core.context import RunContext
 from crow.core.events import Notice
 from crow.core.ports import NullClient
 from crow.extensions import InstructionsHook, PersistenceHook, SystemPromptHook

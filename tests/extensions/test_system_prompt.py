@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.calls import ToolKind
-from crow.core.catalog import PromptSection
 from crow.core.events import Notice
 from crow.core.ports import NullClient
+from crow.core.scope import PromptSection
 from crow.core.session import Session
+from crow.core.tools import ToolKind
 from crow.extensions import SystemPromptHook
 from crow.extensions.system_prompt import DEFAULT, git_branch
 from crow.testing import ScriptedModel, call

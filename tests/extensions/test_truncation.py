@@ -12,13 +12,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crow import tool
-from crow.core.calls import ToolResult
 from crow.core.messages import Content
-from crow.core.text import boundary
+from crow.core.tools import ToolResult
 from crow.extensions import TruncationHook
 from crow.extensions.truncation import clipped, shortened
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
+from crow.tools.text import boundary
 
 
 def speaking(content: Content, data: Any = None) -> Any:

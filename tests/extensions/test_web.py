@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from crow import Agent
-from crow.core.calls import ToolResult
 from crow.core.events import ToolEnded, ToolPending
 from crow.core.ports import NullClient, PermissionRequest
+from crow.core.tools import ToolResult
 from crow.extensions import PermissionsHook, WebHook
 from crow.extensions.web.address import is_public, look_up
 from crow.extensions.web.fetch import FetchError, plain

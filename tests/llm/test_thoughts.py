@@ -15,7 +15,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.messages import Message, ToolCall, thought_of, tool_answer, user
 from crow.core.ports import LLM
-from crow.core.shapes import fits
+from crow.core.validation import fits
 from crow.extensions import PersistenceHook
 from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
 from crow.llm.naming import resolve

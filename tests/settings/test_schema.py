@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.entry_points import entry_points
+from crow.core.extensions import entry_points
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks.entry import File, entries_of
 from crow.extensions.shell_hooks.event import KNOWN

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
-from crow.core.calls import Diff, Location
+from crow.core.tools import Diff, Location
 from crow.tools.errors import ToolError
 from crow.tools.replacement import replaced
 

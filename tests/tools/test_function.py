@@ -15,8 +15,8 @@ import pytest
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools import Arg, ToolError, tool
 
 if TYPE_CHECKING:

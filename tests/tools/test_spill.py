@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.text import boundary
 from crow.tools import clip
 from crow.tools.output import Capture, readable
 from crow.tools.spill import outputs
+from crow.tools.text import boundary
 
 GRAPHEMES = ["a", "\n", "\r\n", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", "❤\ufe0f", "→"]
 

@@ -40,8 +40,8 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
-from crow.core.ports import CLIENT_SERVERS
 from crow.core.session import Session, Store
+from crow.keys import CLIENT_SERVERS
 
 T = TypeVar("T")
 SETTLE = 0.02

@@ -9,8 +9,8 @@ import json
 from typing import Any, cast
 
 from crow.acp.jsonrpc import Message, as_object, encode
-from crow.core.calls import Diff
-from crow.core.text import shortened
+from crow.core.tools import Diff
+from crow.tools.text import shortened
 
 LIMIT = 200_000
 """Bytes of a whole message."""

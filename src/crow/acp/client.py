@@ -34,7 +34,8 @@ from crow.core.events import (
     ToolStarted,
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.session import SUBAGENT_CALLS, Session
+from crow.core.session import Session
+from crow.keys import SUBAGENT_CALLS
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
 TAKEN = "This session goes on in another client. Load it again to have it here."

@@ -9,7 +9,6 @@ from typing import Any
 
 from crow.acp.jsonrpc import as_object
 from crow.core.agent import Agent
-from crow.core.calls import Call, ToolResult
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import (
     Event,
@@ -23,6 +22,7 @@ from crow.core.events import (
 )
 from crow.core.messages import Message, is_prompt, text_of, thought_of
 from crow.core.session import Session
+from crow.core.tools import Call, ToolResult
 
 AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""

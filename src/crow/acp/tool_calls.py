@@ -18,10 +18,10 @@ from crow.acp.bounds import (
 )
 from crow.acp.content import to_blocks
 from crow.acp.jsonrpc import Message
-from crow.core.calls import Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.frozen import frozen
 from crow.core.ports import PermissionRequest
+from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
 SHOWN = 16 * 1024
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from crow.acp.jsonrpc import Message, as_object
-from crow.core.session import TRACE_CONTEXT, Session
+from crow.core.session import Session
+from crow.keys import TRACE_CONTEXT
 
 PARENT = re.compile("[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 BESIDE = ("tracestate", "baggage")

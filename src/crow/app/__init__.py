@@ -20,8 +20,8 @@ from crow.app.live import LiveSettings, live_of
 from crow.app.models import keys_of, model_of, models_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
-from crow.core.catalog import Mode
 from crow.core.ports import LLM
+from crow.core.scope import Mode
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 

@@ -13,9 +13,8 @@ from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import may_hook, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
-from crow.core.entry_points import EntryPoint, entry_points
 from crow.core.errors import ExtensionError
-from crow.core.extensions import Found
+from crow.core.extensions import EntryPoint, Found, entry_points
 from crow.project.imports import Seal
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed

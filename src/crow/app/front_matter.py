@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from crow.app.ground import ground_of
 from crow.app.plugins import may_bring, plugins_of
 from crow.core.agent import Agent
-from crow.core.contexts import Context, SessionContext
+from crow.core.context import Context
+from crow.core.contexts import SessionContext
 from crow.core.session import Session
 from crow.project.plugins import Plugin
 from crow.project.trust import is_trusted

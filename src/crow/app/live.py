@@ -16,7 +16,8 @@ from crow.app.effect import Effect, nothing
 from crow.app.ground import NAME, Ground, ground_of
 from crow.app.wanted import wanted
 from crow.core.agent import Agent
-from crow.core.contexts import ConfigContext, Context, RunContext, SessionContext, ToolContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import ConfigContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
 from crow.core.session import Session

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.entry_points import entry_points
 from crow.core.errors import CrowError, ExtensionError
+from crow.core.extensions import entry_points
 from crow.core.hooks import MARK
 from crow.project.imports import Seal
 
@@ -127,8 +127,8 @@ def _is_tool(thing: Any) -> bool:
 
 def hangs(thing: Any) -> bool:
     """True for a module or class that hangs something on an agent."""
-    from crow.core.agent_hook import AgentHook
     from crow.core.hooks import Hooks
+    from crow.core.points import AgentHook
 
     if hasattr(thing, "init_agent"):
         return True

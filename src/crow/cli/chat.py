@@ -89,7 +89,7 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
 
 def offer_leaving(agent: Agent, session: Session) -> None:
     """List the words that leave among the commands, where nobody else has taken them."""
-    from crow.core.catalog import Command
+    from crow.core.scope import Command
 
     for name in LEAVING:
         if name not in agent.commands_of(session):

@@ -9,10 +9,10 @@ from typing import Any
 from crow.cli.ask import Asker
 from crow.cli.output import Output
 from crow.core import events
-from crow.core.calls import Diff, Location
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Reply, Session
+from crow.core.tools import Diff, Location
 
 VERSION = 1
 Record = dict[str, Any]

@@ -105,10 +105,11 @@ class Judged:
 
 async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Judged:
     """Ask all that is asked before a tool runs; nothing runs but the hooks themselves."""
-    from crow.core.calls import Call
-    from crow.core.contexts import RunContext, ToolContext
+    from crow.core.context import RunContext
+    from crow.core.contexts import ToolContext
     from crow.core.session import Session
     from crow.core.tool_call import prepare
+    from crow.core.tools import Call
 
     session = Session(cwd=cwd)
     session.belong(agent)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from crow.cli.output import CONTROLS, Style
-from crow.core.calls import Diff
 from crow.core.ports import PermissionRequest
+from crow.core.tools import Diff
 
 LINES = 40
 WIDTH = 400

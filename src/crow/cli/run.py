@@ -30,7 +30,7 @@ from crow.cli.parser import Parser, UsageError
 from crow.cli.piped import attached, piped_prompt
 from crow.cli.view import View
 from crow.core.errors import CrowError
-from crow.core.ports import FIRST_PROMPT
+from crow.keys import FIRST_PROMPT
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent

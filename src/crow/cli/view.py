@@ -7,7 +7,6 @@ from typing import Any
 
 from crow.cli.ask import Asker
 from crow.cli.output import Output, Style, clean, one_line, shorten
-from crow.core.calls import Call, Diff, ToolKind, ToolResult
 from crow.core.events import (
     Compacted,
     Event,
@@ -25,6 +24,7 @@ from crow.core.events import (
 from crow.core.messages import text_of
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Reply
+from crow.core.tools import Call, Diff, ToolKind, ToolResult
 
 DIFF_LINES = 8
 OUTPUT_LINES = 3

@@ -10,11 +10,11 @@ from dataclasses import field
 from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict
 
-from crow.core.calls import Call
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
 from crow.core.frozen import frozen
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Delta, FinishReason, Request
+from crow.core.tools import Call
 
 
 @frozen

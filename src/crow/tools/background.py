@@ -6,8 +6,8 @@ import asyncio
 import re
 from typing import Annotated
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.bash import GRACE, LIMIT
 from crow.tools.errors import ToolError
 from crow.tools.function import tool

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-from crow.core.calls import ToolResult
-from crow.core.ports import ENV_FILE, JOBS, Terminal, Terminals, ToolEnvironment
+from crow.core.ports import Terminal, Terminals, ToolEnvironment
+from crow.core.tools import ToolResult
+from crow.keys import ENV_FILE, JOBS
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.output import readable

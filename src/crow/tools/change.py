@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from crow.core.calls import Diff, Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import Diff, Location, ToolResult
 from crow.tools.disk import demand_writable
 from crow.tools.excerpt import excerpts
 from crow.tools.files import Document, Ledger, demand_small, load

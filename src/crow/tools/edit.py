@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from crow.core.calls import Diff, ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import Diff, ToolResult
 from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
 from crow.tools.files import Document, Ledger, store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from crow.core.calls import Diff
+from crow.core.tools import Diff
 from crow.tools.patch import UNENDED, Hunk, hunks, shared
 
 ROOM = 96 * 1024

@@ -11,8 +11,8 @@ import os
 from dataclasses import dataclass, field, replace
 
 from crow.core.frozen import frozen
-from crow.core.kept import Key
 from crow.core.ports import ToolEnvironment
+from crow.core.session import Key
 from crow.tools.disk import LARGEST, read_whole, replace_file
 from crow.tools.encoding import Encoding, decode
 from crow.tools.errors import ToolError

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.hidden import left_out, may_tell, readable, split_readable

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 from typing import Annotated, Any
 
-from crow.core.calls import Location, ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import Location, ToolResult
 from crow.tools.disk import irregular
 from crow.tools.errors import ToolError
 from crow.tools.function import tool

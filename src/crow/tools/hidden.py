@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import PurePath
 
-from crow.core.ports import MAY_READ, UNASKED, ToolEnvironment
+from crow.core.ports import ToolEnvironment
+from crow.keys import MAY_READ, UNASKED
 
 Readable = Callable[[str], bool]
 MOST_GLOBS = 500

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 
-from crow.core.calls import ToolResult
 from crow.core.messages import ImagePart, TextPart
+from crow.core.tools import ToolResult
 from crow.tools.errors import ToolError
 
 LARGEST_IMAGE = 5 * 1024 * 1024

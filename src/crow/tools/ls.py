@@ -8,8 +8,8 @@ import itertools
 import os
 from typing import Annotated
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.errors import ToolError
 from crow.tools.function import tool
 from crow.tools.hidden import left_out, may_tell, readable

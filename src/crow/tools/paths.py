@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import Location
+from crow.core.tools import Location
 from crow.tools.errors import ToolError
 
 _NAMES = 2000

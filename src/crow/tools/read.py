@@ -6,8 +6,8 @@ import asyncio
 import os
 from typing import Annotated, Any
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError

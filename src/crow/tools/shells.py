@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from crow.core.kept import Key
-from crow.core.ports import ENV_FILE, ToolEnvironment
+from crow.core.ports import ToolEnvironment
+from crow.core.session import Key
+from crow.keys import ENV_FILE
 from crow.process.reaper import ProcessReaper
 from crow.tools.errors import ToolError
 from crow.tools.process import Process
@@ -22,7 +23,7 @@ _DRAIN = 0.2
 
 
 class BackgroundCommand:
-    """A command in the background as whoever waits for it sees it: a `crow.core.ports.Job`."""
+    """A command in the background as whoever waits for it sees it: a `crow.keys.Job`."""
 
     def __init__(self, process: Process) -> None:
         self._process = process

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from crow.core.text import boundary
+from crow.tools.text import boundary
 
 _LINE_SLACK = 200
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from crow.core.calls import ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools.change import Change, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
 from crow.tools.files import Ledger, store

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from crow.acp.v2.changes import diff, git_patch
-from crow.core.calls import Diff
+from crow.core.tools import Diff
 
 LONG = "".join(f"line {number}\n" for number in range(3000))
 CHANGES = [

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
 from crow.core.messages import user

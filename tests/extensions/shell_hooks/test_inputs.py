@@ -11,7 +11,7 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given
 
 from crow.core.agent import Agent
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.errors import ModelError
 from crow.extensions import (
     CommandsHook,

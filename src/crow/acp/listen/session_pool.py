@@ -15,7 +15,7 @@ from crow.core.messages import is_prompt
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
     from crow.core.agent import Agent
-    from crow.core.contexts import Context
+    from crow.core.context import Context
     from crow.core.messages import Message
     from crow.core.session import Session
 

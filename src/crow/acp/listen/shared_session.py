@@ -27,7 +27,7 @@ from crow.core.frozen import frozen
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
     from crow.acp.jsonrpc import Message
-    from crow.core.contexts import RunContext
+    from crow.core.context import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
 

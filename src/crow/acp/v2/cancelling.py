@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolResult
 from crow.core.contexts import ToolContext
 from crow.core.hooks import LAST, hook
+from crow.core.tools import ToolResult
 
 NAME = "tool_cancel"
 ENDED = "ended by the user; what it had done by then stays done"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from crow.acp.jsonrpc import Message
-from crow.core.calls import Diff
+from crow.core.tools import Diff
 
 NOTHING = "/dev/null"
 

@@ -28,9 +28,9 @@ from crow.acp.tool_calls import (
     titled,
 )
 from crow.acp.v2.changes import diff
-from crow.core.calls import Diff, Outcome, ToolResult
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.ports import PermissionRequest
+from crow.core.tools import Diff, Outcome, ToolResult
 
 Key = tuple[str, str]
 """A session, and a call in it."""

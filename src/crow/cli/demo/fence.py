@@ -15,8 +15,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import Tool, ToolEnvironment
+from crow.core.tools import ToolKind, ToolResult
 
 COMMAND = re.compile(r"(rm|ls)((?: +-[a-zA-Z]+)*)((?: +[\w./*?][\w./*?-]*)+) *", re.ASCII)
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator
 
 from crow.core.agent import Agent
-from crow.core.catalog import Command
 from crow.core.contexts import CommandContext
 from crow.core.hook import Hook
-from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of
+from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of, weight
 from crow.core.ports import SlashCommand
-from crow.core.session import Session, weight
+from crow.core.scope import Command
+from crow.core.session import Session
 from crow.core.verdicts import Answer
 
 REQUEST = "commands request"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Literal, cast
 
-from crow.core.catalog import Command
-from crow.core.contexts import CommandContext, Context
-from crow.core.kinds import Watch
+from crow.core.context import Context
+from crow.core.contexts import CommandContext
+from crow.core.hook_points import Watch
 from crow.core.points import Alias, Point
+from crow.core.scope import Command
 from crow.core.verdicts import Answer
 
 DIRECTORY_ADDED = Point(

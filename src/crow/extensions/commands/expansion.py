@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import Call
-from crow.core.contexts import CommandContext, RunContext, ToolContext
+from crow.core.context import RunContext
+from crow.core.contexts import CommandContext, ToolContext
 from crow.core.errors import CrowError
 from crow.core.tool_call import forget, open_call, permit, settle, together
+from crow.core.tools import Call
 from crow.extensions.commands.recipe import Piece
 
 SHELL = "Bash"

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.catalog import Command
+from crow.core.context import Context, RunContext
 from crow.core.contexts import (
     CommandContext,
     ConfigContext,
-    Context,
-    RunContext,
     SessionContext,
     ToolContext,
     TurnContext,
@@ -23,6 +21,7 @@ from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged
 from crow.core.hooks import FIRST, LAST, hook
 from crow.core.ports import Completion
+from crow.core.scope import Command
 from crow.core.verdicts import Allow, Answer
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from crow.core.contexts import Context
-from crow.core.kinds import Gate
+from crow.core.context import Context
+from crow.core.hook_points import Gate
 from crow.extensions.mcp.events import (
     ELICITATION,
     RESULT,

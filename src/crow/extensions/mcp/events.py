@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.points import Alias, Point, deny
-from crow.core.shapes import json_object
+from crow.core.validation import json_object
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]

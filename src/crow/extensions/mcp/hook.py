@@ -14,22 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.agent import Agent
-from crow.core.catalog import Command
-from crow.core.contexts import (
-    CommandContext,
-    Context,
-    RunContext,
-    SessionContext,
-    ToolContext,
-    TurnContext,
-)
+from crow.core.context import Context, RunContext
+from crow.core.contexts import CommandContext, SessionContext, ToolContext, TurnContext
 from crow.core.hooks import FIRST, hook
 from crow.core.messages import text_of
-from crow.core.ports import CLIENT_SERVERS
+from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.verdicts import Answer, Ask
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits
+from crow.keys import CLIENT_SERVERS
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.definitions import Definitions

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from crow.core.agent import Agent
-from crow.core.catalog import Command
 from crow.core.contexts import CommandContext
+from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.verdicts import Answer
 from crow.extensions.mcp.failure import Gone, Refused, plain

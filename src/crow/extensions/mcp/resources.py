@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolKind, ToolResult
 from crow.extensions.mcp.failure import Gone, Refused
 from crow.extensions.mcp.result import labelled, of_resource
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from crow.core.calls import ToolResult
 from crow.core.messages import Content, ImagePart, Part
+from crow.core.tools import ToolResult
 from crow.extensions.mcp.limits import TEXT
 
 if TYPE_CHECKING:

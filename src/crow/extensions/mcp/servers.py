@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.events import CommandsChanged
 from crow.core.ports import Tool
 from crow.extensions.mcp.definitions import Definitions

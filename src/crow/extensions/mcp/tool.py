@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from crow.core.calls import ToolKind, ToolResult
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolKind, ToolResult
 from crow.extensions.mcp.definitions import fingerprint
 from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import tool_name

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from crow.core.contexts import SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import hook
-from crow.core.ports import ALLOW_ONCE, MAY_READ, REJECT_ONCE, UNASKED, Option
+from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, QUIET
+from crow.keys import MAY_READ, UNASKED
 
 if TYPE_CHECKING:
     from crow.extensions.permissions.decision import Decision

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.calls import ToolName, ToolResult
 from crow.core.contexts import ToolContext, TurnContext
+from crow.core.tools import ToolName, ToolResult
 from crow.core.verdicts import Allow, Ask, Deny, Stop
 from crow.extensions.shell_hooks.joined import Joined, chained
 from crow.extensions.shell_hooks.permission import suggestions, update

@@ -9,7 +9,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from crow.core.contexts import Context, RunContext, TurnContext, UpdateContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import TurnContext, UpdateContext
 from crow.core.events import TextDelta
 from crow.core.verdicts import Deny
 from crow.extensions.shell_hooks.memory import Display

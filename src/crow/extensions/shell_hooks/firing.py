@@ -9,7 +9,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from crow.core.contexts import Context, ToolContext
+from crow.core.context import Context
+from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.messages import context_block
 from crow.core.trace import Record

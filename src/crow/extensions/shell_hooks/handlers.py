@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crow.core.calls import ToolName
-from crow.core.contexts import Context
+from crow.core.context import Context
+from crow.core.tools import ToolName
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.firing import Watch, place

@@ -8,7 +8,8 @@ from typing import Any
 from weakref import WeakSet
 
 from crow.core.agent import Agent
-from crow.core.contexts import Context, SessionContext
+from crow.core.context import Context
+from crow.core.contexts import SessionContext
 from crow.core.hooks import Hooks
 from crow.core.session import Session
 from crow.extensions.shell_hooks.bounds import Bounds

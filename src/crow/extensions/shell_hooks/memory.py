@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.session import Session
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from crow.core.contexts import Context
-from crow.core.ports import JOBS
+from crow.core.context import Context
 from crow.core.session import Session
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.memory import Memory, effort_of
+from crow.keys import JOBS
 
 Payload = dict[str, Any]
 NULLS = frozenset({"custom_instructions", "requested_model"})

@@ -8,11 +8,12 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, cast
 
-from crow.core.calls import Call, ToolResult
-from crow.core.contexts import Context, RunContext, ToolContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import ToolContext
 from crow.core.messages import Message
 from crow.core.ports import Request, Tool
 from crow.core.session import Session
+from crow.core.tools import Call, ToolResult
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.output import Printed

@@ -7,17 +7,16 @@ import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+from crow.core.context import Context
 from crow.core.contexts import (
     CompactContext,
     ConfigContext,
-    Context,
     NotificationContext,
     SessionContext,
     UpdateContext,
 )
 from crow.core.events import ConfigChanged
 from crow.core.messages import text_of
-from crow.core.ports import ENV_FILE, FIRST_PROMPT
 from crow.core.verdicts import Answer, Ask, Deny, Stop
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
@@ -28,6 +27,7 @@ from crow.extensions.shell_hooks.surroundings import (
     watch_files,
 )
 from crow.extensions.shell_hooks.turns import entitle, refused
+from crow.keys import ENV_FILE, FIRST_PROMPT
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks.handlers import Handlers

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.contexts import Context
-from crow.core.ports import ENV_FILE, WATCHED
+from crow.core.context import Context
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.spill import capped
+from crow.keys import ENV_FILE, WATCHED
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks.handlers import Handlers

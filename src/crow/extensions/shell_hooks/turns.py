@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crow.core.contexts import CommandContext, Context, ErrorContext, RunContext, TurnContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import CommandContext, ErrorContext, TurnContext
 from crow.core.errors import ModelError
 from crow.core.events import TitleChanged
 from crow.core.messages import text_of

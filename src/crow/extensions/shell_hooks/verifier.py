@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.core.contexts import Context, RunContext, ToolContext, TurnContext
+from crow.core.context import Context, RunContext
+from crow.core.contexts import ToolContext, TurnContext
 from crow.core.errors import ModelError
 from crow.core.messages import Message, add_usage
 from crow.core.session import Session

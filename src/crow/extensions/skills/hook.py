@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.catalog import Command, PromptSection
+from crow.core.context import Context, RunContext
 from crow.core.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
-    Context,
-    RunContext,
     SessionContext,
     ToolContext,
 )
@@ -24,6 +22,7 @@ from crow.core.errors import CrowError
 from crow.core.events import CommandsChanged
 from crow.core.hooks import hook
 from crow.core.messages import text_of
+from crow.core.scope import Command, PromptSection
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places

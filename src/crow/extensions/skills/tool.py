@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
-from crow.core.calls import ToolKind, ToolResult
-from crow.core.contexts import Context, ToolContext
+from crow.core.context import Context
+from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolKind, ToolResult
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill
 

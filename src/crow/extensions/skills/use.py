@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, cast
 
 from crow.core.agent import Agent
-from crow.core.contexts import Context
+from crow.core.context import Context
 from crow.core.errors import CrowError
-from crow.core.kinds import Watch
+from crow.core.hook_points import Watch
 from crow.core.points import Point
 from crow.extensions.skills.skill import Skill, front_matter
 from crow.project import is_trusted

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from crow.core.calls import ToolName
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
+from crow.core.tools import ToolName
 from crow.project import FrontMatter, Plugin, fill_placeholders
 
 LONGEST = 100_000

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolKind, ToolResult
 from crow.core.contexts import SessionContext, ToolContext
 from crow.core.errors import ExtensionError
 from crow.core.ports import LLM, ToolEnvironment
+from crow.core.tools import ToolKind, ToolResult
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, Definitions
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from crow.core.calls import Diff
 from crow.core.contexts import ToolContext
 from crow.core.events import (
     Event,
@@ -22,6 +21,7 @@ from crow.core.events import (
     ToolStarted,
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
+from crow.core.tools import Diff
 
 WIDTH = 160
 

@@ -7,15 +7,16 @@ from time import perf_counter
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.calls import ToolResult
 from crow.core.contexts import ToolContext
 from crow.core.frozen import frozen
 from crow.core.messages import add_usage
 from crow.core.ports import LLM, Tool
-from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, Reply, Session
+from crow.core.session import SUBAGENTS, Reply, Session
+from crow.core.tools import ToolResult
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Leash
+from crow.keys import SUBAGENT_CALLS
 
 CALLERS = ("inherit", "sonnet", "opus", "haiku")
 """Models that are not meant by name: of these the caller's own stands in, unless one is named."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from crow.core.calls import Call
 from crow.core.events import CallDelta
+from crow.core.tools import Call
 from crow.llm.chat.opaque import EXTRA, merged
 from crow.llm.chat.shapes import is_object
 from crow.llm.chat.text import TextFlow, clean, clean_value, is_dirty_json

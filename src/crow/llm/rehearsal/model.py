@@ -7,10 +7,10 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from crow.core.calls import Call
 from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import Message, Usage, is_prompt, text_of
 from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import Call
 from crow.llm.rehearsal.phrases import PHRASES, Misunderstanding, Step, steps_of
 
 NAME = "rehearsal"

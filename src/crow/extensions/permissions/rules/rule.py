@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from crow.core.calls import ToolName
 from crow.core.frozen import frozen
+from crow.core.tools import ToolName
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern

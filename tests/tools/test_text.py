@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crow.core.text import CLUSTER, boundary
+from crow.tools.text import CLUSTER, boundary
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
 FLAGS = "\U0001f1eb\U0001f1f7\U0001f1e9\U0001f1ea"

@@ -18,7 +18,7 @@ GIB = 1 << 30
 PROBE = """
 import asyncio, json, resource, sys
 from types import SimpleNamespace
-from crow.core.calls import ToolResult
+from crow.core.tools import ToolResult
 from crow.core.ports import NullClient
 from crow.tools import builtin
 

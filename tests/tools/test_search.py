@@ -203,7 +203,7 @@ async def test_ls_is_bounded_and_says_what_is_wrong(bench: Any) -> None:
 WITHOUT = """
 import asyncio, json, sys
 from types import SimpleNamespace
-from crow.core.calls import ToolResult
+from crow.core.tools import ToolResult
 from crow.tools import builtin
 from crow.tools.ripgrep import find_ripgrep
 

@@ -12,10 +12,9 @@ import tempfile
 import time
 from typing import Any
 
-from crow.core.tools import Call
-
 from crow.core.events import Event
 from crow.core.ports import Client, NullClient
+from crow.core.tools import Call
 from crow.tools.declarations import bash
 from crow.tools.shells import Shells
 

@@ -17,13 +17,12 @@ import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from crow.core.tools import Call
-
 from crow.app import build
 from crow.core.agent import Agent
 from crow.core.events import TextDelta
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import Call
 from crow.settings import load
 from crow.tools import builtin
 

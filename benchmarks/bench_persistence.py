@@ -14,13 +14,13 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import apsw
-from crow.core.tools import Call
 
 from crow.core.agent import Agent
 from crow.core.context import Context
 from crow.core.events import TextDelta
 from crow.core.messages import user
 from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import Call
 from crow.extensions import PersistenceHook
 from crow.tools import tool
 

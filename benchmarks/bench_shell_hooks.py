@@ -12,12 +12,11 @@ import statistics
 import tempfile
 import time
 
-from crow.core.tools import Call
-
 from crow.core.agent import Agent
 from crow.core.context import RunContext
 from crow.core.contexts import ToolContext
 from crow.core.session import Session
+from crow.core.tools import Call
 from crow.extensions import ShellHooks
 from crow.extensions.shell_hooks import File
 from crow.testing import ScriptedModel

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from crow.core.ports import (
-    CLIENT_SERVERS,
-    ENV_FILE,
-    FIRST_PROMPT,
-    JOBS,
-    MAY_READ,
-    UNASKED,
-    WATCHED,
-    Job,
-)
-from crow.core.session import SUBAGENT_CALLS, SUBAGENTS, TRACE_CONTEXT
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any, Protocol
+
+from crow.core.session import SUBAGENTS, Key
 
 __all__ = [
     "CLIENT_SERVERS",
@@ -27,3 +21,47 @@ __all__ = [
     "WATCHED",
     "Job",
 ]
+
+
+class Job(Protocol):
+    """Something that a tool started and that goes on beside the conversation."""
+
+    @property
+    def title(self) -> str:
+        """What it is, in a line."""
+        ...
+
+    @property
+    def reported(self) -> bool:
+        """True once the model was told of its end, by a tool's result."""
+        ...
+
+    async def wait(self) -> str:
+        """Wait for its end; how it ended, in a few words."""
+        ...
+
+
+JOBS: Key[dict[str, Job]] = Key("jobs")
+"""What tools left running in a session, by id."""
+ENV_FILE: Key[str] = Key("env_file")
+"""The path of a file that Bash sources before its commands."""
+WATCHED: Key[AbstractSet[str]] = Key("watched")
+"""The files, absolute, whose changes are to be told."""
+MAY_READ: Key[dict[str, Callable[[str], bool]]] = Key("may_read")
+"""Who keeps files from being read: functions by their owners' names, asked with an absolute path.
+
+Tools that search ask all of them about each file before they open or name it.
+"""
+UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
+"""Who says which files a model may read unasked: functions as those of `MAY_READ`.
+
+What is in another file is nothing that a model may be told before the user was asked.
+"""
+FIRST_PROMPT: Key[str] = Key("first_prompt")
+"""A prompt that a face with nobody to type answers first."""
+CLIENT_SERVERS: Key[Any] = Key("client_servers")
+"""The MCP servers that a session's client names now: descriptions."""
+SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
+"""The ids of a session's calls that sub-agents work for, by theirs."""
+TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
+"""The W3C trace context of a session's last prompt that had one."""

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crow.core.tools import Call
-
 from crow.core.ports import Completion
+from crow.core.tools import Call
 
 NAME = "large.txt"
 LINE = 100_000

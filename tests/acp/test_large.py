@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import Diff, ToolResult
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.acp import large
 
 from crow import Agent, tool
 from crow.acp.bounds import LIMIT, bounded
+from crow.core.tools import Diff, ToolResult
 from crow.extensions.permissions import PermissionsHook
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel, call

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from acp import RequestError
-from crow.core.tools import ToolResult
 
 from crow import Agent, Deny, Stop, tool
 from crow.core.context import RunContext
@@ -17,6 +16,7 @@ from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.testing import FakeEditor, ScriptedModel, call, text
 from crow.testing.model import Line
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from crow.core.tools import Call, Diff, Location, ToolResult
 from tests.cli.conftest import Crow, calls
 
 from crow.cli.jsonl import record
 from crow.core import events
+from crow.core.tools import Call, Diff, Location, ToolResult
 from crow.testing.endpoint import Endpoint, answer
 
 PAGE = (Path(__file__).parents[2] / "docs/json.md").read_text("utf-8")

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolResult
 
 from crow.core.agent import Agent
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminals, ToolEnvironment
+from crow.core.tools import ToolResult
 
 
 @dataclass

@@ -6,8 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from crow.core.tasks import Clock
-from crow.core.validation import mismatch
 
 from crow.core.agent import Agent
 from crow.core.errors import HookError, ModelError
@@ -15,6 +13,8 @@ from crow.core.messages import Usage, is_prompt
 from crow.core.points import Point
 from crow.core.ports import NullClient, Question, Request
 from crow.core.scope import Command
+from crow.core.tasks import Clock
+from crow.core.validation import mismatch
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.testing import ScriptedModel, call, text
 

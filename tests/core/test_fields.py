@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolResult
 
 from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
@@ -18,6 +17,7 @@ from crow.core.ports import Completion, NullClient, PermissionRequest
 from crow.core.scope import Command
 from crow.core.session import Reply, Session
 from crow.core.tool_call import run_tool
+from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Answer, Ask, Continue, Deny, Stop
 from crow.extensions.system_prompt import SystemPromptHook
 from crow.testing import ScriptedModel, call

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolKind
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from crow.core.errors import HookError
 from crow.core.history import History, flaw, open_end
 from crow.core.messages import tool_answer, user
 from crow.core.points import POINTS
+from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call
 
 DURING = ["on_session_start", "before_run", "before_llm_request", "around_llm_request",

@@ -7,7 +7,6 @@ import itertools
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolResult
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from crow.core.events import Notice, RunEnded, TextDelta
 from crow.core.hooks import FIRST, LAST
 from crow.core.messages import Usage
 from crow.core.ports import Completion
+from crow.core.tools import ToolResult
 from crow.core.verdicts import (
     Allow,
     Answer,

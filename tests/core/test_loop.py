@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from crow.core.tools import Call
 
 from crow.core import loop
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.events import Notice, UserMessage
 from crow.core.ports import Completion
+from crow.core.tools import Call
 from crow.testing import ScriptedModel, call, text
 
 SOURCE = inspect.getsource(loop)

@@ -9,13 +9,13 @@ import time
 from typing import Any
 
 import pytest
-from crow.core.tasks import Errand
-from crow.core.tools import ToolResult
 
 from crow.core.agent import Agent
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError
 from crow.core.points import POINTS
+from crow.core.tasks import Errand
+from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.testing import ScriptedModel, call
 

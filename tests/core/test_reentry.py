@@ -6,13 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolKind
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.points import POINTS
 from crow.core.scope import Command
 from crow.core.session import Session
+from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call
 
 SAID = "a hook cannot wait for its own session: use agent.queue(...)"

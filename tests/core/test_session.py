@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolKind, ToolResult
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
 from crow.core.messages import Message, Usage, context_block, is_prompt, text_of, weight
 from crow.core.session import Session
+from crow.core.tools import ToolKind, ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
 from crow.testing import ScriptedModel, call, text
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolKind
 
 from crow import Agent, tool
 from crow.core.events import Notice
 from crow.core.ports import NullClient
 from crow.core.scope import PromptSection
 from crow.core.session import Session
+from crow.core.tools import ToolKind
 from crow.extensions import SystemPromptHook
 from crow.extensions.system_prompt import DEFAULT, git_branch
 from crow.testing import ScriptedModel, call

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolResult
-from crow.tools.text import boundary
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crow import tool
 from crow.core.messages import Content
+from crow.core.tools import ToolResult
 from crow.extensions import TruncationHook
 from crow.extensions.truncation import clipped, shortened
 from crow.testing import ScriptedModel, call
 from crow.testing.plugin import AgentOf
+from crow.tools.text import boundary
 
 
 def speaking(content: Content, data: Any = None) -> Any:

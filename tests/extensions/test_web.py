@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import ToolResult
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
@@ -22,6 +21,7 @@ from inline_snapshot import snapshot
 from crow import Agent
 from crow.core.events import ToolEnded, ToolPending
 from crow.core.ports import NullClient, PermissionRequest
+from crow.core.tools import ToolResult
 from crow.extensions import PermissionsHook, WebHook
 from crow.extensions.web.address import is_public, look_up
 from crow.extensions.web.fetch import FetchError, plain

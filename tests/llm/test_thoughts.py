@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from crow.core.validation import fits
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.messages import Message, ToolCall, thought_of, tool_answer, user
 from crow.core.ports import LLM
+from crow.core.validation import fits
 from crow.extensions import PersistenceHook
 from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
 from crow.llm.naming import resolve

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import Call, ToolResult
 
 from crow.core.events import Event
 from crow.core.ports import Files, PermissionRequest, Question, Terminal, Terminals
+from crow.core.tools import Call, ToolResult
 from crow.keys import MAY_READ
 from crow.tools import builtin
 from crow.tools.shells import Shells

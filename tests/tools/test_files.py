@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crow.core.tools import Diff, Location
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from crow.core.tools import Diff, Location
 from crow.tools.errors import ToolError
 from crow.tools.replacement import replaced
 

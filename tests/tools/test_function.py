@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
-from crow.core.tools import ToolResult
 from inline_snapshot import snapshot
 from pydantic import BaseModel
 
 from crow.core.ports import ToolEnvironment
+from crow.core.tools import ToolResult
 from crow.tools import Arg, ToolError, tool
 
 if TYPE_CHECKING:

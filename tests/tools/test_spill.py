@@ -8,13 +8,13 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from crow.tools.text import boundary
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.tools import clip
 from crow.tools.output import Capture, readable
 from crow.tools.spill import outputs
+from crow.tools.text import boundary
 
 GRAPHEMES = ["a", "\n", "\r\n", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", "❤\ufe0f", "→"]
 

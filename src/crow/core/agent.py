@@ -8,22 +8,20 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
-from crow.core.catalog import AnyCatalog, Mode, PromptSection
 from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
-from crow.core.entry_points import entry_points
-from crow.core.errand import nobodys
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
-from crow.core.extensions import Found, attempt
+from crow.core.extensions import Found, attempt, entry_points
+from crow.core.frozen import KeptList, kept
 from crow.core.hook import Owner
 from crow.core.hooks import Hooks
-from crow.core.kept import KeptList, kept
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, refuse_own
-from crow.core.scope import Scope
+from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
 from crow.core.session import Reply, Session, Store
+from crow.core.tasks import nobodys
 
 SETTLING = 0.3
 STEERING = frozenset(

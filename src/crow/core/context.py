@@ -14,11 +14,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from crow.core.errand import was_abandoned
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
-from crow.core.frozen import frozen
-from crow.core.kept import OwnList, OwnSet, kept
+from crow.core.frozen import OwnList, OwnSet, frozen, kept
 from crow.core.messages import (
     Content,
     Message,
@@ -31,9 +29,10 @@ from crow.core.messages import (
 )
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session
-from crow.core.shapes import check, is_event
+from crow.core.tasks import was_abandoned
 from crow.core.trace import Trace
 from crow.core.ui import UI, Clock
+from crow.core.validation import check
 
 if TYPE_CHECKING:
     from crow.core.session import Agent
@@ -129,7 +128,7 @@ class Context:
         self.hold_back()
         point = self.agent.hooks.on_update
         if point.chain(self.session):
-            update = UpdateContext(self.agent, self.session, event, run=self.run)
+            update = point.context(self.agent, self.session, event, run=self.run)
             if await point.fire(update):
                 return
             event = update.update
@@ -146,7 +145,7 @@ class Context:
         """Fire ``on_message``."""
         point = self.agent.hooks.on_message
         if point.chain(self.session):
-            await point.fire(MessageContext(self.agent, self.session, message, run=self.run))
+            await point.fire(point.context(self.agent, self.session, message, run=self.run))
 
     async def heal(self, by: str = "somebody") -> HookError | None:
         """Take back what others did to the history, if it is not whole since; say who it was."""
@@ -240,10 +239,11 @@ class Context:
         Fires ``before_compact`` and ``after_compact``; False where a hook objected.
         """
         self.hold_back()
-        ctx = CompactContext(
+        point = self.agent.hooks.before_compact
+        ctx = point.context(
             self.agent, self.session, list(messages), summary, trigger, run=self.run
         )
-        if await self.agent.hooks.before_compact.fire(ctx):
+        if await point.fire(ctx):
             return False
         head = [context_block(ctx.summary, "summary")] if ctx.summary else []
         self.session.restart([*head, *ctx.messages])
@@ -251,18 +251,17 @@ class Context:
         return True
 
     async def _replaced(self, summary: str, trigger: str) -> None:
-        ctx = CompactContext(
-            self.agent, self.session, self.session.messages, summary, trigger, run=self.run
-        )
-        await self.agent.hooks.after_compact.fire(ctx)
+        point = self.agent.hooks.after_compact
+        messages = self.session.messages
+        ctx = point.context(self.agent, self.session, messages, summary, trigger, run=self.run)
+        await point.fire(ctx)
 
     async def fail(self, error: BaseException, where: str, place: str = "") -> None:
         """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
         point = self.agent.hooks.on_error
         if point.chain(self.session):
-            await point.fire(
-                ErrorContext(self.agent, self.session, error, where, place, run=self.run)
-            )
+            ctx = point.context(self.agent, self.session, error, where, place, run=self.run)
+            await point.fire(ctx)
 
 
 class RunContext(Context):
@@ -380,48 +379,3 @@ class RunContext(Context):
             for task in (self.task, *self.errands):
                 if task is not None:
                     task.cancel()
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class UpdateContext(Context):
-    """An event on its way to the client."""
-
-    shapes = MappingProxyType({"update": is_event})
-
-    update: Event
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class MessageContext(Context):
-    """A message was appended to the history."""
-
-    kept = ("message",)
-
-    message: Message
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class CompactContext(Context):
-    """The history is replaced by ``summary`` and ``messages``, the ones that are kept whole.
-
-    ``trigger`` is ``auto``, ``manual``, ``overflow`` or ``restart``.
-    """
-
-    shapes = MappingProxyType({"messages": list[Message], "summary": str})
-    kept = ("messages",)
-
-    messages: list[Message]
-    summary: str
-    trigger: str
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class ErrorContext(Context):
-    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``.
-
-    ``place`` is the file and line of a hook that failed, empty for anything else.
-    """
-
-    error: BaseException
-    where: str
-    place: str = ""

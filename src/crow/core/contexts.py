@@ -11,37 +11,60 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.calls import Call, Diff, Location, Outcome, ToolKind, ToolResult
-from crow.core.context import (
-    CompactContext,
-    Context,
-    ErrorContext,
-    MessageContext,
-    RunContext,
-    UpdateContext,
-)
-from crow.core.events import ToolProgress
-from crow.core.kept import kept
+from crow.core.context import Context, RunContext
+from crow.core.events import Event, ToolProgress
+from crow.core.frozen import kept
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Request, Tool
 from crow.core.session import SHAPES
-from crow.core.shapes import fits, json_object
+from crow.core.tools import Call, Diff, Location, Outcome, ToolKind, ToolResult
+from crow.core.validation import fits, is_event, json_object
 from crow.core.verdicts import Ask
 
-__all__ = [
-    "CommandContext",
-    "CompactContext",
-    "ConfigContext",
-    "Context",
-    "ErrorContext",
-    "MessageContext",
-    "NotificationContext",
-    "RunContext",
-    "SessionContext",
-    "ToolContext",
-    "TurnContext",
-    "UpdateContext",
-]
+
+@dataclass(slots=True, eq=False, repr=False)
+class UpdateContext(Context):
+    """An event on its way to the client."""
+
+    shapes = MappingProxyType({"update": is_event})
+
+    update: Event
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MessageContext(Context):
+    """A message was appended to the history."""
+
+    kept = ("message",)
+
+    message: Message
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class CompactContext(Context):
+    """The history is replaced by ``summary`` and ``messages``, the ones that are kept whole.
+
+    ``trigger`` is ``auto``, ``manual``, ``overflow`` or ``restart``.
+    """
+
+    shapes = MappingProxyType({"messages": list[Message], "summary": str})
+    kept = ("messages",)
+
+    messages: list[Message]
+    summary: str
+    trigger: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class ErrorContext(Context):
+    """Something failed; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``.
+
+    ``place`` is the file and line of a hook that failed, empty for anything else.
+    """
+
+    error: BaseException
+    where: str
+    place: str = ""
 
 
 @dataclass(slots=True, eq=False, repr=False)

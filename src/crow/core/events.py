@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
-from crow.core.calls import Call, Location, Outcome, ToolKind, ToolResult
 from crow.core.frozen import frozen
 from crow.core.messages import Content, Usage
+from crow.core.tools import Call, Location, Outcome, ToolKind, ToolResult
 
 StopReason = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "hook_stopped", "error"

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from crow.core.kept import IN_LIST, kept
+from crow.core.frozen import IN_LIST, kept
 from crow.core.messages import Message, tool_answer
-from crow.core.shapes import fits
+from crow.core.validation import fits
 
 UNBEGUN = "it must begin with what the user said"
 

@@ -20,11 +20,11 @@ from typing import Any, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
-from crow.core.errand import DOING, NOTHING, Clock, Errand, begin
 from crow.core.errors import HookError, last_line
 from crow.core.points import COMMON, Filter, Point
+from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
+from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
 from crow.core.trace import Record
-from crow.core.view import copied, lend, seen, set_awaited, set_clock
 
 logger = logging.getLogger("crow.hooks")
 NUMBERS = count(1)

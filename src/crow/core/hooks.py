@@ -11,37 +11,31 @@ from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from crow.core.agent_hook import AgentHook
-from crow.core.calls import ToolResult
-from crow.core.context import (
-    CompactContext,
-    Context,
-    ErrorContext,
-    MessageContext,
-    RunContext,
-    UpdateContext,
-)
+from crow.core.context import Context, RunContext
 from crow.core.contexts import (
     CommandContext,
+    CompactContext,
     ConfigContext,
+    ErrorContext,
+    MessageContext,
     NotificationContext,
     SessionContext,
     ToolContext,
     TurnContext,
+    UpdateContext,
 )
-from crow.core.errand import DOING, Spawned
 from crow.core.errors import HookError
 from crow.core.events import Event
 from crow.core.hook import NUMBERS, Hook, Owner
-from crow.core.hook_point import HookPoint
-from crow.core.kinds import Fold, Gate, StopPoint, Watch
+from crow.core.hook_points import Fold, Gate, HookPoint, StopPoint, Watch, Wrap
 from crow.core.messages import Message
-from crow.core.points import ELSEWHERE, POINTS, Filter, Point
+from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion
 from crow.core.session import Reply, Session
+from crow.core.tasks import DOING, Spawned
+from crow.core.tools import ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
-from crow.core.wraps import Wrap
 
 logger = logging.getLogger("crow.hooks")
 

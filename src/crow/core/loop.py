@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from crow.core.context import RunContext
 from crow.core.messages import Message, context_block, is_prompt
-from crow.core.shapes import fits
 from crow.core.tool_call import run_tools
 from crow.core.turn import ask
+from crow.core.validation import fits
 
 
 async def react(ctx: RunContext) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
-from crow.core.kept import kept
+from crow.core.frozen import kept
 
 JSON: TypeAlias = "dict[str, JSON] | list[JSON] | str | int | float | bool | None"
 Role = Literal["system", "developer", "user", "assistant", "tool"]

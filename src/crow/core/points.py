@@ -10,12 +10,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias
 
-from crow.core.calls import ToolResult
+from crow.core.context import Context, RunContext
+from crow.core.contexts import (
+    CommandContext,
+    CompactContext,
+    ConfigContext,
+    ErrorContext,
+    MessageContext,
+    NotificationContext,
+    SessionContext,
+    ToolContext,
+    TurnContext,
+    UpdateContext,
+)
 from crow.core.events import ConfigChanged, TextDelta
 from crow.core.frozen import frozen
 from crow.core.ports import Completion
 from crow.core.session import Reply
-from crow.core.shapes import check
+from crow.core.tools import ToolResult
+from crow.core.validation import check
 from crow.core.verdicts import Answer, Deny, answerable
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
@@ -99,6 +112,7 @@ class Point:
     ``fields`` are the context's fields that a hook can name as parameters, ``changes`` the ones
     it may change. ``plain`` is what a plain answer does; where it is None, text denies at a gate,
     and is of no use elsewhere. ``aliases`` are further names, ``other_names`` those of parameters.
+    ``context`` is what it is fired with.
     """
 
     name: str
@@ -109,6 +123,7 @@ class Point:
     reverse: bool = False
     aliases: tuple[str | Alias, ...] = ()
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    context: type[Context] = Context
 
     @property
     def names(self) -> dict[str, Filter | None]:
@@ -160,6 +175,7 @@ POINTS = (
         ("source",),
         plain=inject,
         aliases=(Alias("SessionStart", main), Alias("SubagentStart", sub)),
+        context=SessionContext,
     ),
     Point(
         "on_session_end",
@@ -167,6 +183,7 @@ POINTS = (
         ("reason",),
         reverse=True,
         aliases=(Alias("SessionEnd", main),),
+        context=SessionContext,
     ),
     Point(
         "before_run",
@@ -176,6 +193,7 @@ POINTS = (
         plain=inject,
         aliases=("pre_request", "UserPromptSubmit"),
         other_names={"user_input": "prompt", "query": "prompt"},
+        context=RunContext,
     ),
     Point(
         "before_command",
@@ -184,6 +202,7 @@ POINTS = (
         changes=("args",),
         plain=inject,
         aliases=("UserPromptExpansion",),
+        context=CommandContext,
     ),
     Point(
         "before_llm_request",
@@ -192,12 +211,14 @@ POINTS = (
         changes=("messages", "tools", "model", "params"),
         plain=messages,
         aliases=("BeforeModel",),
+        context=TurnContext,
     ),
     Point(
         "around_llm_request",
         "wrap",
         ("messages", "tools", "model", "params"),
         changes=("messages", "tools", "model", "params"),
+        context=TurnContext,
     ),
     Point(
         "after_llm_response",
@@ -206,6 +227,7 @@ POINTS = (
         changes=("reply",),
         plain=reply,
         aliases=("mid_react", "AfterModel"),
+        context=TurnContext,
     ),
     Point(
         "before_tool",
@@ -214,6 +236,7 @@ POINTS = (
         changes=("args",),
         aliases=("PreToolUse",),
         other_names=TOOL_NAMES,
+        context=ToolContext,
     ),
     Point(
         "on_permission",
@@ -222,8 +245,9 @@ POINTS = (
         changes=("args",),
         aliases=("PermissionRequest",),
         other_names=TOOL_NAMES,
+        context=ToolContext,
     ),
-    Point("around_tool", "wrap", TOOL, other_names=TOOL_NAMES),
+    Point("around_tool", "wrap", TOOL, other_names=TOOL_NAMES, context=ToolContext),
     Point(
         "after_tool",
         "fold",
@@ -237,22 +261,25 @@ POINTS = (
             Alias("PermissionDenied", outcome("denied")),
         ),
         other_names={**TOOL_NAMES, "tool_response": "output"},
+        context=ToolContext,
     ),
-    Point("on_message", "watch", ("message",)),
+    Point("on_message", "watch", ("message",), context=MessageContext),
     Point(
         "after_turn",
         "watch",
         ("usage", "results", "reply", "messages"),
         reverse=True,
         aliases=("PostToolBatch",),
+        context=TurnContext,
     ),
     Point(
         "on_stop",
         "continue",
         ("reply", "count", "cap", "messages"),
         aliases=(Alias("Stop", main), Alias("SubagentStop", sub)),
+        context=RunContext,
     ),
-    Point("around_run", "wrap", ("prompt", "messages")),
+    Point("around_run", "wrap", ("prompt", "messages"), context=RunContext),
     Point(
         "after_loop",
         "fold",
@@ -261,6 +288,7 @@ POINTS = (
         plain=reply,
         reverse=True,
         aliases=("post_react_loop",),
+        context=RunContext,
     ),
     Point(
         "after_run",
@@ -268,6 +296,7 @@ POINTS = (
         ("reply", "stop_reason", "prompt", "messages", "usage"),
         reverse=True,
         aliases=("post_request",),
+        context=RunContext,
     ),
     Point(
         "before_compact",
@@ -276,8 +305,15 @@ POINTS = (
         changes=("messages", "summary"),
         plain=summary,
         aliases=("PreCompact",),
+        context=CompactContext,
     ),
-    Point("after_compact", "watch", ("summary", "trigger"), aliases=("PostCompact",)),
+    Point(
+        "after_compact",
+        "watch",
+        ("summary", "trigger"),
+        aliases=("PostCompact",),
+        context=CompactContext,
+    ),
     Point(
         "on_config_change",
         "gate",
@@ -285,6 +321,7 @@ POINTS = (
         changes=("changes",),
         aliases=("ConfigChange", Alias("PreModelSwitch", lambda c: "model" in c.changes)),
         other_names={"file_path": "path"},
+        context=ConfigContext,
     ),
     Point(
         "on_update",
@@ -294,14 +331,22 @@ POINTS = (
         plain=update,
         aliases=(Alias("MessageDisplay", is_text), Alias("PostModelSwitch", model_changed)),
         other_names={"event": "update"},
+        context=UpdateContext,
     ),
     Point(
         "on_error",
         "watch",
         ("error", "where", "place"),
         aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
+        context=ErrorContext,
     ),
-    Point("on_notification", "watch", ("kind", "message"), aliases=("Notification",)),
+    Point(
+        "on_notification",
+        "watch",
+        ("kind", "message"),
+        aliases=("Notification",),
+        context=NotificationContext,
+    ),
 )
 
 # Names of Claude Code's that belong to the extension that makes them happen, which defines them.
@@ -319,3 +364,81 @@ ELSEWHERE: Mapping[str, str] = {
     "TeammateIdle": "teams",
     "Setup": "setup",
 }
+
+
+class AgentHook:
+    """All events by name, for completion in editors. Optional: any object's methods are hooks.
+
+    A method that is not overridden is not registered. A hook names the arguments it wants, or
+    takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
+    ctx)``. The table in ``docs/hooks.md`` says what each event offers.
+    """
+
+    def on_session_start(self, *args: Any, **kwargs: Any) -> Any:
+        """A session begins (``session, source``). Text becomes context."""
+
+    def on_session_end(self, *args: Any, **kwargs: Any) -> Any:
+        """A session ends (``session, reason``)."""
+
+    def before_run(self, *args: Any, **kwargs: Any) -> Any:
+        """A prompt arrived (``session, prompt`` or ``user_input``). Text becomes context."""
+
+    def before_command(self, *args: Any, **kwargs: Any) -> Any:
+        """A slash command was recognised (``command, args``)."""
+
+    def before_llm_request(self, *args: Any, **kwargs: Any) -> Any:
+        """Before each request (``session, messages, tools, model, params``); the messages."""
+
+    def around_llm_request(self, *args: Any, **kwargs: Any) -> Any:
+        """Around each request (``messages, call_next``); returns the reply."""
+
+    def after_llm_response(self, *args: Any, **kwargs: Any) -> Any:
+        """The reply is complete, no tool has run (``reply, usage``)."""
+
+    def before_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Before each call (``call, tool, args``). Text denies it, a verdict decides."""
+
+    def on_permission(self, *args: Any, **kwargs: Any) -> Any:
+        """The user is about to be asked (``call, args, options``)."""
+
+    def around_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Around each execution (``call, args, call_next``); returns the result."""
+
+    def after_tool(self, *args: Any, **kwargs: Any) -> Any:
+        """Once per call (``call, args, result, outcome, error, duration``)."""
+
+    def on_message(self, *args: Any, **kwargs: Any) -> Any:
+        """A message was appended to the history (``session, message``)."""
+
+    def after_turn(self, *args: Any, **kwargs: Any) -> Any:
+        """Reply and results are in the history (``session, usage, results``)."""
+
+    def on_stop(self, *args: Any, **kwargs: Any) -> Any:
+        """The loop is about to end (``reply, count, cap``). Text or `Continue` goes on."""
+
+    def around_run(self, *args: Any, **kwargs: Any) -> Any:
+        """Around the loop (``call_next``)."""
+
+    def after_loop(self, *args: Any, **kwargs: Any) -> Any:
+        """The loop ended (``reply, stop_reason``); the answer is not returned yet."""
+
+    def after_run(self, *args: Any, **kwargs: Any) -> Any:
+        """The answer was returned (``reply, stop_reason``)."""
+
+    def before_compact(self, *args: Any, **kwargs: Any) -> Any:
+        """The history is about to be replaced (``messages, summary, trigger``)."""
+
+    def after_compact(self, *args: Any, **kwargs: Any) -> Any:
+        """The history was replaced (``session, summary``)."""
+
+    def on_config_change(self, *args: Any, **kwargs: Any) -> Any:
+        """Model, mode or an option is about to change (``changes``). Text denies it."""
+
+    def on_update(self, *args: Any, **kwargs: Any) -> Any:
+        """An event is on its way to the client (``update``)."""
+
+    def on_error(self, *args: Any, **kwargs: Any) -> Any:
+        """Something failed (``error, where``)."""
+
+    def on_notification(self, *args: Any, **kwargs: Any) -> Any:
+        """The user's attention is wanted (``kind, message``)."""

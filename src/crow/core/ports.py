@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from crow.core.calls import Call, Diff, Location, ToolKind, ToolResult
 from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
 from crow.core.frozen import frozen
-from crow.core.kept import Key
 from crow.core.messages import Message, ToolSpec, Usage
+from crow.core.tools import Call, Diff, Location, ToolKind, ToolResult
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
@@ -298,46 +296,6 @@ class ToolEnvironment(Protocol):
     async def emit(self, event: Event) -> None:
         """Tell whoever watches."""
         ...
-
-
-class Job(Protocol):
-    """Something that a tool started and that goes on beside the conversation."""
-
-    @property
-    def title(self) -> str:
-        """What it is, in a line."""
-        ...
-
-    @property
-    def reported(self) -> bool:
-        """True once the model was told of its end, by a tool's result."""
-        ...
-
-    async def wait(self) -> str:
-        """Wait for its end; how it ended, in a few words."""
-        ...
-
-
-JOBS: Key[dict[str, Job]] = Key("jobs")
-"""What tools left running in a session, by id."""
-ENV_FILE: Key[str] = Key("env_file")
-"""The path of a file that Bash sources before its commands."""
-WATCHED: Key[AbstractSet[str]] = Key("watched")
-"""The files, absolute, whose changes are to be told."""
-MAY_READ: Key[dict[str, Callable[[str], bool]]] = Key("may_read")
-"""Who keeps files from being read: functions by their owners' names, asked with an absolute path.
-
-Tools that search ask all of them about each file before they open or name it.
-"""
-UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
-"""Who says which files a model may read unasked: functions as those of `MAY_READ`.
-
-What is in another file is nothing that a model may be told before the user was asked.
-"""
-FIRST_PROMPT: Key[str] = Key("first_prompt")
-"""A prompt that a face with nobody to type answers first."""
-CLIENT_SERVERS: Key[Any] = Key("client_servers")
-"""The MCP servers that a session's client names now: descriptions."""
 
 
 class Tool(Protocol):

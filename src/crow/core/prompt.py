@@ -8,16 +8,16 @@ from typing import Any
 
 from crow.core.context import RunContext
 from crow.core.contexts import CommandContext
-from crow.core.errand import DOING
 from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.loop import react
 from crow.core.messages import text_of, user
+from crow.core.proxy import awaiting, lend, watching, working
 from crow.core.session import SUBAGENTS, Session
+from crow.core.tasks import DOING
 from crow.core.tool_call import CANCELLED, answer_calls, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
-from crow.core.view import awaiting, lend, watching, working
 
 GRACE = 0.5
 

@@ -12,14 +12,12 @@ import uuid
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from crow.core.errand import DOING, Spawned, nobodys
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
-from crow.core.frozen import frozen
+from crow.core.frozen import Inbox, OwnList, OwnSet, Shelf, frozen, kept
 from crow.core.history import UNBEGUN, History, begins, open_end
-from crow.core.kept import Inbox, Key, OwnList, OwnSet, Shelf, kept
 from crow.core.messages import (
     INTERRUPTED,
     Content,
@@ -33,19 +31,15 @@ from crow.core.messages import (
     weight,
 )
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
-from crow.core.shapes import Checked, check, json_object, json_value
+from crow.core.tasks import DOING, Spawned, nobodys
 from crow.core.trace import Trace
+from crow.core.validation import Checked, check, json_object, json_value
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent, Hooks, Mode, PromptSection, Scope
 
 logger = logging.getLogger("crow.hooks")
-SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
-"""The sessions of the sub-agents that work for a session, by id."""
-SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
-"""The ids of a session's calls that sub-agents work for, by theirs."""
-TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
-"""The W3C trace context of a session's last prompt that had one."""
+V = TypeVar("V")
 
 
 def is_session(value: object) -> bool:
@@ -67,6 +61,44 @@ FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending", "
 """Fields of a session that keep what they begin with."""
 KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": OwnSet[Any]}
 """What its containers are that others must not empty."""
+
+
+class Caching(Protocol):
+    """A session, or what hooks and tools see of one."""
+
+    @property
+    def cache(self) -> dict[str, Any]: ...
+
+
+class Key(str, Generic[V]):
+    """A key of ``session.cache`` that knows the type of what is kept there.
+
+    ``SEEN: Key[set[str]] = Key("seen")`` makes one, ``SEEN.get(ctx)`` uses it, with a session or a
+    context. It is a string: whoever has only its name finds the same.
+    """
+
+    __slots__ = ()
+
+    def get(self, whose: Caching) -> V | None:
+        """What is kept; None where nothing is."""
+        return whose.cache.get(self)
+
+    def set(self, whose: Caching, value: V) -> V:
+        """Keep a value, which is returned."""
+        whose.cache[self] = value
+        return value
+
+    def setdefault(self, whose: Caching, default: V) -> V:
+        """What is kept, or from now on the default."""
+        return whose.cache.setdefault(self, default)
+
+    def pop(self, whose: Caching) -> V | None:
+        """What was kept, and is no longer."""
+        return whose.cache.pop(self, None)
+
+
+SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
+"""The sessions of the sub-agents that work for a session, by id."""
 
 
 @dataclass(slots=True, eq=False)

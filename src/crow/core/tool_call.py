@@ -10,18 +10,19 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import TypeAlias
 
-from crow.core.calls import Call, Outcome, ToolResult, mismatch
 from crow.core.context import RunContext
 from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
-from crow.core.kept import kept
+from crow.core.frozen import kept
 from crow.core.messages import tool_answer
 from crow.core.ports import PermissionRequest
+from crow.core.proxy import lend, working
+from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
+from crow.core.validation import mismatch
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
-from crow.core.view import lend, working
 
 NOT_RUN = "not run: the run was stopped before"
 CANCELLED = "cancelled by the user"

@@ -12,7 +12,7 @@ from crow.core.events import StopReason, TextDelta, UsageReported
 from crow.core.history import flaw, repaired
 from crow.core.messages import Message, add_usage
 from crow.core.ports import Completion, Delta, Request
-from crow.core.shapes import fits
+from crow.core.validation import fits
 
 logger = logging.getLogger("crow.hooks")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-from crow.core.calls import ToolResult
 from crow.core.frozen import frozen
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
-from crow.core.shapes import fits, json_value
+from crow.core.tools import ToolResult
+from crow.core.validation import fits, json_value
 
 Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 

@@ -23,7 +23,7 @@ _DRAIN = 0.2
 
 
 class BackgroundCommand:
-    """A command in the background as whoever waits for it sees it: a `crow.core.ports.Job`."""
+    """A command in the background as whoever waits for it sees it: a `crow.keys.Job`."""
 
     def __init__(self, process: Process) -> None:
         self._process = process

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from crow.core.tools import Diff
 
 from crow.acp.v2.changes import diff, git_patch
+from crow.core.tools import Diff
 
 LONG = "".join(f"line {number}\n" for number in range(3000))
 CHANGES = [

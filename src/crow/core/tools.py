@@ -155,38 +155,3 @@ class ToolResult:
     def failure(cls, text: str) -> ToolResult:
         """An error that the model is told of."""
         return cls(text, error=True)
-
-
-TYPES: dict[str, type | tuple[type, ...]] = {
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "array": list,
-    "object": dict,
-    "null": type(None),
-}
-
-
-def mismatch(schema: dict[str, Any], args: dict[str, Any]) -> str | None:
-    """What is plainly wrong with arguments: a key that is missing or of the wrong type."""
-    properties: dict[str, Any] = schema.get("properties", {})
-    for key in schema.get("required", ()):
-        if key not in args:
-            return f"{key!r} is missing"
-    for key, value in args.items():
-        if key not in properties:
-            if schema.get("additionalProperties", True) is False:
-                return f"there is no {key!r}; there are: {', '.join(properties)}"
-        elif not fits(properties[key], value):
-            return f"{key!r} must be {properties[key]['type']}, not {json.dumps(value)[:60]}"
-    return None
-
-
-def fits(schema: dict[str, Any] | bool, value: Any) -> bool:
-    """True where a value has the plain type that a schema names, or the schema names none."""
-    named: Any = schema.get("type") if isinstance(schema, dict) else None
-    names: list[str] = [named] if isinstance(named, str) else named or []
-    if isinstance(value, bool):
-        return not names or "boolean" in names
-    return not names or any(isinstance(value, TYPES.get(name, object)) for name in names)

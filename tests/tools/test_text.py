@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from crow.tools.text import CLUSTER, boundary
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"

@@ -13,17 +13,17 @@ from copy import copy
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from crow.core.calls import Call
 from crow.core.context import Context
-from crow.core.errand import DOING, Spawned
 from crow.core.errors import HookError
+from crow.core.frozen import kept
 from crow.core.history import flaw, open_end
-from crow.core.kept import kept
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.session import Session
-from crow.core.shapes import check
+from crow.core.tasks import DOING, Spawned
+from crow.core.tools import Call
 from crow.core.ui import Clock
+from crow.core.validation import check
 
 C = TypeVar("C", bound=Context)
 

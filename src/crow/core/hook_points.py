@@ -1,0 +1,558 @@
+"""The points at which hooks hang: which of them run, and what their answers add up to.
+
+There are five kinds of points; a point's kind is the whole of what its hooks' answers can do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from copy import copy
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
+
+from crow.core.context import Context, RunContext
+from crow.core.errors import CrowError, HookError
+from crow.core.events import Notice
+from crow.core.hook import (
+    Hook,
+    Next,
+    Owner,
+    Ran,
+    described,
+    note,
+    place_of,
+    report,
+    run_hook,
+    view_for,
+)
+from crow.core.points import Point, deny, sub
+from crow.core.ports import Completion
+from crow.core.proxy import seen
+from crow.core.session import Session
+from crow.core.tasks import Clock
+from crow.core.tools import ToolResult
+from crow.core.validation import check, short
+from crow.core.verdicts import (
+    NO_RULING,
+    Allow,
+    Answer,
+    Ask,
+    Continue,
+    Deny,
+    Ruling,
+    Stop,
+    Verdict,
+    answerable,
+)
+
+logger = logging.getLogger("crow.hooks")
+
+A = TypeVar("A")
+C = TypeVar("C", bound=Context)
+F = TypeVar("F", bound=Callable[..., Any])
+
+Line = tuple[Hook, ...]
+Nothing: TypeAlias = "dict[str, None] | None"
+GateAnswer: TypeAlias = "Verdict | str | Nothing"
+StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
+
+FAILURES_TOLERATED = 3
+TOTAL_CAP = 25
+FORGOTTEN = "answered nothing (is a return missing?)"
+
+
+class Registry(Protocol):
+    """A point's `crow.core.hooks.Hooks`: an agent's, or a session's own.
+
+    ``owners`` are the extensions in use there.
+    """
+
+    session: Session | None
+    owners: tuple[Owner, ...]
+    register: Callable[..., Any]
+
+
+class HookPoint(Generic[C, F]):
+    """The hooks that hang at one point, in the order in which they run.
+
+    Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
+    ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
+    alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
+    for.
+    """
+
+    __slots__ = ("_chain", "_here", "entries", "hooks", "parent", "point", "root")
+
+    def __init__(
+        self, point: Point, hooks: Registry, parent: HookPoint[C, F] | None = None
+    ) -> None:
+        self.point = point
+        self.hooks = hooks
+        self.parent = parent
+        self.root: HookPoint[C, F] | None = None
+        self.entries: Line = ()
+        self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
+        self._chain: tuple[Line, Line, Line] = ((), (), ())
+
+    @property
+    def context(self) -> type[C]:
+        """What it is fired with."""
+        return cast("type[C]", self.point.context)
+
+    @overload
+    def __call__(self, fn: F, /) -> F: ...
+    @overload
+    def __call__(
+        self,
+        /,
+        *,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float | None = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        thread: bool = False,
+    ) -> Callable[[F], F]: ...
+    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+        """Register a hook at this point, with the options of `Hooks.register`."""
+
+        def add(fn: F) -> F:
+            self.hooks.register(self.point.name, fn, **options)
+            return fn
+
+        return add if fn is None else add(fn)
+
+    def put(self, hooks: list[Hook]) -> None:
+        """Replace the hooks; sorts them by their order, ties stay as they are."""
+        self.entries = self._sorted(hooks)
+
+    def _sorted(self, hooks: Iterable[Hook]) -> Line:
+        return tuple(sorted(hooks, key=Hook.rank, reverse=self.point.reverse))
+
+    def chain(self, session: Session | None = None) -> Line:
+        """The hooks that a firing in a session calls, none twice.
+
+        First what the callers of a sub-agent, and their sessions, have there: every gate, else what
+        names sub-agents. Then what hangs on the agent and on the session itself. It is put together
+        once, until something of that changes.
+        """
+        here = self.nearest(session).here
+        if self.parent is None:
+            return here
+        above = self.parent.chain(session)
+        known = self._chain
+        if known[0] is not above or known[1] is not here:
+            gate = self.point.kind == "gate"
+            inherited = [hook for hook in above if gate or hook.when is sub]
+            functions = [hook.function for hook in inherited]
+            own = (hook for hook in here if hook.function not in functions)
+            known = self._chain = above, here, (*inherited, *own)
+        return known[2]
+
+    def nearest(self, session: Session | None) -> HookPoint[C, F]:
+        """That of a session of this agent, or of the nearest of those that it works for."""
+        while session is not None:
+            if (
+                session.hung is not None
+                and (hook_point := session.hung.hooks.below(self)) is not None
+            ):
+                return hook_point
+            session = session.parent
+        return self
+
+    @property
+    def here(self) -> Line:
+        """What hangs on the agent, and on the session if this is one's, the nearest by name."""
+        root, session = self.root, self.hooks.session
+        if root is None or session is None:
+            return self.entries
+        below, own, owners = root.nearest(session.parent).here, self.entries, self.hooks.owners
+        if not own and not owners:
+            return below
+        known = self._here
+        if known[0] is not below or known[1] is not own or known[2] is not owners:
+            counts = (hook for hook in (*below, *own) if not replaced(hook.owner, owners))
+            known = self._here = below, own, owners, self._sorted(counts)
+        return known[3]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def due(self, ctx: C, *, judge: bool = False) -> Iterable[Hook]:
+        """The hooks to call at a moment; what hangs there or goes meanwhile counts from then on."""
+        line = self._line(ctx.session)
+        return self._due(line, ctx, judge) if line else ()
+
+    def _line(self, session: Session) -> Line:
+        """The same as `chain`, at less cost where nothing but the agent counts."""
+        alone = self.parent is None and session.parent is None and session.hung is None
+        return self.entries if alone else self.chain(session)
+
+    def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
+        past: set[Hook] = set()
+        place = 0
+        while place < len(line):
+            hook = line[place]
+            past.add(hook)
+            if hook.judge is judge and hook.concerns(ctx):
+                yield hook
+            now = self._line(ctx.session)
+            place = place + 1 if now is line else _behind(past, now)
+            line = now
+
+
+def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
+    """True for an extension in whose place another one stands among these."""
+    return owner.used > 0 and owner not in owners and any(owner.name == o.name for o in owners)
+
+
+def _behind(past: set[Hook], line: Line) -> int:
+    """Where to go on in a line that has changed: behind the last of those that were called."""
+    return 1 + max((n for n, hook in enumerate(line) if hook in past), default=-1)
+
+
+class Watch(HookPoint[C, Callable[[C], object]]):
+    """All run; answers count for nothing; a failure is logged."""
+
+    __slots__ = ()
+
+    async def fire(self, ctx: C) -> None:
+        """Call the hooks."""
+        for hook in self.due(ctx):
+            if hook.background:
+                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
+            else:
+                await run_beside(hook, ctx, self.point)
+
+
+class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
+    """The strictest verdict stands, rewrites chain, and whoever cannot decide denies.
+
+    Hooks registered with ``judge=True`` run last, on arguments that nobody can change any more.
+    """
+
+    __slots__ = ()
+
+    async def fire(self, ctx: C, check: Callable[[C], bool] | None = None) -> Ruling:
+        """Call the hooks, the parent agent's first.
+
+        ``check`` is called between the last rewrite and the judges; where it answers False there
+        is nothing left to decide.
+        """
+        ruling = NO_RULING
+        for hook in self.due(ctx):
+            ruling = await self._consult(hook, ctx, ruling)
+        return await self.judge(ctx, check, ruling)
+
+    async def judge(
+        self, ctx: C, check: Callable[[C], bool] | None = None, ruling: Ruling = NO_RULING
+    ) -> Ruling:
+        """Call the judges alone; also where what they have judged was changed since."""
+        if check is not None and not check(ctx):
+            return NO_RULING
+        for hook in self.due(ctx, judge=True):
+            ruling = await self._consult(hook, ctx, ruling)
+        return ruling
+
+    async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
+        verdict: Verdict | str | None = None
+        if ran.error is None:
+            try:
+                verdict = self._meant(hook, view, ran.answer)
+                settle(view, ran)
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+                ran.error = error
+        if ran.error is not None:
+            seen(view).close()
+            verdict = Deny(f"the hook {hook} could not decide: {described(hook, ran.error)}")
+            await report(hook, ctx, ran.error)
+        elif isinstance(verdict, str):
+            await view.inject_context(verdict)
+            verdict = None
+        note(hook, ctx, ran, verdict or ran.answer)
+        return ruling if verdict is None else ruling.joined(verdict)
+
+    def _meant(self, hook: Hook, ctx: C, answer: Any) -> Verdict | str | None:
+        """What an answer means: a verdict, text that is context, or nothing."""
+        match answer:
+            case None:
+                return None
+            case _ if answer == {}:
+                return None
+            case Allow() | Ask() | Deny() | Stop() | Answer():
+                check("the answer", answer, type(answer))
+                if isinstance(answer, Answer):
+                    check("the answer's value", answer.value, answerable)
+                distrusted = isinstance(answer, Allow) and not hook.owner.trusted
+                return None if distrusted else answer
+            case _:
+                meant = (self.point.plain or deny)(ctx, answer)
+                if meant is NotImplemented:
+                    raise TypeError(f"answered {short(answer)}, which is no verdict")
+                return meant
+
+
+class Fold(
+    HookPoint[C, "Callable[[C], A | Stop | Nothing | Awaitable[A | Stop | Nothing]]"], Generic[C, A]
+):
+    """Each hook gets the previous one's value; a failing one is undone and skipped."""
+
+    __slots__ = ()
+
+    async def fire(self, ctx: C) -> Deny | None:
+        """Call the hooks; a `Deny` (only where the point takes one) ends the fold."""
+        for hook in self.due(ctx):
+            if hook.background:
+                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
+            elif (denied := await self._step(hook, ctx)) is not None:
+                return denied
+        return None
+
+    async def _step(self, hook: Hook, ctx: C) -> Deny | None:
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
+        meant: Deny | str | None = None
+        if ran.error is None:
+            try:
+                meant = self._meant(view, ran.answer)
+                settle(view, ran)
+                hook.failures = 0
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+                ran.error = error
+        if ran.error is not None:
+            seen(view).close()
+            await self._failed(hook, ctx, ran.error)
+            meant = None
+        elif isinstance(ran.answer, Stop):
+            view.stop(ran.answer.reason)
+        elif isinstance(meant, str):
+            await view.inject_context(meant)
+        note(hook, ctx, ran, ran.answer)
+        return meant if isinstance(meant, Deny) else None
+
+    def _meant(self, view: C, answer: Any) -> Deny | str | None:
+        """What an answer means here, put where it belongs. Raises ``TypeError`` for no use."""
+        if answer is None or answer == {}:
+            return None
+        if isinstance(answer, Stop | Deny):
+            check("the answer", answer, type(answer))
+        if isinstance(answer, Stop):
+            return None
+        plain = self.point.plain
+        meant = NotImplemented if plain is None else plain(view, answer)
+        if meant is NotImplemented:
+            raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
+        return meant
+
+    async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
+        hook.failures += 1
+        await report(hook, ctx, error)
+        if hook.failures >= FAILURES_TOLERATED and not hook.off:
+            hook.off = True
+            times = f"{FAILURES_TOLERATED} times in a row"
+            text = f"the hook {hook} failed {times} and is switched off: {described(hook, error)}"
+            await ctx.session.client.update(ctx.session.id, Notice(text, "warning", "hooks"))
+
+
+class StopPoint(
+    HookPoint[RunContext, "Callable[[RunContext], StopAnswer | Awaitable[StopAnswer]]"]
+):
+    """Who answers `Continue` keeps a finished run going; a broken hook never does."""
+
+    __slots__ = ()
+
+    async def fire(self, ctx: RunContext) -> Continue | None:
+        """All reasons of all hooks as one message; None where the run may end."""
+        reasons: list[str] = []
+        for hook in self.due(ctx):
+            reasons += await self._consult(hook, ctx)
+        if not reasons or ctx.stopping:
+            return None
+        if ctx.count_in_row >= ctx.cap or ctx.count >= TOTAL_CAP:
+            text = f"kept going {ctx.count} times by a stop hook; ended all the same: {reasons[0]}"
+            await ctx.ui.notify(text, severity="warning")
+            await ctx.agent.notify(ctx.session, "stop_cap", text)
+            return None
+        return Continue("\n\n".join(reasons))
+
+    async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
+        view = view_for(hook, ctx, self.point)
+        ran = await run_hook(hook, view)
+        reasons: list[str] = []
+        if ran.error is None:
+            try:
+                reasons = self._reasons(view, ran.answer)
+                settle(view, ran)
+            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+                ran.error, reasons = error, []
+        note(hook, ctx, ran, ran.answer)
+        if ran.error is not None:
+            seen(view).close()
+            await report(hook, ctx, ran.error)
+        return reasons
+
+    def _reasons(self, view: RunContext, answer: object) -> list[str]:
+        """Why to go on. Raises ``TypeError`` for an answer that says nothing about that."""
+        match answer:
+            case Continue(message):
+                check("Continue.message", message, str)
+                return [message] if message else []
+            case str(message):
+                return [message] if message else []
+            case Stop():
+                check("the answer", answer, Stop)
+                view.stop(answer.reason)
+            case None | Allow():
+                pass
+            case _ if answer == {}:
+                pass
+            case _:
+                raise TypeError(f"answered {short(answer)}, which on_stop cannot use")
+        return []
+
+
+async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
+    """Run a hook whose answer counts for nothing, unless it is a `Stop`."""
+    view = view_for(hook, ctx, point)
+    ran = await run_hook(hook, view)
+    if ran.error is None:
+        try:
+            settle(view, ran)
+        except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+            ran.error = error
+    note(hook, ctx, ran, ran.answer)
+    if ran.error is not None:
+        seen(view).close()
+        await report(hook, ctx, ran.error)
+    elif point.kind == "watch" and isinstance(ran.answer, Stop):
+        view.stop(str(ran.answer.reason))
+
+
+def settle(view: Context, ran: Ran) -> None:
+    """Let the run have what a hook has changed. Raises what is wrong with that."""
+    ran.changed += seen(view).settle()
+    seen(view).close()
+
+
+class Wrap(HookPoint[C, Callable[[C, Next], Awaitable[Any]]]):
+    """Nested around an operation, the first registered outermost."""
+
+    __slots__ = ()
+
+    async def fire(self, ctx: C, operation: Next) -> Any:
+        """Run the operation inside the hooks; an error of a hook's is the operation's."""
+        layers = list(self.due(ctx))
+        return await self._layer(layers, ctx, operation) if layers else await operation()
+
+    async def _layer(self, layers: list[Hook], ctx: C, operation: Next) -> Any:
+        if not layers:
+            return await operation()
+        hook, *rest = layers
+        inside = Inside(view_for(hook, ctx, self.point), lambda: self._layer(rest, ctx, operation))
+        try:
+            ran = await run_hook(hook, inside.view, inside.call_next)
+        finally:
+            inside.close()
+        answer = None
+        if ran.error is None:
+            try:
+                seen(inside.view).changed()
+                answer = _usable(self.point.name, ran.answer)
+            except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
+                ran.error = error
+        if inside.results and self.point.name == "around_tool":
+            ran.values["result"] = inside.results[-1]
+        note(hook, ctx, ran)
+        if ran.error is not None:
+            raise _told(hook, inside, ran)
+        return answer
+
+
+class Inside:
+    """What a wrap is given as ``call_next``, and what came of it."""
+
+    __slots__ = ("_go", "_tasks", "errors", "results", "view")
+
+    def __init__(self, view: Context, go: Next) -> None:
+        self.view = view
+        self._go = go
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.errors: list[BaseException] = []
+        self.results: list[Any] = []
+
+    async def call_next(self) -> Any:
+        """Run what is wrapped. Raises `HookError` once the hook has ended or its time is over."""
+        view = seen(self.view)
+        if view.ended:
+            raise HookError(f"too late to call_next(): {view.ended}")
+        view.settle()
+        clock = cast(Clock, self.view.clock)
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        self._tasks.add(task)
+        clock.pause()
+        try:
+            result = await self._go()
+        except BaseException as error:
+            if not self._is_own(error, task):
+                self.errors.append(error)
+            raise
+        finally:
+            self._tasks.discard(task)
+            clock.resume()
+        self.results.append(result)
+        return result
+
+    def _is_own(self, error: BaseException, task: asyncio.Task[Any]) -> bool:
+        """True where the hook has cancelled the task that it gave what is wrapped to."""
+        run = self.view.run
+        cancelled = isinstance(error, asyncio.CancelledError) and task.cancelling()
+        return bool(cancelled) and run is not None and not run.cancelled
+
+    def close(self) -> None:
+        """Refuse further calls, and end those that the hook did not wait for."""
+        seen(self.view).close()
+        for task in self._tasks:
+            task.cancel()
+
+
+def _usable(point: str, answer: Any) -> Any:
+    """What a wrap answered, as the operation's result. Raises ``TypeError`` for what is none."""
+    value = answer.value if isinstance(answer, Answer) else answer
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()
+        raise TypeError("answered what nobody awaited: return await call_next()")
+    if point == "around_llm_request":
+        if value is None:
+            raise TypeError(FORGOTTEN)
+        check("the answer", value, Completion)
+    elif point == "around_tool":
+        if value is None:
+            raise TypeError(FORGOTTEN)
+        check("the answer", value, answerable)
+        value = ToolResult.of(value)
+    return value
+
+
+def _told(hook: Hook, inside: Inside, ran: Ran) -> BaseException:
+    """The error of a wrap as the operation's: one that names it, unless it came from inside."""
+    error = ran.error
+    assert error is not None
+    if error in inside.errors:
+        return error
+    logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
+    if not isinstance(error, Exception):
+        own = HookError(f"{type(error).__name__}: {error}".rstrip(": "))
+        own.__cause__ = error
+        error, place = own, place_of(hook, error)
+    else:
+        place = place_of(hook, error)
+    if not isinstance(error, CrowError) or isinstance(error, HookError):
+        error.add_note(f"in the hook {hook}, {place}" if place else f"in the hook {hook}")
+    if "result" in ran.values:
+        error.add_note("the tool itself had run")
+    return error

@@ -18,7 +18,7 @@ from crow.core.contexts import ToolContext
 from crow.core.session import Session
 from crow.core.tools import Call
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import ScriptedModel
 
 ROUNDS = 200
@@ -52,7 +52,7 @@ async def measure() -> tuple[list[float], list[float], list[float]]:
     unmatched: list[float] = []
     with tempfile.TemporaryDirectory() as cwd:
         group = {"matcher": "Bash", "hooks": [{"type": "command", "command": COMMAND}]}
-        files = [File("settings.json", {"PreToolUse": [group]})]
+        files = [HookFile("settings.json", {"PreToolUse": [group]})]
         agent = Agent(ScriptedModel(), hooks=[ShellHooks(files, directory=cwd)], tools=[])
         session = Session(cwd=cwd)
         for _ in range(200):

@@ -114,7 +114,7 @@ def test_the_sources_are_hung_in_a_fixed_sequence(
     assert [name for name in owners(agent, "on_session_end") if name in sequence] == sequence
     assert [found.name for found in agent.found] == [
         *BUILT_IN,
-        *("ant", "zoo", "users", "a", "b", "named"),
+        *("ant", "zoo", "users", "a", "b", "shell_hooks", "named"),
     ]
     assert [found for found in agent.found if found.error or found.disabled] == []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from crow import Agent
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import FakeEditor, ScriptedModel, call
 
 SAID = "PostToolUse hook: mind the gap"
@@ -19,7 +19,7 @@ def hooks(tmp_path: Path) -> ShellHooks:
     commands = [says, "echo broken >&2; exit 1"]
     handlers: list[Any] = [{"type": "command", "command": command} for command in commands]
     table = {"PostToolUse": [{"hooks": handlers}]}
-    return ShellHooks([File("settings.json", table)], directory=tmp_path / "state")
+    return ShellHooks([HookFile("settings.json", table)], directory=tmp_path / "state")
 
 
 async def test_an_editor_without_notices_shows_them_as_text(tmp_path: Path):

@@ -63,7 +63,7 @@ def take_out(installation: Path, name: str) -> None:
     listed.write_text("".join(line for line in lines if not line.startswith(f"{name} = ")))
 
 
-@pytest.mark.parametrize("name", [*(name for name in OWN if name != "permissions"), "shell_hooks"])
+@pytest.mark.parametrize("name", [name for name in OWN if name != "permissions"])
 def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     installation: Path, crow: Run, name: str
 ) -> None:

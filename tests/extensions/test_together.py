@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, extensions
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import ScriptedModel, call
 
 MAKE: dict[str, Callable[[Path], Any]] = {
@@ -27,7 +27,11 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
     "PlanHook": lambda folder: extensions.PlanHook(),
     "ShellHooks": lambda folder: extensions.ShellHooks(
-        [File("settings.json", {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]})],
+        [
+            HookFile(
+                "settings.json", {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}
+            )
+        ],
         directory=folder,
     ),
     "SkillsHook": lambda folder: extensions.SkillsHook(),

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.extensions import entry_points
-from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks.entry import File, entries_of
+from crow.extensions.shell_hooks.entry import entries_of
 from crow.extensions.shell_hooks.event import KNOWN
+from crow.project import HookFile
 from crow.settings import load
 from crow.settings.schema import Sieve, schema
 
@@ -33,7 +33,7 @@ BY_CODE = {
     "mcp": {"project"},
     "hook_log": {"write"},
     "skills": {"agent", "plugins"},
-    "shell_hooks": {"files", "project", "applies", "urls", "variables"},
+    "shell_hooks": {"files", "project", "plugins", "front_matter", "applies", "urls", "variables"},
 }
 """Options that are no setting: they come from other settings, or only code can give them."""
 
@@ -63,11 +63,11 @@ def test_it_knows_every_event_of_settings_hooks() -> None:
     assert set(WHOLE["properties"]["hooks"]["properties"]) == set(KNOWN)
 
 
-@pytest.mark.parametrize("name", [*OWN, "shell_hooks"])
+@pytest.mark.parametrize("name", OWN)
 def test_it_knows_the_options_of_every_extension_and_their_defaults(name: str) -> None:
     node = WHOLE["properties"]["extensions"]["properties"][name]
     node = WHOLE["$defs"]["limits"] if "$ref" in node else node
-    made = inspect.signature(OWN[name].load() if name in OWN else ShellHooks).parameters
+    made = inspect.signature(OWN[name].load()).parameters
     known = {key: option for key, option in made.items() if key not in BY_CODE.get(name, ())}
     assert set(node["properties"]) == set(known)
     for key, option in node["properties"].items():
@@ -149,7 +149,7 @@ HANDLER = {"type": "command", "command": "true"}
 )
 def test_hooks_that_crow_complains_of_are_those_that_an_editor_underlines(hooks: Any) -> None:
     problems: list[str] = []
-    list(entries_of([File("x", hooks, own=True)], problems))
+    list(entries_of([HookFile("x", hooks, own=True)], problems))
     assert VALIDATOR.is_valid({"hooks": hooks}) == (problems == []), problems
 
 
@@ -208,5 +208,5 @@ def test_every_example_of_the_documentation_fits(
     settings = load(tmp_path, managed=())
     assert settings.problems == ()
     problems: list[str] = []
-    list(entries_of([File(str(s), hooks, own=True) for s, hooks in settings.hooks], problems))
+    list(entries_of([HookFile(str(s), hooks, own=True) for s, hooks in settings.hooks], problems))
     assert problems == []

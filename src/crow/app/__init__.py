@@ -81,7 +81,7 @@ def build(
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
-    composer.use_settings_hooks()
+    composer.use_builtin(late=True)
     for thing in hooks:
         agent.use(thing)
     for spec in extensions:

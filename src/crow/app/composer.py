@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from crow.app.front_matter import FrontMatter
 from crow.app.loading import find, in_a_line, load_file, things
-from crow.app.plugins import may_hook, plugins_of, servers_of
+from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
@@ -18,16 +16,12 @@ from crow.core.extensions import EntryPoint, Found, entry_points
 from crow.project.imports import Seal
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
-from crow.settings import Settings, Source
-
-if TYPE_CHECKING:
-    from crow.extensions.shell_hooks import File
+from crow.settings import Settings
 
 JUDGE = "permissions"
 """The extension that judges calls: without it there is no agent, unless its user wants that."""
 LAST = 1000
 """The order of an extension that says none."""
-NOTHING: Mapping[str, Any] = {}
 FOLDER = Path(".crow", "extensions")
 UNTRUSTED = "the project is not trusted (crow trust)"
 
@@ -52,11 +46,21 @@ class Composer:
         wanted = {*self.settings.extensions, *self.disabled}
         return [point for point in entry_points() if not point.on_request or point.name in wanted]
 
-    def use_builtin(self) -> None:
-        """Use the extensions that come with Crow, in the order that they say."""
+    def use_builtin(self, *, late: bool = False) -> None:
+        """Use the extensions that come with Crow, in the order that they say.
+
+        Those whose order is above `LAST` come ``late``, behind everybody's files.
+        """
+        for order, point, thing, error in self.builtin:
+            if (order > LAST) is late:
+                self.use_point(point, thing, error, trusted=True)
+
+    @cached_property
+    def builtin(self) -> list[tuple[float, EntryPoint, Any, str | None]]:
+        """The extensions that come with Crow, by their order."""
         loaded = [self.load(point) for point in self.installed if point.own]
-        for point, thing, error in sorted(loaded, key=lambda one: getattr(one[1], "order", LAST)):
-            self.use_point(point, thing, error, trusted=True)
+        ordered = [(getattr(one[1], "order", LAST), *one) for one in loaded]
+        return sorted(ordered, key=lambda one: one[0])
 
     def use_installed(self) -> None:
         """Use the extensions of other packages, by name."""
@@ -103,6 +107,7 @@ class Composer:
             self.plugins,
             {**servers_of(self.plugins), **settings.mcp_servers},
             rules_of(settings),
+            hooks_of(settings, self.plugins),
             partial(scripts_run, settings),
             self.keep_rule if can_keep_rules(settings) else None,
             self.prompted,
@@ -120,11 +125,6 @@ class Composer:
         live: Any = self.agent.extensions.get("settings")
         if live is not None:
             live.kept(Path(self.settings.project) / KEPT_RULES)
-
-    def for_hooks(self) -> dict[str, Any]:
-        """What bounds hooks, wherever they come from."""
-        bounds = {"urls": self.settings.http_urls, "variables": self.settings.http_variables}
-        return {"project": self.settings.project, "applies": applies} | bounds
 
     def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""
@@ -154,31 +154,6 @@ class Composer:
         trusted = path.stem in self.trusted
         return self.attempt(module, path.stem, str(path), trusted)
 
-    def use_settings_hooks(self) -> None:
-        """Use the hooks of settings files and plugins, and those that skills will bring."""
-        name = "shell_hooks"
-        if name not in self.disabled:
-            self.agent.use(FrontMatter(self.settings, self.for_hooks()), source="crow")
-        if not self.settings.hooks and not any(plugin.hooks for plugin in self.plugins):
-            return
-        from crow.extensions import ShellHooks
-
-        off = name in self.disabled
-        given = {"files": self.hook_files(), **self.for_hooks()}
-        error = None if off else self.attempt(ShellHooks, name, "crow", True, given)
-        self.keep(name, "crow", error, off)
-
-    def hook_files(self) -> list[File]:
-        """The tables of hooks: those of settings files, then those of plugins."""
-        from crow.extensions.shell_hooks import File
-
-        written = self.settings.hooks
-        files = [File(str(source), table, own=is_crows(source)) for source, table in written]
-        for plugin in self.plugins:
-            if may_hook(self.settings, plugin):
-                files += [File(str(path), table, plugin=plugin) for path, table in plugin.hooks]
-        return files
-
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
         name, source, thing = find(spec)
@@ -187,13 +162,11 @@ class Composer:
             raise ExtensionError(f"the extension {spec} is broken: {error}")
         self.keep(name, source, None, False)
 
-    def attempt(
-        self, thing: Any, name: str, source: str, trusted: bool, given: Mapping[str, Any] = NOTHING
-    ) -> str | None:
+    def attempt(self, thing: Any, name: str, source: str, trusted: bool) -> str | None:
         """Use a thing, or all that a module holds; the error in one line where that fails."""
         try:
             for each in things(thing):
-                options = {**self.options_for(each, name), **given} if inspect.isclass(each) else {}
+                options = self.options_for(each, name) if inspect.isclass(each) else {}
                 self.agent.use(each, name=name, trusted=trusted, source=source, **options)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
             return in_a_line(error)
@@ -202,15 +175,3 @@ class Composer:
     def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
         """Remember what became of an extension."""
         self.agent.found.append(Found(name, source, error, disabled))
-
-
-def is_crows(source: Source) -> bool:
-    """True for a settings file of Crow's own; what is in ``.claude`` is written for Claude Code."""
-    return source.dialect == "crow" and source.layer != "command line"
-
-
-def applies(rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
-    """Whether the permission rule of a hook's ``if`` speaks of a call."""
-    from crow.extensions.permissions.condition import applies as judged
-
-    return judged(rule, tool, args, cwd)

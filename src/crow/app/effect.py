@@ -18,6 +18,8 @@ from crow.core.ports import LLM
 from crow.core.session import SUBAGENTS, Session
 from crow.settings import Settings
 
+CatchUp = Callable[[SessionContext], Awaitable[None]]
+
 
 class Effect:
     """Brings new settings into force.
@@ -35,21 +37,22 @@ class Effect:
 
     # for a session
 
-    async def on_session(
-        self, ctx: SessionContext, old: Settings, new: Settings, *, late: bool
-    ) -> Callable[[], Awaitable[None]]:
+    def on_session(self, session: Session, old: Settings, new: Settings) -> list[CatchUp]:
         """Let rules, hooks and servers of a session be those of other settings.
 
-        ``late`` is for a session that has begun before. What is returned tells new hooks of the
-        beginning; it may take as long as they do.
+        What is returned tells extensions that are new to a session which has begun before; it may
+        take as long as they do.
         """
         before, now = Composer(self.agent, old), Composer(self.agent, new)
-        for name, thing in list(self.agent.extensions_of(ctx.session).items()):
+        late: list[CatchUp] = []
+        for name, thing in list(self.agent.extensions_of(session).items()):
             if name in self._made and is_of_sessions(thing):
-                await self._replace(ctx, name, thing, before, now, late=late)
-        if before.hook_files() != now.hook_files() and "shell_hooks" not in now.disabled:
-            return self._hooks(ctx, now, late=late)
-        return nothing
+                fresh = self._anew(name, thing, before, now)
+                if fresh is not None:
+                    hang(session, name, fresh, thing)
+                    if hasattr(fresh, "catch_up"):
+                        late.append(partial(fresh.catch_up, before=thing))
+        return late
 
     def warnings(self, session: Session) -> Iterator[str]:
         """What is wrong with the rules and hooks of a session, a line each."""
@@ -57,40 +60,12 @@ class Effect:
         for name in ("permissions", "shell_hooks"):
             yield from getattr(used.get(name), "warnings", ())
 
-    async def _replace(
-        self,
-        ctx: SessionContext,
-        name: str,
-        thing: Any,
-        before: Composer,
-        now: Composer,
-        *,
-        late: bool,
-    ) -> None:
-        """Hang an extension anew in a session where the settings make another of it."""
+    def _anew(self, name: str, thing: Any, before: Composer, now: Composer) -> Any:
+        """An extension as other settings make it; None where it is the same."""
         options = now.options_for(type(thing), name)
         if options == before.options_for(type(thing), name):
-            return
-        fresh = make(cast("type[Any]", type(thing)), name, options)
-        hang(ctx.session, name, fresh)
-        catch_up: Callable[..., Awaitable[None]] | None = getattr(fresh, "catch_up", None)
-        if late and catch_up is not None:
-            await catch_up(ctx, thing)
-
-    def _hooks(
-        self, ctx: SessionContext, composer: Composer, *, late: bool
-    ) -> Callable[[], Awaitable[None]]:
-        from crow.extensions import ShellHooks
-
-        before: Any = self.agent.extensions_of(ctx.session).get("shell_hooks")
-        options = composer.options("shell_hooks") | composer.for_hooks()
-        hooks = ShellHooks(composer.hook_files(), **options)
-        hang(ctx.session, "shell_hooks", hooks)
-        helpers: Mapping[str, Session] = ctx.session.cache.get(SUBAGENTS, {})
-        for sub in helpers.values():  # beside the gates, which they have from here
-            if sub.agent is not None and "shell_hooks" in sub.agent.extensions_of(sub):
-                hang(sub, "shell_hooks", hooks)
-        return partial(hooks.catch_up, ctx, before) if late else nothing
+            return None
+        return make(cast("type[Any]", type(thing)), name, options)
 
     # for the agent
 
@@ -144,7 +119,7 @@ class Effect:
         before, now = Composer(self.agent, old), Composer(self.agent, new)
         for name in sorted({*old.extensions, *new.extensions, *self._made}):
             thing: Any = self.agent.extensions.get(name)
-            if name == "shell_hooks" or is_of_sessions(thing):
+            if is_of_sessions(thing):
                 continue
             cls = type(cast("object", thing)) if name in self._made else None
             options = now.options_for(cls, name)
@@ -174,15 +149,17 @@ def is_of_sessions(thing: object) -> bool:
     return own and hasattr(type(thing), "options_from")
 
 
-def hang(session: Session, name: str, extension: object) -> None:
-    """Use an extension on a session, in place of what hung there under its name."""
+def hang(session: Session, name: str, fresh: object, before: object) -> None:
+    """Use an extension on a session in place of another; on those of sub-agents that share it, too.
+
+    They have the gates from there.
+    """
     if name in session.extensions:
         session.remove(name)
-    session.use(extension, name=name, source="crow")
-
-
-async def nothing() -> None:
-    """Nobody has to be told of anything."""
+    session.use(fresh, name=name, source="crow")
+    for sub in (SUBAGENTS.get(session) or {}).values():
+        if sub.agent is not None and sub.agent.extensions_of(sub).get(name) is before:
+            hang(sub, name, fresh, before)
 
 
 def export(env: Mapping[str, str]) -> dict[str, str | None]:

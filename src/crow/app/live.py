@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
-from crow.app.effect import Effect, nothing
+from crow.app.effect import CatchUp, Effect
 from crow.app.ground import NAME, Ground, ground_of
 from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
@@ -78,12 +78,13 @@ class LiveSettings:
         if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
             return
         ground = self._ground(ctx.cwd)
-        begin = nothing
+        new: list[CatchUp] = []
         if ground.settings is not self._made:
-            begin = await self.effect.on_session(ctx, self._made, ground.settings, late=late)
+            new = self.effect.on_session(ctx.session, self._made, ground.settings)
         ctx.cache[NAME] = ground
         ground.begins = not late
-        await begin()
+        for catch_up in new if late else ():
+            await catch_up(ctx)
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
@@ -142,10 +143,11 @@ class LiveSettings:
             if ground.settings == old:
                 return
             confine(root, ground.settings)
-            late = not ground.begins
-            begin = await self.effect.on_session(ctx, old, ground.settings, late=late)
+            new = self.effect.on_session(root, old, ground.settings)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
+        for catch_up in () if ground.begins else new:  # which may look at settings themselves
+            await catch_up(ctx)
         is_lost = old.trusted and not ground.settings.trusted
         for path in news:
             if not (is_lost and Path(path).is_relative_to(ground.project)):
@@ -153,7 +155,6 @@ class LiveSettings:
         if is_lost:
             await ctx.ui.notify(lost(ground, ran), severity="warning")
         await self._tell(ctx, ground)
-        await begin()
         await ctx.emit(ConfigChanged({NAME: news}))
 
     async def _read(self, ctx: SessionContext, ground: Ground) -> list[str]:

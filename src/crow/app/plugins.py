@@ -9,7 +9,8 @@ from crow.app.loading import in_a_line
 from crow.app.rules import place_of
 from crow.project.home import state_directory
 from crow.project.plugins import Plugin, PluginError, installed, is_plugin, read
-from crow.settings import Settings
+from crow.project.settings import HookFile, HookSettings
+from crow.settings import Settings, Source
 
 FOLDER = Path(".crow", "plugins")
 OFF, ONLY = "disableAllHooks", "allowManagedHooksOnly"
@@ -60,12 +61,28 @@ def may_hook(settings: Settings, plugin: Plugin) -> bool:
     return theirs or not only
 
 
+def hooks_of(settings: Settings, plugins: list[Plugin]) -> HookSettings:
+    """The tables of hooks, those of settings files before those of plugins, and their bounds."""
+    written = settings.hooks
+    files = [HookFile(str(source), table, own=is_crows(source)) for source, table in written]
+    for plugin in plugins:
+        if may_hook(settings, plugin):
+            files += [HookFile(str(path), table, plugin=plugin) for path, table in plugin.hooks]
+    return HookSettings(
+        tuple(files), may_bring(settings), settings.http_urls, settings.http_variables
+    )
+
+
+def is_crows(source: Source) -> bool:
+    """True for a settings file of Crow's own; what is in ``.claude`` is written for Claude Code."""
+    return source.dialect == "crow" and source.layer != "command line"
+
+
 def may_bring(settings: Settings) -> bool:
     """True where skills and sub-agents may bring hooks: no switch is against it."""
-    switches, disabled = settings.switches, [entry.text for entry in settings.disabled]
+    switches = settings.switches
     only = switches.get(ONLY, False) and settings.origins[ONLY].layer == "managed"
-    off = switches.get(OFF, False) or only or settings.only_plugins
-    return not off and "shell_hooks" not in disabled
+    return not (switches.get(OFF, False) or only or settings.only_plugins)
 
 
 def servers_of(plugins: list[Plugin]) -> dict[str, object]:

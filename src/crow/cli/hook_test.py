@@ -18,7 +18,9 @@ from crow.core.context import Context
 from crow.core.session import Session
 
 if TYPE_CHECKING:
-    from crow.extensions.shell_hooks import Entry, ShellHooks
+    from crow.extensions.shell_hooks import ShellHooks
+    from crow.extensions.shell_hooks.entry import Entry
+    from crow.extensions.shell_hooks.handlers import Handlers
     from crow.extensions.shell_hooks.joined import Joined
     from crow.extensions.shell_hooks.output import Printed
 
@@ -58,7 +60,7 @@ ENDS = frozenset(
 
 def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     """Run the hooks that match. Raises `UsageError` for an event or an input that is none."""
-    from crow.extensions.shell_hooks import KNOWN
+    from crow.extensions.shell_hooks.event import KNOWN
 
     event = options.event
     if event is None:
@@ -66,13 +68,13 @@ def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     if event not in KNOWN:
         raise UsageError(no_such("event", event, KNOWN))
     hooks = cast("ShellHooks | None", agent.extensions.get("shell_hooks"))
-    if hooks is None:
+    if hooks is None or not hooks.files:
         out.error("no settings file has hooks that may run here (crow hooks list)")
         return 1
     if KNOWN[event].absent:
         out.error(f"{event} never fires: {KNOWN[event].absent}")
         return 1
-    return asyncio.run(_try(agent, hooks, options, out))
+    return asyncio.run(_try(agent, hooks.handlers, options, out))
 
 
 def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
@@ -91,8 +93,8 @@ def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
     return call | fields
 
 
-async def _try(agent: Agent, hooks: ShellHooks, options: argparse.Namespace, out: Output) -> int:
-    from crow.extensions.shell_hooks import KNOWN
+async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: Output) -> int:
+    from crow.extensions.shell_hooks.event import KNOWN
 
     event = KNOWN[options.event]
     fields = fields_of(options, event.has_tool)

@@ -37,6 +37,36 @@ class Rules:
 
 
 @frozen
+class HookFile:
+    """The ``hooks`` table of one file.
+
+    ``own`` marks the files of Crow's own. ``once`` says that the ``once`` of its handlers counts.
+    ``plugin`` is the one that brought it.
+    """
+
+    path: str
+    table: Mapping[str, Any]
+    own: bool = False
+    once: bool = False
+    plugin: Plugin | None = None
+
+
+@frozen
+class HookSettings:
+    """The hooks of settings files, those of plugins behind them, and what bounds hooks.
+
+    ``front_matter`` says that skills and sub-agents may bring some. ``urls`` are patterns for the
+    servers that may be asked, ``variables`` the names of those that headers may have, None where
+    there is no bound.
+    """
+
+    files: tuple[HookFile, ...] = ()
+    front_matter: bool = True
+    urls: tuple[str, ...] | None = None
+    variables: tuple[str, ...] | None = None
+
+
+@frozen
 class ProjectSettings:
     """What holds in a project, for an extension with a class method ``options_from``.
 
@@ -52,6 +82,7 @@ class ProjectSettings:
     plugins: Sequence[Plugin]
     mcp_servers: Mapping[str, Any]
     rules: Rules
+    hooks: HookSettings
     scripts: Callable[[], Iterable[str]]
     keep_rule: Callable[[str, Behaviour], None] | None
     prompted: Callable[[str], Sequence[object]]

@@ -18,7 +18,7 @@ from crow.core.messages import text_of
 from crow.extensions import PermissionsHook, ShellHooks
 from crow.extensions.mcp.naming import server_part, tool_name
 from crow.extensions.permissions.rules.rule import parse_rule
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import call
 
 Raw = Callable[..., Table]
@@ -148,7 +148,7 @@ def hooked(tmp_path: Path, matcher: str, decision: str) -> ShellHooks:
     table: dict[str, Any] = {
         "PreToolUse": [{"matcher": matcher, "hooks": [{"type": "command", "command": command}]}]
     }
-    return ShellHooks([File("settings.json", table)], project=str(tmp_path), directory=tmp_path)
+    return ShellHooks([HookFile("settings.json", table)], project=str(tmp_path), directory=tmp_path)
 
 
 @pytest.mark.parametrize(

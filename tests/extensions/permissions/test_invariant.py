@@ -21,7 +21,7 @@ from crow import Agent, tool
 from crow.core.hooks import FIRST, LAST
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions import PermissionsHook, ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import ScriptedModel, call
 
 DENIED, ASKED, ALLOWED, UNNAMED = "curl x", "git push", "npm run x", "make all"
@@ -184,7 +184,7 @@ async def test_no_allow_of_a_settings_hook_passes_a_rule_either(
     }
 
     def hang(agent: Agent) -> None:
-        agent.use(ShellHooks([File("settings", table)], directory=tmp_path))
+        agent.use(ShellHooks([HookFile("settings", table)], directory=tmp_path))
         for make, rewritten, order in python:
             agent.hooks.register(*make(rewritten), order=order)
 

@@ -17,7 +17,7 @@ from crow.core.session import Session
 from crow.core.trace import Record
 from crow.extensions import ShellHooks
 from crow.extensions.permissions.condition import applies
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import ScriptedModel
 from crow.testing.model import Line
 
@@ -106,7 +106,7 @@ class Stage:
 
     def hooks(self, **options: Any) -> ShellHooks:
         names = {False: ".claude/settings.json", True: ".crow/settings.json"}
-        files = [File(names[own], table, own) for own, table in self.tables.items() if table]
+        files = [HookFile(names[own], table, own) for own, table in self.tables.items() if table]
         options = {"applies": applies, "directory": self.state, "project": str(self.cwd)} | options
         return ShellHooks(files, **options)
 

@@ -115,12 +115,12 @@ KILLED = """
 import asyncio, sys
 from crow import Agent
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import ScriptedModel
 
 async def main():
     handler = {"type": "command", "command": sys.argv[1], "async": sys.argv[3] == "async"}
-    hooks = ShellHooks([File("x", {"Stop": [{"hooks": [handler]}]})], directory=sys.argv[2])
+    hooks = ShellHooks([HookFile("x", {"Stop": [{"hooks": [handler]}]})], directory=sys.argv[2])
     async with Agent(ScriptedModel("Ok."), hooks=[hooks], tools=[]) as agent:
         await agent.run("Go", cwd=sys.argv[2])
         await asyncio.sleep(60)

@@ -10,8 +10,8 @@ from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdic
 
 from crow.core.contexts import ToolContext
 from crow.extensions import PermissionsHook, ShellHooks
-from crow.extensions.shell_hooks import File
 from crow.extensions.shell_hooks.matcher import FORMER, matcher
+from crow.project import HookFile
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -175,7 +175,7 @@ def command(text: str, **more: Any) -> dict[str, Any]:
     ],
 )
 def test_the_same_handler_in_two_files_is_told_by_what_it_does(one: Any, other: Any, same: bool):
-    files = [File(str(spec), {"PreToolUse": [{"hooks": [spec]}]}) for spec in (one, other)]
+    files = [HookFile(str(spec), {"PreToolUse": [{"hooks": [spec]}]}) for spec in (one, other)]
     assert len(ShellHooks(files).chosen("PreToolUse", "Bash")) == (1 if same else 2)
 
 
@@ -223,5 +223,5 @@ def test_where_names_are_taken_literally_fewer_characters_make_a_list(
     event: str, text: str, expected: bool
 ):
     groups = [{"matcher": text, "hooks": [command("x")]}]
-    hooks = ShellHooks([File("f", {event: groups})])
+    hooks = ShellHooks([HookFile("f", {event: groups})])
     assert bool(hooks.chosen(event, "rate_limit")) == expected

@@ -27,7 +27,7 @@ from crow.extensions import (
     SystemPromptHook,
 )
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.shell_hooks import EVENTS
+from crow.extensions.shell_hooks.event import EVENTS
 from crow.testing import ScriptedModel, call, text
 
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}

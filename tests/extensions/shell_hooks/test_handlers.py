@@ -10,7 +10,7 @@ import pytest
 from tests.extensions.shell_hooks.conftest import Stage, verdict
 
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -85,7 +85,7 @@ async def test_headers_have_only_variables_that_both_lists_allow(
         monkeypatch.setenv(name, f"value-{name}")
     handler = {"type": "http", "url": server.url, "headers": {"X-All": "[$ONE][$TWO][$THREE]"}}
     handler["allowedEnvVars"] = ["ONE", "TWO"]
-    files = [File("f", {"PreToolUse": [{"hooks": [handler]}]})]
+    files = [HookFile("f", {"PreToolUse": [{"hooks": [handler]}]})]
     hooks = ShellHooks(files, directory=stage.state, variables=["TWO", "THREE"])
     await stage.run(WRITE, "Ok.", hooks=[hooks])
     [asked] = server.asked

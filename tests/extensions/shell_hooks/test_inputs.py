@@ -27,7 +27,7 @@ from crow.extensions import (
     SystemPromptHook,
 )
 from crow.extensions.mcp.elicitation import elicit
-from crow.extensions.shell_hooks import EVENTS, KNOWN, OWN_EVENTS
+from crow.extensions.shell_hooks.event import EVENTS, KNOWN, OWN_EVENTS
 from crow.testing import ScriptedModel, call, text
 
 ELSEWHERE = "ConfigChange"

@@ -14,7 +14,7 @@ from tests.extensions.shell_hooks.conftest import Stage, verdict
 from crow import Agent, tool
 from crow.app import build, complaints
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.project.plugins import read
 from crow.project.trust import trust
 from crow.settings import load
@@ -40,7 +40,7 @@ def plugin(
 def hooks_of(stage: Stage, *roots: Path, configured: Any = None) -> ShellHooks:
     """The extension with the hooks of these plugins."""
     plugins = [read(root, configured=configured or {}, data=stage.state / "data") for root in roots]
-    files = [File(str(path), table, plugin=p) for p in plugins for path, table in p.hooks]
+    files = [HookFile(str(path), table, plugin=p) for p in plugins for path, table in p.hooks]
     return ShellHooks(files, directory=stage.state, project=str(stage.cwd))
 
 
@@ -140,7 +140,7 @@ async def test_a_server_of_a_plugin_has_the_plugins_name_in_that_of_its_tools(
 def test_only_the_urls_of_the_list_are_asked(patterns: list[str] | None, allowed: bool):
     handlers: list[Any] = [{"type": "http", "url": "http://hooks.example/a"}, command("true")]
     table = {"PreToolUse": [{"hooks": handlers}]}
-    http, program = ShellHooks([File("f", table)], urls=patterns).entries
+    http, program = ShellHooks([HookFile("f", table)], urls=patterns).entries
     assert not program.inactive
     assert (not http.inactive) == allowed
     assert allowed or "allowedHttpHookUrls" in http.inactive

@@ -9,7 +9,8 @@ from tests.extensions.shell_hooks.conftest import Stage, given, records, specifi
 
 from crow.core.events import TextDelta
 from crow.extensions import PermissionsHook, PersistenceHook
-from crow.extensions.shell_hooks import File, ShellHooks
+from crow.extensions.shell_hooks import ShellHooks
+from crow.project import HookFile
 from crow.testing import call, text
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -78,7 +79,7 @@ async def test_a_hook_before_the_model_that_fails_ends_the_run(stage: Stage):
 def test_in_files_for_claude_code_these_are_no_events_and_do_no_harm():
     table: Any = {"BeforeModel": [{"hooks": [{"type": "command", "command": "true"}]}]}
     table["Stop"] = table["BeforeModel"]
-    hooks = ShellHooks([File(".claude/settings.json", table)])
+    hooks = ShellHooks([HookFile(".claude/settings.json", table)])
     assert [entry.event.name for entry in hooks.entries] == ["Stop"]
     assert ["there is no hook event 'BeforeModel'" in line for line in hooks.warnings] == [True]
 

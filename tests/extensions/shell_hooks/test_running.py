@@ -12,7 +12,7 @@ from tests.extensions.shell_hooks.conftest import Stage, given, verdict
 from tests.extensions.shell_hooks.test_traps import is_gone, until
 
 from crow.extensions import ShellHooks, SubagentsHook
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.testing import call
 
 WRITE = call("Write", file_path="made.txt", content="x")
@@ -247,5 +247,5 @@ def test_hooks_of_the_sessions_end_share_the_longest_time(
         {**TEXT, "command": str(n), **({"timeout": limit} if limit else {})}
         for n, limit in enumerate(limits)
     ]
-    hooks = ShellHooks([File("f", {"SessionEnd": [{"hooks": handlers}]})])
+    hooks = ShellHooks([HookFile("f", {"SessionEnd": [{"hooks": handlers}]})])
     assert [entry.timeout for entry in hooks.entries] == expected

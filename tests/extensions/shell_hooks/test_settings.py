@@ -11,7 +11,7 @@ from tests.extensions.shell_hooks.conftest import Stage, given
 
 from crow.app import build, complaints
 from crow.extensions import ShellHooks
-from crow.extensions.shell_hooks import File
+from crow.project import HookFile
 from crow.project.trust import trust
 from crow.settings import Settings, load
 from crow.testing import ScriptedModel, call
@@ -45,7 +45,7 @@ def handler(**fields: Any) -> Any:
 def test_what_is_malformed_is_named_in_a_line_and_the_rest_applies(
     event: str, groups: Any, said: str
 ):
-    hooks = ShellHooks([File("the/file", {event: groups, "Stop": [GOOD]})])
+    hooks = ShellHooks([HookFile("the/file", {event: groups, "Stop": [GOOD]})])
     [warning] = hooks.warnings
     assert warning.startswith("the/file: ")
     assert said in warning
@@ -64,7 +64,7 @@ def test_a_handler_that_an_event_cannot_have_says_why_it_never_runs(
     event: str, kind: str, why: str
 ):
     spec = {"type": kind, "prompt": "x", "url": "x"}
-    [entry] = ShellHooks([File("f", {event: handler(**spec)})]).entries
+    [entry] = ShellHooks([HookFile("f", {event: handler(**spec)})]).entries
     assert why in entry.inactive
 
 
@@ -92,7 +92,7 @@ async def test_a_projects_hooks_run_only_once_it_is_trusted(stage: Stage):
     table, seen = reading(stage)
     write(stage.cwd / ".claude/settings.json", hooks=table)
     agent = await work(stage)
-    assert "shell_hooks" not in agent.extensions
+    assert hooks_of(agent).entries == ()
     assert not seen.exists()
     assert any("not trusted" in line for line in complaints(load(stage.cwd), agent))
     trust(stage.cwd)

@@ -128,6 +128,12 @@ class PermissionsHook:
         if ctx.source == "new" and ctx.session.mode == "default":
             ctx.session.mode = self.mode
 
+    def rule_applies(self, rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
+        """Whether one rule, whoever has written it down, speaks of a call."""
+        from crow.extensions.permissions.condition import applies
+
+        return applies(rule, tool, args, cwd)
+
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
         """Decide on a call."""

@@ -22,7 +22,7 @@ from crow.extensions.shell_hooks.event import (
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswritten
 
 if TYPE_CHECKING:
-    from crow.project import Plugin
+    from crow.project import HookFile, Plugin
 
 Kind = Literal["command", "http", "mcp_tool", "prompt", "agent"]
 NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -38,30 +38,6 @@ SESSION_END = 60.0
 SESSION_END_VARIABLE = "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 USER_CONFIG = "${user_config."
 """How a plugin's option is named in a command and its arguments."""
-
-
-@frozen
-class File:
-    """The ``hooks`` table of one file.
-
-    ``own`` marks the files of Crow's own. ``once`` says that the ``once`` of its handlers counts.
-    ``plugin`` is the one that brought it.
-    """
-
-    path: str
-    table: Mapping[str, Any]
-    own: bool = False
-    once: bool = False
-    plugin: Plugin | None = None
-
-    def of_sub_agent(self) -> File:
-        """The same hooks, for a sub-agent: it does not stop, it is a sub-agent that stops."""
-        table = dict(self.table)
-        if "Stop" in table:
-            mine, theirs = table.pop("Stop"), table.get("SubagentStop", [])
-            both = isinstance(mine, list) and isinstance(theirs, list)
-            table["SubagentStop"] = [*theirs, *mine] if both else mine
-        return replace(self, table=table)
 
 
 @frozen
@@ -114,7 +90,7 @@ class Entry:
         return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def entries_of(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
+def entries_of(files: Iterable[HookFile], problems: list[str]) -> Iterator[Entry]:
     """Every handler of every file; what is wrong goes into ``problems``, a line each.
 
     The handlers of SessionEnd share their time: the most that one of settings files has.
@@ -136,7 +112,7 @@ def _milliseconds(written: str | None) -> float:
     return int(written) / 1000 if written is not None and written.isdecimal() else 0.0
 
 
-def _entries(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
+def _entries(files: Iterable[HookFile], problems: list[str]) -> Iterator[Entry]:
     for file in files:
         for name, groups in file.table.items():
             events = KNOWN if file.own else EVENTS
@@ -153,7 +129,7 @@ def _entries(files: Iterable[File], problems: list[str]) -> Iterator[Entry]:
 
 
 def _group(
-    file: File, event: Event, group: object, where: str, problems: list[str]
+    file: HookFile, event: Event, group: object, where: str, problems: list[str]
 ) -> Iterator[Entry]:
     if not isinstance(group, dict):
         problems.append(f"{where} must be a table")
@@ -209,7 +185,7 @@ def _option_fault(spec: Mapping[str, Any]) -> str:
     return ""
 
 
-def _entry(file: File, event: Event, spec: dict[str, Any], text: str, test: Test) -> Entry:
+def _entry(file: HookFile, event: Event, spec: dict[str, Any], text: str, test: Test) -> Entry:
     kind = cast("Kind", spec["type"])
     seconds = event.seconds if kind in SHORT else SECONDS[kind]
     timeout = float(spec.get("timeout", seconds))

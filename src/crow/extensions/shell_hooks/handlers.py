@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
-from crow.core.tools import ToolName
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.entry import Entry, entries_of
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.firing import Watch, place
 from crow.extensions.shell_hooks.joined import NOTHING, Joined
 from crow.extensions.shell_hooks.memory import SILENT, Memory
 from crow.extensions.shell_hooks.terminal import send
+from crow.project import HookFile
+from crow.tools import ToolName
+
+if TYPE_CHECKING:
+    from crow import Context, Session
+    from crow.extensions.shell_hooks.bounds import Bounds
 
 Applies = Callable[[str, str, Mapping[str, Any], str], bool]
 
@@ -24,9 +29,15 @@ class Handlers:
     """Runs the handlers of an event in a session; `ShellHooks` says what the fields mean."""
 
     def __init__(
-        self, entries: tuple[Entry, ...], project: str, applies: Applies | None, directory: Path
+        self,
+        files: Iterable[HookFile],
+        project: str,
+        applies: Applies | None,
+        directory: Path,
+        bounds: Bounds,
     ) -> None:
-        self.entries = entries
+        self.warnings: list[str] = []
+        self.entries = tuple(map(bounds.within, entries_of(files, self.warnings)))
         self.project = project
         self.applies = applies
         self.directory = directory
@@ -46,11 +57,13 @@ class Handlers:
             self._chosen[key] = tuple(found.values())
         return self._chosen[key]
 
-    def fresh(self, before: Handlers | None) -> Handlers:
+    def fresh(self, before: Handlers) -> Handlers:
         """Those of the handlers that were not there ``before``."""
-        known = {entry.key for entry in before.entries} if before is not None else ()
-        entries = tuple(entry for entry in self.entries if entry.key not in known)
-        return Handlers(entries, self.project, self.applies, self.directory)
+        known = {entry.key for entry in before.entries}
+        fresh = copy(self)
+        fresh.entries = tuple(entry for entry in self.entries if entry.key not in known)
+        vars(fresh)["_chosen"] = {}
+        return fresh
 
     def spend(self, entry: Entry) -> None:
         """Take an entry away that was to run once."""
@@ -76,7 +89,7 @@ class Handlers:
         if ctx.session.cache.get(SILENT):
             return NOTHING
         found = self.chosen(event, about)
-        entries = [entry for entry in found if self._is_meant(entry, fields, ctx.cwd)]
+        entries = [entry for entry in found if self._is_meant(entry, fields, ctx)]
         if not entries:
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
@@ -91,10 +104,11 @@ class Handlers:
             send(ctx, outcome.output.get("terminalSequence"))
         return joined
 
-    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], cwd: str) -> bool:
-        if not entry.condition or self.applies is None:
+    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], ctx: Context) -> bool:
+        applies = self.applies or judge_of(ctx.session.root) if entry.condition else None
+        if applies is None:
             return True
-        return self.applies(entry.condition, fields["tool_name"], fields["tool_input"], cwd)
+        return applies(entry.condition, fields["tool_name"], fields["tool_input"], ctx.cwd)
 
     def project_of(self, ctx: Context) -> str:
         """The project of a session: this extension's, where the session is inside."""
@@ -114,3 +128,9 @@ class Handlers:
             return
         for text in texts:
             await ctx.inject_context(text)
+
+
+def judge_of(session: Session) -> Applies | None:
+    """What says whether a permission rule speaks of a call; None where no extension can."""
+    used = session.agent.extensions_of(session).values() if session.agent else ()
+    return next((each.rule_applies for each in used if hasattr(each, "rule_applies")), None)

@@ -18,6 +18,7 @@ from crow.core.contexts import (
 from crow.core.events import ConfigChanged
 from crow.core.messages import text_of
 from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow.extensions.shell_hooks.joined import NOTHING
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.surroundings import (
@@ -66,6 +67,14 @@ async def session_begun(hooks: Handlers, ctx: Context, source: str) -> None:
         await entitle(ctx, joined)
     if first := joined.last("initialUserMessage"):
         session.cache[FIRST_PROMPT] = capped(first, hooks.memory(ctx).folder)
+
+
+async def begun_late(hooks: Handlers, before: Handlers, ctx: SessionContext) -> None:
+    """Tell the handlers that were not there ``before`` that the session has begun."""
+    fresh = hooks.fresh(before)
+    if fresh.entries:
+        await session_begun(fresh, ctx, SOURCES.get(ctx.source, "startup"))
+    watch_files(hooks, ctx, NOTHING)
 
 
 async def subagent_started(hooks: Handlers, ctx: SessionContext) -> None:

@@ -85,7 +85,8 @@ def watch_files(hooks: Handlers, ctx: Context, joined: Joined) -> None:
         texts = (path for paths in named for path in paths if isinstance(path, str))
         memory.watched = {os.path.normpath(path) for path in texts if _is_whole(path)}
     used = ctx.agent.extensions_of(ctx.session).values()
-    entries = [entry for each in used if isinstance(each, type(hooks)) for entry in each.entries]
+    every = (getattr(each, "handlers", None) for each in used)
+    entries = [entry for each in every if isinstance(each, type(hooks)) for entry in each.entries]
     always = {os.path.normpath(Path(ctx.cwd, name)) for name in names(entries)}
     ctx.session.cache[WATCHED] = always | memory.watched
 

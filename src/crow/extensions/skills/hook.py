@@ -27,10 +27,15 @@ from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places
 from crow.extensions.skills.shelf import Shelf
-from crow.extensions.skills.skill import Skill, instructions
+from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.extensions.skills.tool import SkillTool
-from crow.extensions.skills.use import POINT, tell
-from crow.project import Plugin, is_trusted, placeholder_values
+from crow.project import (
+    Plugin,
+    define_front_matter,
+    is_trusted,
+    placeholder_values,
+    use_front_matter,
+)
 from crow.project.settings import ProjectSettings
 
 NAME = "skills"
@@ -113,8 +118,7 @@ class SkillsHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""
-        if POINT.name not in agent.hooks.names:
-            agent.hooks.define(POINT)
+        define_front_matter(agent)
 
         def section(session: Session) -> str:
             return self._list(self.shelf(Context(agent, session)))
@@ -177,8 +181,7 @@ class SkillsHook:
         """Announce what was found since the model was last told."""
         shelf = self.shelf(ctx)
         for skill in shelf.matched:
-            _used(ctx)[skill.name] = ctx.session.segment
-            await tell(ctx, skill)
+            await _use(ctx, skill)
         if shelf.listed is None and shelf.begun:
             shelf.listed = set()
         shelf.begun = True
@@ -272,8 +275,7 @@ class SkillsHook:
     async def load(self, ctx: Context, skill: Skill, args: str) -> str:
         """The text of a skill, which is remembered as used; fires ``on_skill``."""
         text = _text(ctx, skill, args)
-        _used(ctx)[skill.name] = ctx.session.segment
-        await tell(ctx, skill)
+        await _use(ctx, skill)
         return text
 
     async def _show(self, ctx: CommandContext) -> Answer:
@@ -296,6 +298,17 @@ def _used(ctx: Context) -> dict[str, int]:
     if ctx.session.parent is not None:
         return ctx.cache.setdefault(USED, {})
     return ctx.session.state.setdefault(NAME, {}).setdefault("used", {})
+
+
+async def _use(ctx: Context, skill: Skill) -> None:
+    """Remember a skill as used, and let hooks see what its front matter says."""
+    _used(ctx)[skill.name] = ctx.session.segment
+    try:
+        front = front_matter(skill)
+    except (CrowError, OSError):
+        return
+    trusted = skill.project is None or is_trusted(skill.project)
+    await use_front_matter(ctx, str(skill.path), front, skill=skill.name, trusted=trusted)
 
 
 def _text(ctx: Context, skill: Skill, args: str) -> str:

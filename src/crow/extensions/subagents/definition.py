@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
@@ -24,8 +25,8 @@ class Definition:
 
     ``description`` tells the model when to call it. ``tools`` are the ones it may have, None for
     all; ``without`` are taken from these (``*`` stands for anything: ``mcp__git__*``). ``model``
-    is empty where it has that of its caller. ``hooks`` are those of its front matter, as they stand
-    there: this extension runs none of them.
+    is empty where it has that of its caller. ``front_matter`` is all that its file says; hooks see
+    it when the agent begins.
     """
 
     name: str
@@ -35,7 +36,7 @@ class Definition:
     without: frozenset[str] = frozenset()
     model: str = ""
     source: str = "crow"
-    hooks: object = field(default=None, hash=False)
+    front_matter: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
@@ -144,7 +145,7 @@ def read(
         _tools(front.names(*WITHOUT)) or frozenset(),
         front.text("model"),
         str(path),
-        front.table.get("hooks"),
+        front.table,
     )
 
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from crow.core.contexts import ToolContext, TurnContext
-from crow.core.messages import Message
+from typing import TYPE_CHECKING
+
+from crow import FIRST, hook
+from crow.project import use_front_matter
+
+if TYPE_CHECKING:
+    from crow import Message, SessionContext, ToolContext, TurnContext
+    from crow.extensions.subagents.definition import Definition
 
 
 class Role:
@@ -20,6 +26,21 @@ class Role:
         if messages and messages[0]["role"] in ("system", "developer"):
             return None
         return [{"role": "system", "content": self.prompt}, *messages]
+
+
+class Beginning:
+    """Lets hooks see the front matter of the file that defines the sub-agent."""
+
+    name = "beginning"
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+
+    @hook("on_session_start", order=FIRST)
+    async def begin(self, ctx: SessionContext) -> None:
+        """Fire ``on_front_matter`` before anybody else hears of the session."""
+        if self.definition.front_matter:
+            await use_front_matter(ctx, self.definition.source, self.definition.front_matter)
 
 
 class Leash:

@@ -15,7 +15,7 @@ from crow.core.session import SUBAGENTS, Reply, Session
 from crow.core.tools import ToolResult
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
-from crow.extensions.subagents.role import Leash
+from crow.extensions.subagents.role import Beginning, Leash
 from crow.keys import SUBAGENT_CALLS
 
 CALLERS = ("inherit", "sonnet", "opus", "haiku")
@@ -99,7 +99,7 @@ def hire(
 ) -> Agent:
     """The agent of a definition: its caller's gates, and those of its tools that it may have."""
     mine = tools(call, definition, depth)
-    return call.agent.child(llm, hooks=(Leash(), *hooks), tools=mine)
+    return call.agent.child(llm, hooks=(Beginning(definition), Leash(), *hooks), tools=mine)
 
 
 def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[Tool]:

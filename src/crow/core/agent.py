@@ -9,7 +9,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
 from crow.core.context import RunContext
-from crow.core.contexts import ConfigContext, NotificationContext, SessionContext
+from crow.core.contexts import ConfigContext, NotificationContext, SessionContext, ToolContext
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
 from crow.core.extensions import Found, attempt, entry_points
@@ -22,6 +22,8 @@ from crow.core.prompt import answer, follow_up, refuse_own
 from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
 from crow.core.session import Reply, Session, Store
 from crow.core.tasks import nobodys
+from crow.core.tool_call import call_tools
+from crow.core.tools import Call
 
 SETTLING = 0.3
 STEERING = frozenset(
@@ -457,6 +459,13 @@ class Agent:
             session.pending.append(prompt_of(prompt, written))
         else:
             self.queue(session, prompt, written=written)
+
+    async def call_tools(self, run: RunContext, calls: Iterable[Call]) -> list[ToolContext]:
+        """Run tool calls that no model asked for as the loop runs the model's: judged, and shown.
+
+        Raises `CrowError` where one of them is not permitted, before any has run.
+        """
+        return await call_tools(run, calls)
 
     def cancel(self, session: Session) -> None:
         """End what is running and what waits in a session; nothing where it is idle."""

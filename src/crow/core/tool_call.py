@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import isawaitable
 from time import perf_counter
 from typing import TypeAlias
@@ -45,16 +45,28 @@ async def run_tools(ctx: RunContext, wanted: Sequence[Call]) -> list[ToolContext
     return calls
 
 
+async def call_tools(ctx: RunContext, wanted: Iterable[Call]) -> list[ToolContext]:
+    """Run calls that no model waits for in the same way; raises where one may not run."""
+    calls = [open_call(ctx, call) for call in wanted]
+    try:
+        for call in calls:
+            await permit(call)
+        for call in calls:
+            if call.result is not None and call.outcome != "answered":
+                raise CrowError(f"{call.title}: {call.output}")
+        await together([call for call in calls if call.result is None])
+    finally:
+        for call in calls:
+            await settle(call)
+        ctx.open.put(call for call in ctx.open if call not in calls)
+    return calls
+
+
 def open_call(ctx: RunContext, call: Call) -> ToolContext:
     """A call of the model's that waits for its answer."""
     opened = ToolContext(ctx, call, ctx.agent.tool(call.name, ctx.session))
     ctx.open.add(opened)
     return opened
-
-
-def forget(ctx: RunContext, calls: Sequence[ToolContext]) -> None:
-    """Let calls be over that no model waits for."""
-    ctx.open.put(call for call in ctx.open if call not in calls)
 
 
 # whether it may run

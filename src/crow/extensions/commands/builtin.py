@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from crow.core.agent import Agent
-from crow.core.contexts import CommandContext
-from crow.core.hook import Hook
-from crow.core.messages import CONTEXT_OPEN, Message, ToolSpec, text_of, weight
-from crow.core.ports import SlashCommand
-from crow.core.scope import Command
-from crow.core.session import Session
-from crow.core.verdicts import Answer
+from crow import Answer, Command
+from crow.messages import is_prompt, weight
+
+if TYPE_CHECKING:
+    from crow import Agent, CommandContext, Message, Session
+    from crow.messages import ToolSpec
 
 REQUEST = "commands request"
 CHARACTERS = 4
@@ -33,11 +32,8 @@ def builtin_commands() -> Iterator[Command]:
 async def help_(ctx: CommandContext) -> Answer:
     """List the commands."""
     offered = sorted(ctx.agent.commands_of(ctx.session).values(), key=lambda each: each.name)
-    return Answer("\n".join(f"- /{_usage(each)}: {each.description}" for each in offered))
-
-
-def _usage(command: SlashCommand) -> str:
-    return f"{command.name} {command.hint}" if command.hint else command.name
+    lines = (f"- /{f'{each.name} {each.hint}'.rstrip()}: {each.description}" for each in offered)
+    return Answer("\n".join(lines))
 
 
 async def clear(ctx: CommandContext) -> Answer:
@@ -114,7 +110,7 @@ def _sort(message: Message) -> str:
             return "answers and calls"
         case "tool":
             return "results of tools"
-        case "user" if not text_of(message.get("content")).startswith(CONTEXT_OPEN):
+        case "user" if is_prompt(message):
             return "prompts"
         case _:
             return "added context"
@@ -131,7 +127,7 @@ async def hooks(ctx: CommandContext) -> Answer:
     return Answer("\n".join(lines) or "There are no hooks.")
 
 
-def _described(hook: Hook) -> str:
+def _described(hook: Any) -> str:
     marks = [f"order {hook.order}"] if hook.order else []
     marks += [f"only {', '.join(sorted(hook.tools))}"] if hook.tools is not None else []
     marks += [word for word in ("judge", "background", "off") if getattr(hook, word)]

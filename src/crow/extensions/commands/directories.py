@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal
 
-from crow.core.context import Context
-from crow.core.contexts import CommandContext
-from crow.core.hook_points import Watch
-from crow.core.points import Alias, Point
-from crow.core.scope import Command
-from crow.core.verdicts import Answer
+from crow import Answer, Command, Context, Point
+
+if TYPE_CHECKING:
+    from crow import CommandContext
 
 DIRECTORY_ADDED = Point(
     "on_directory_added",
     "watch",
     ("directory", "source"),
-    aliases=(Alias("DirectoryAdded"),),
+    aliases=("DirectoryAdded",),
 )
 
 
@@ -45,8 +43,7 @@ async def add(ctx: CommandContext) -> Answer:
         return Answer(f"{path} is worked in already.")
     session.directories = (*session.directories, path)
     await ctx.inject_context(f"The user has added a directory to work in: {path}")
-    point = cast("Watch[DirectoryContext]", ctx.agent.hooks[DIRECTORY_ADDED.name])
-    await point.fire(DirectoryContext(ctx, path))
+    await ctx.agent.hooks[DIRECTORY_ADDED.name].fire(DirectoryContext(ctx, path))
     return Answer(f"This session works in {path}, too.")
 
 

@@ -7,30 +7,25 @@ stored and shown. A command permits nothing.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import RunContext
-from crow.core.contexts import CommandContext, ToolContext
-from crow.core.errors import CrowError
-from crow.core.tool_call import forget, open_call, permit, settle, together
-from crow.core.tools import Call
+from crow import Call
 from crow.extensions.commands.recipe import Piece
+
+if TYPE_CHECKING:
+    from crow import CommandContext
 
 SHELL = "Bash"
 READER = "Read"
 
 
-class NotPermittedError(CrowError):
-    """A shell line or a file of a command was not permitted; nothing of it was run."""
-
-
 async def expand(ctx: CommandContext, pieces: Sequence[Piece], roots: Sequence[str] = ()) -> str:
-    """The prompt. Files may also lie in ``roots``. Raises `NotPermittedError`."""
+    """The prompt. Files may also lie in ``roots``. Raises `CrowError` where it cannot be had."""
     assert ctx.run is not None
     calls: list[Call | None] = [await _call_of(ctx, piece, roots) for piece in pieces]
-    ended = iter(await run_calls(ctx.run, [call for call in calls if call is not None]))
+    ended = iter(await ctx.agent.call_tools(ctx.run, filter(None, calls)))
     text: list[str] = []
     files: list[str] = []
     for piece, call in zip(pieces, calls, strict=True):
@@ -46,26 +41,6 @@ async def expand(ctx: CommandContext, pieces: Sequence[Piece], roots: Sequence[s
                     path = call.args["file_path"]
                     files.append(f'<file path="{path}">\n{result}\n</file>')
     return "\n\n".join(["".join(text).strip(), *dict.fromkeys(files)])
-
-
-async def run_calls(run: RunContext, calls: Iterable[Call]) -> list[ToolContext]:
-    """Run tool calls as the loop runs the model's.
-
-    Raises `NotPermittedError` where one is not permitted, before any has run.
-    """
-    opened = [open_call(run, call) for call in calls]
-    try:
-        for call in opened:
-            await permit(call)
-        for call in opened:
-            if call.result is not None and call.outcome != "answered":
-                raise NotPermittedError(f"{call.title}: {call.output}")
-        await together([call for call in opened if call.result is None])
-    finally:
-        for call in opened:
-            await settle(call)
-        forget(run, opened)
-    return opened
 
 
 async def _call_of(ctx: CommandContext, piece: Piece, roots: Sequence[str]) -> Call | None:

@@ -6,30 +6,29 @@ import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import (
-    CommandContext,
-    ConfigContext,
-    SessionContext,
-    ToolContext,
-    TurnContext,
-)
-from crow.core.errors import ModelError
-from crow.core.events import CommandsChanged
-from crow.core.hooks import FIRST, LAST, hook
-from crow.core.ports import Completion
-from crow.core.scope import Command
-from crow.core.verdicts import Allow, Answer
+from crow import FIRST, LAST, Allow, Answer, Command, ConfigContext, CrowError, ModelError, hook
+from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
-from crow.extensions.commands.expansion import READER, NotPermittedError, expand
+from crow.extensions.commands.expansion import READER, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
 from crow.project import Plugin, is_trusted, placeholder_values, project_of
-from crow.project.settings import ProjectSettings
+
+if TYPE_CHECKING:
+    from crow import (
+        Agent,
+        CommandContext,
+        Completion,
+        Context,
+        ProjectSettings,
+        RunContext,
+        SessionContext,
+        ToolContext,
+        TurnContext,
+    )
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
@@ -222,7 +221,7 @@ class CommandsHook:
             roots = (str(recipe.plugin.root),) if recipe.plugin else ()
             values = placeholder_values(ctx)
             prompt = await expand(ctx, recipe.pieces(ctx.args, values), roots)
-        except NotPermittedError as error:
+        except CrowError as error:
             return Answer(f"/{recipe.name} was not run: {error}")
         if recipe.model is not None:
             ctx.cache[MODEL] = (ctx.run, recipe.model)

@@ -6,10 +6,14 @@ import os
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from crow.core.messages import Content, text_of
 from crow.extensions.commands.recipe import NAME
+from crow.messages import text_of
 from crow.project import matching_names
+
+if TYPE_CHECKING:
+    from crow.messages import Content
 
 _WORD = r"/(\S+)"
 

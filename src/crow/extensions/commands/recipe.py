@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow import CrowError, frozen
 from crow.project import FrontMatter, Plugin, fill_placeholders
 
 LONGEST = 100_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.shell_hooks.entry import Entry
 
 

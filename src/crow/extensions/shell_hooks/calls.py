@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.contexts import ToolContext, TurnContext
-from crow.core.tools import ToolName, ToolResult
-from crow.core.verdicts import Allow, Ask, Deny, Stop
+from crow import Allow, Ask, Deny, Stop, ToolResult
 from crow.extensions.shell_hooks.joined import Joined, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
+from crow.tools import ToolName
 
 if TYPE_CHECKING:
+    from crow import ToolContext, TurnContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 

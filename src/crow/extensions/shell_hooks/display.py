@@ -9,13 +9,12 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from crow.core.context import Context, RunContext
-from crow.core.contexts import TurnContext, UpdateContext
-from crow.core.events import TextDelta
-from crow.core.verdicts import Deny
+from crow import Deny
+from crow.events import TextDelta
 from crow.extensions.shell_hooks.memory import Display
 
 if TYPE_CHECKING:
+    from crow import Context, RunContext, TurnContext, UpdateContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 PAUSE = 0.5

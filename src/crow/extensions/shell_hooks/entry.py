@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.shell_hooks.event import (
     EVENTS,
     KNOWN,

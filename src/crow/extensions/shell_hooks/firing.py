@@ -7,13 +7,9 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
-from crow.core.contexts import ToolContext
-from crow.core.errors import ModelError
-from crow.core.messages import context_block
-from crow.core.trace import Record
+from crow import ModelError, Record, ToolContext
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.environment import (
     command_line,
@@ -30,6 +26,10 @@ from crow.extensions.shell_hooks.process import GRACE, Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
+from crow.messages import context_block
+
+if TYPE_CHECKING:
+    from crow import Context
 
 PATIENCE = 1.0  # seconds before a handler's status message is shown
 

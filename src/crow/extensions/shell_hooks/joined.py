@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, Permission
 

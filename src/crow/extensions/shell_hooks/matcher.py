@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from crow.core.tools import ToolName
+from crow.tools import ToolName
 
 Test = Callable[[str], bool]
 

@@ -8,13 +8,14 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
-from crow.core.session import Session
 from crow.extensions.shell_hooks.http import Web
 from crow.extensions.shell_hooks.transcript import Transcript
 from crow.process import ProcessReaper
+
+if TYPE_CHECKING:
+    from crow import Context, Session
 
 NAME = "shell_hooks"
 SILENT = "shell_hooks_silent"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.output import SILENCE, Output, Printed, read

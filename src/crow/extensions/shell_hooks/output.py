@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, cast
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.shell_hooks.event import Event
 
 Fields = Mapping[str, Any]

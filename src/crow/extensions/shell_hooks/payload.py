@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
-from crow.core.session import Session
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.memory import Memory, effort_of
 from crow.keys import JOBS
+
+if TYPE_CHECKING:
+    from crow import Context, Session
 
 Payload = dict[str, Any]
 NULLS = frozenset({"custom_instructions", "requested_model"})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.contexts import ToolContext
+if TYPE_CHECKING:
+    from crow import ToolContext
+
 
 Json = dict[str, Any]
 BEHAVIOURS = ("allow", "ask", "deny")

@@ -6,17 +6,15 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.context import Context, RunContext
-from crow.core.contexts import ToolContext
-from crow.core.messages import Message
-from crow.core.ports import Request, Tool
-from crow.core.session import Session
-from crow.core.tools import Call, ToolResult
+from crow import Call, Request, RunContext, ToolContext, ToolResult
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.output import Printed
+
+if TYPE_CHECKING:
+    from crow import Context, Message, Session, Tool
 
 SYSTEM = (
     "You judge one event of a coding agent by the condition that the user gives. Answer with one "

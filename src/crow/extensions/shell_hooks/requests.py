@@ -5,14 +5,14 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from crow.core.contexts import TurnContext
-from crow.core.messages import context_block, text_of
-from crow.core.verdicts import Stop
+from crow import Stop
 from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.memory import NAME
 from crow.extensions.shell_hooks.payload import model_of
+from crow.messages import context_block, text_of
 
 if TYPE_CHECKING:
+    from crow import TurnContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 

@@ -7,17 +7,8 @@ import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
-from crow.core.contexts import (
-    CompactContext,
-    ConfigContext,
-    NotificationContext,
-    SessionContext,
-    UpdateContext,
-)
-from crow.core.events import ConfigChanged
-from crow.core.messages import text_of
-from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow import Answer, Ask, Deny
+from crow.events import ConfigChanged
 from crow.extensions.shell_hooks.joined import NOTHING
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
@@ -29,8 +20,18 @@ from crow.extensions.shell_hooks.surroundings import (
 )
 from crow.extensions.shell_hooks.turns import entitle, refused
 from crow.keys import ENV_FILE, FIRST_PROMPT
+from crow.messages import text_of
 
 if TYPE_CHECKING:
+    from crow import (
+        CompactContext,
+        ConfigContext,
+        Context,
+        NotificationContext,
+        SessionContext,
+        Stop,
+        UpdateContext,
+    )
     from crow.extensions.shell_hooks.handlers import Handlers
 
 SOURCES = {"new": "startup", "load": "resume", "resume": "resume", "fork": "fork"}

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.context import Context
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.joined import Joined
@@ -15,6 +14,7 @@ from crow.extensions.shell_hooks.spill import capped
 from crow.keys import ENV_FILE, WATCHED
 
 if TYPE_CHECKING:
+    from crow import Context
     from crow.extensions.shell_hooks.handlers import Handlers
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context
+if TYPE_CHECKING:
+    from crow import Context
+
 
 HARMLESS = re.compile(
     r"(?:\x07|\x1b\](?:0|1|2|9|99|777);[^\x00-\x1f\x7f-\x9f]{0,1000}(?:\x07|\x1b\\))+"

@@ -11,10 +11,13 @@ import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.messages import CONTEXT_OPEN, Message, Usage, text_of
-from crow.core.session import Session
+from crow import Usage
+from crow.messages import is_prompt, text_of
+
+if TYPE_CHECKING:
+    from crow import Message, Session
 
 
 class Transcript:
@@ -87,7 +90,7 @@ class Transcript:
             "uuid": line_id,
             "timestamp": now(),
         }
-        if text_of(message.get("content")).startswith(CONTEXT_OPEN):
+        if message["role"] == "user" and not is_prompt(message):
             line["isMeta"] = True
         yield json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
 

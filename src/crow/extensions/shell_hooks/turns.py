@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context, RunContext
-from crow.core.contexts import CommandContext, ErrorContext, TurnContext
-from crow.core.errors import ModelError
-from crow.core.events import TitleChanged
-from crow.core.messages import text_of
-from crow.core.verdicts import Continue, Deny, Stop
+from crow import Continue, Deny, ModelError, Stop
+from crow.events import TitleChanged
 from crow.extensions.shell_hooks.display import show_written
 from crow.extensions.shell_hooks.environment import DEEPEST, depth
 from crow.extensions.shell_hooks.joined import Joined
 from crow.extensions.shell_hooks.payload import background_tasks, model_of
 from crow.extensions.shell_hooks.requests import after_response
+from crow.messages import text_of
 
 if TYPE_CHECKING:
+    from crow import CommandContext, Context, ErrorContext, RunContext, TurnContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 CUT_OFF = "the answer is longer than the model may write at once"

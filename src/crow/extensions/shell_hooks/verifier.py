@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.context import Context, RunContext
-from crow.core.contexts import ToolContext, TurnContext
-from crow.core.errors import ModelError
-from crow.core.messages import Message, add_usage
-from crow.core.session import Session
-from crow.core.verdicts import Allow, Continue
+from crow import Allow, Continue, ModelError
 from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.memory import SILENT
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.prompt import filled, judged, model_for, verdict_of
+from crow.messages import add_usage
+
+if TYPE_CHECKING:
+    from crow import Context, Message, RunContext, Session, ToolContext, TurnContext
 
 TURNS = 50
 REMINDERS = 2

@@ -7,28 +7,15 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import (
-    CommandContext,
-    CompactContext,
-    ConfigContext,
-    SessionContext,
-    ToolContext,
-)
-from crow.core.errors import CrowError
-from crow.core.events import CommandsChanged
-from crow.core.hooks import hook
-from crow.core.messages import text_of
-from crow.core.scope import Command, PromptSection
-from crow.core.session import Session
-from crow.core.verdicts import Allow, Answer, Ask
+from crow import Allow, Answer, Ask, Command, ConfigContext, Context, CrowError, PromptSection, hook
+from crow.events import CommandsChanged
 from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.extensions.skills.tool import SkillTool
+from crow.messages import text_of
 from crow.project import (
     Plugin,
     define_front_matter,
@@ -36,7 +23,18 @@ from crow.project import (
     placeholder_values,
     use_front_matter,
 )
-from crow.project.settings import ProjectSettings
+
+if TYPE_CHECKING:
+    from crow import (
+        Agent,
+        CommandContext,
+        CompactContext,
+        ProjectSettings,
+        RunContext,
+        Session,
+        SessionContext,
+        ToolContext,
+    )
 
 NAME = "skills"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))

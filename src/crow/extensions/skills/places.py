@@ -7,11 +7,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from crow.core.agent import Agent
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.skills.skill import FILE, Scope
 from crow.project import Plugin
+
+if TYPE_CHECKING:
+    from crow import Agent
 
 Stamp = tuple[str, int, int]
 

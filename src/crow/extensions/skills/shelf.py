@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crow.core.errors import CrowError
+from crow import CrowError
 from crow.extensions.skills.places import Place, Stamp
 from crow.extensions.skills.skill import Skill, read
 from crow.project import matching_names

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow import CrowError, frozen
 from crow.project import FrontMatter, Plugin, fill_placeholders
 
 Scope = Literal["project", "user", "installed", "plugin"]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.context import Context
-from crow.core.contexts import ToolContext
-from crow.core.errors import CrowError
-from crow.core.ports import ToolEnvironment
-from crow.core.tools import ToolKind, ToolResult
+from crow import CrowError, ToolResult
 from crow.extensions.skills.shelf import Shelf
 from crow.extensions.skills.skill import Skill
+
+if TYPE_CHECKING:
+    from crow import Context, ToolContext, ToolEnvironment
+    from crow.tools import ToolKind
 
 DESCRIPTION = (
     "Load the instructions of one of the skills that the system prompt lists. Do so as soon as the "

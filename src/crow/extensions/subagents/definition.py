@@ -8,10 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from crow.core.errors import CrowError
-from crow.core.frozen import frozen
-from crow.core.tools import ToolName
+from crow import CrowError, frozen
 from crow.project import FrontMatter, Plugin, fill_placeholders
+from crow.tools import ToolName
 
 LONGEST = 100_000
 GENERAL_PURPOSE = "general-purpose"

@@ -6,19 +6,18 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.agent import Agent
-from crow.core.contexts import SessionContext, ToolContext
-from crow.core.errors import ExtensionError
-from crow.core.ports import LLM, ToolEnvironment
-from crow.core.tools import ToolKind, ToolResult
+from crow import ExtensionError, ToolResult
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, Definitions
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
 from crow.project import Plugin, matching_names
-from crow.project.settings import ProjectSettings
+
+if TYPE_CHECKING:
+    from crow import LLM, Agent, ProjectSettings, SessionContext, ToolContext, ToolEnvironment
+    from crow.tools import ToolKind
 
 FOLDERS = (".crow/agents", ".claude/agents")
 USER_FOLDERS = tuple(f"~/{folder}" for folder in FOLDERS)

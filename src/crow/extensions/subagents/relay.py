@@ -8,20 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.contexts import ToolContext
-from crow.core.events import (
-    Event,
-    Notice,
-    Retrying,
-    ToolEnded,
-    ToolPending,
-    ToolProgress,
-    ToolStarted,
-)
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
-from crow.core.tools import Diff
+from crow.events import Notice, Retrying, ToolEnded, ToolPending, ToolProgress, ToolStarted
+
+if TYPE_CHECKING:
+    from crow import ToolContext
+    from crow.events import Event, PermissionRequest, Question
+    from crow.tools import Diff
 
 WIDTH = 160
 
@@ -35,8 +29,8 @@ class Relay:
     """
 
     def __init__(self, call: ToolContext, turn: asyncio.Lock) -> None:
-        self.files: Files | None = call.client.files
-        self.terminals: Terminals | None = call.client.terminals
+        self.files = call.client.files
+        self.terminals = call.client.terminals
         self.call = call
         self.client = call.client
         self.turn = turn

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crow.core.agent import Agent
-from crow.core.contexts import ToolContext
-from crow.core.frozen import frozen
-from crow.core.messages import add_usage
-from crow.core.ports import LLM, Tool
-from crow.core.session import SUBAGENTS, Reply, Session
-from crow.core.tools import ToolResult
+from crow import ToolResult, frozen
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Beginning, Leash
-from crow.keys import SUBAGENT_CALLS
+from crow.keys import SUBAGENT_CALLS, SUBAGENTS
+from crow.messages import add_usage
+
+if TYPE_CHECKING:
+    from crow import LLM, Agent, Reply, Session, Tool, ToolContext
 
 CALLERS = ("inherit", "sonnet", "opus", "haiku")
 """Models that are not meant by name: of these the caller's own stands in, unless one is named."""

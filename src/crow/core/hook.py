@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, last_line
-from crow.core.points import COMMON, Filter, Point
+from crow.core.points import COMMON, Filter, Next, Point
 from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
 from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
 from crow.core.trace import Record
@@ -40,8 +40,6 @@ WAITED = (
     "a hook cannot wait for its own session"
 )
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
-
-Next = Callable[[], Awaitable[Any]]
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,6 @@ from crow.core.errors import CrowError, HookError
 from crow.core.events import Notice
 from crow.core.hook import (
     Hook,
-    Next,
     Owner,
     Ran,
     described,
@@ -27,7 +26,7 @@ from crow.core.hook import (
     run_hook,
     view_for,
 )
-from crow.core.points import Point, deny, sub
+from crow.core.points import Next, Point, deny, sub
 from crow.core.ports import Completion
 from crow.core.proxy import seen
 from crow.core.session import Session

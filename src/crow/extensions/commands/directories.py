@@ -8,7 +8,7 @@ from typing import Literal, cast
 from crow.core.context import Context
 from crow.core.contexts import CommandContext
 from crow.core.hook_points import Watch
-from crow.core.points import Alias, Point
+from crow.core.points import Point
 from crow.core.scope import Command
 from crow.core.verdicts import Answer
 
@@ -16,7 +16,7 @@ DIRECTORY_ADDED = Point(
     "on_directory_added",
     "watch",
     ("directory", "source"),
-    aliases=(Alias("DirectoryAdded"),),
+    aliases=("DirectoryAdded",),
 )
 
 

@@ -160,7 +160,7 @@ async def test_a_time_out_of_the_hooks_own_making_is_its_error(echo):
 
 
 async def test_interrupts_pass_through_hooks():
-    from crow.core.hook import run_hook
+    from crow.core.hook_call import run_hook
 
     def interrupt(ctx: Any) -> None:
         raise KeyboardInterrupt

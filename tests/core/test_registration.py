@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
 from crow.core.contexts import ToolContext
 from crow.core.errors import ExtensionError, HookError
-from crow.core.hooks import FIRST, KINDS, LAST, Hooks, hook, name_of
+from crow.core.hooks import FIRST, LAST, hook, name_of
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Point
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command
@@ -250,29 +249,12 @@ def test_a_method_registered_by_hand_and_found_by_name_runs_once():
     assert [(h.event, h.order) for h in agent.hooks] == [("before_run", 5)]
 
 
-ROWS = {point.name: point for point in POINTS}
-
-
-def test_what_editors_show_of_an_event_is_its_row():
-    """The typed attributes of `Hooks` and the words of `AgentHook`, beside the table of points."""
-    typed = {name: kind for name, kind in Hooks.__annotations__.items() if name in ROWS}
-    assert list(typed) == list(ROWS)
-    for name, point in ROWS.items():
-        assert typed[name].partition("[")[0] == KINDS[point.kind].__name__
-        told = re.search(r"\(``([^`]*)``", getattr(AgentHook, name).__doc__ or "")
-        assert told is not None, name
-        named = set(re.findall(r"\w+", told[1]))
-        assert all(point.attribute(each) or each == "call_next" for each in named), name
-
-
 def test_agent_hooks_untouched_methods_are_not_registered():
     class Mine(AgentHook):
         async def after_turn(self, session: Any, usage: Any) -> None: ...
 
     agent = agent_with(hooks=[Mine()])
     assert [h.event for h in agent.hooks] == ["after_turn"]
-    for point in POINTS:
-        assert getattr(AgentHook(), point.name)() is None, "AgentHook has every event"
 
 
 def test_marked_functions_and_methods_are_hooks():

@@ -19,8 +19,7 @@ from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.hook import Hook
-from crow.core.hook_points import HookPoint
+from crow.core.hook import Hook, HookPoint
 from crow.core.points import ELSEWHERE
 
 if TYPE_CHECKING:

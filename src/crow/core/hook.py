@@ -1,47 +1,31 @@
-"""One hook: who hung it, how it is called, and its run in its own time, whose failure names it."""
+"""A hook: who hung it, the arguments it names, and the point at which it hangs with others."""
 
 from __future__ import annotations
 
-import asyncio
 import dis
 import inspect
-import logging
-import threading
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
 from itertools import count
 from operator import attrgetter
-from time import perf_counter
 from types import CodeType
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, last_line
-from crow.core.points import COMMON, Filter, Point
-from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
-from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
-from crow.core.trace import Record
+from crow.core.points import COMMON, Filter, Next, Point, sub
+from crow.core.session import Session
 
-logger = logging.getLogger("crow.hooks")
 NUMBERS = count(1)
 """Hooks and extensions are numbered as they are hung."""
 
 C = TypeVar("C", bound=Context)
-CANCELLED_TIMEOUT = 0.25
-BLOCKING = 0.05
-"""Seconds for which a hook may keep everything else from running before it is named."""
+F = TypeVar("F", bound=Callable[..., Any])
 
-WAITED = (
-    ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
-    "a hook cannot wait for its own session"
-)
+Line = tuple["Hook", ...]
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
-
-Next = Callable[[], Awaitable[Any]]
 
 
 @dataclass(slots=True, eq=False)
@@ -132,297 +116,6 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-@dataclass(slots=True)
-class Ran:
-    """How one run of a hook ended; ``values`` is what the trace is to keep of it."""
-
-    answer: Any = None
-    error: BaseException | None = None
-    seconds: float = 0.0
-    changed: tuple[str, ...] = ()
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
-    errand: Errand | None = None
-
-
-def view_for(hook: Hook, ctx: C, point: Point) -> C:
-    """What a hook gets to see of a moment; judges and background hooks change nothing."""
-    fixed = hook.judge or hook.background
-    return lend(ctx, hook.owner.name, point.name, () if fixed else point.changes)
-
-
-async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> Ran:
-    """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
-    history = view.session.history
-    if history.before is not None and view.run is not None:
-        await view.heal()  # what somebody did before is not this hook's
-    touched = history.before
-    ran = Ran()
-    began = perf_counter()
-    try:
-        ran.answer = await _answer(hook, view, call_next, ran)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except Cancelled as error:
-        raise asyncio.CancelledError from error
-    except asyncio.CancelledError as error:
-        if _is_cancelled(view):
-            raise
-        ran.error = error
-    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
-        ran.error = error
-    ran.seconds = perf_counter() - began
-    if view.session.history.before is not touched:
-        await _heal(hook, view, ran)
-    return ran
-
-
-async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
-    began = perf_counter()
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
-    cancelling = task.cancelling()
-    answer = _called(hook, view, call_next)
-    if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
-        await _spared(task)
-    spent = perf_counter() - began
-    if spent > BLOCKING:
-        _blocks(hook, ran, spent)
-    if not hook.instant and hasattr(answer, "__await__"):
-        set_awaited(view, True)
-        try:
-            answer = await _in_time(hook, view, answer, ran)
-        finally:
-            set_awaited(view, False)
-        if ran.errand is None or not ran.errand.ended:
-            return answer
-    if call_next is None and perf_counter() - began > hook.timeout:
-        raise _too_late(hook, view, hook.timeout)
-    return answer
-
-
-def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
-    """What a hook answers where it needs no waiting, else what is to be awaited."""
-    before = DOING.get()
-    DOING.set(view)
-    try:
-        answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
-        return _at_once(answer) if hook.instant else answer
-    except GeneratorExit as error:
-        raise RuntimeError(describe(error)) from error
-    finally:
-        DOING.set(before)
-
-
-def _at_once(coroutine: Any) -> Any:
-    """What a coroutine answers that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise RuntimeError("waited, though it awaits nothing")
-
-
-async def _spared(task: asyncio.Task[Any]) -> None:
-    """Take a hook's cancellation of the task that it runs in back: that is its error."""
-    with suppress(asyncio.CancelledError):
-        await asyncio.sleep(0)
-    task.uncancel()
-    raise RuntimeError("cancelled the task of the run: use ctx.stop() or agent.cancel(session)")
-
-
-def waits(function: Any) -> bool:
-    """False for an async function that awaits nothing, so that it needs neither task nor clock."""
-    code = _code_of(function)
-    is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
-    return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
-
-
-class Cancelled(asyncio.CancelledError):
-    """Whoever waited for a hook was cancelled; it was not the hook's own doing."""
-
-
-async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
-    """What a hook answers before its time is over; it is left behind where it does not end then."""
-    seconds, where = _limit(hook, view)
-    clock = Clock(seconds)
-    set_clock(view, clock)
-    own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
-    errand = ran.errand = Errand(own, view)
-    errand.clock = clock
-    began = perf_counter()
-    task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
-    spent = perf_counter() - began
-    if done is not NOTHING:
-        return done
-    try:
-        await clock.ended(task, spent)
-    except asyncio.CancelledError as error:
-        if not task.done():
-            _leave_behind(errand, task, view, "the run was cancelled")
-        raise Cancelled from error
-    if task.done():
-        return task.result()
-    error = _too_late(hook, view, seconds, where)
-    _leave_behind(errand, task, view, str(error))
-    raise error
-
-
-def _limit(hook: Hook, view: Context) -> tuple[float, str]:
-    """Seconds that a hook has: in a run that is cancelled few, and none where it hung before."""
-    run = view.run
-    if run is None or not run.cancelled:
-        return hook.timeout, ""
-    limit = 0.0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
-    return limit, " in a cancelled run"
-
-
-def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> TimeoutError:
-    waited = view.run is not None and any(not run.holds_lock for run in view.session.runs)
-    error = TimeoutError(f"took longer than {seconds:g} s{where}{WAITED if waited else ''}")
-    seen(view).close(f"the hook {hook} {error}")
-    if where and view.run is not None:
-        view.run.hung.hold(hook)
-    return error
-
-
-def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: str) -> None:
-    """Let a hook that does not end run on for itself, until the session ends at the latest."""
-    seen(view).close(late)
-    errand.abandoned = True
-    tasks = view.session.tasks
-    tasks.hold(task)
-    task.add_done_callback(tasks.release)
-    task.add_done_callback(lambda task: task.cancelled() or task.exception())
-    task.cancel()
-
-
-async def _awaited(answer: Awaitable[Any]) -> Any:
-    return await answer
-
-
-async def _in_thread(hook: Hook, view: Context) -> Any:
-    """What a synchronous hook answers, in a thread that nobody has to wait for."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = copy_context()
-
-    def tell(ended: tuple[Any, BaseException | None]) -> None:
-        if not future.done():
-            future.set_result(ended)
-
-    def work() -> None:
-        try:
-            ended = context.run(hook.call, view, None), None
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
-            ended = None, error
-        with suppress(RuntimeError):  # the loop is gone
-            loop.call_soon_threadsafe(tell, ended)
-
-    threading.Thread(target=work, name=f"hook {hook}", daemon=True).start()
-    answer, error = await future
-    if error is not None:
-        raise error
-    return await answer if hasattr(answer, "__await__") else answer
-
-
-def _is_cancelled(view: Context) -> bool:
-    """True where a hook's own `CancelledError` is that of a run that ends."""
-    run = view.run
-    return run is not None and run.cancelled and asyncio.current_task() is not run.supervisor
-
-
-def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
-    """Name a hook that kept everything else waiting, once in the log and always in the trace."""
-    ran.values["blocked"] = round(seconds, 3)
-    if not hook.blocked:
-        hook.blocked = True
-        logger.warning(
-            "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
-            hook, seconds, hook.event, place_of(hook),
-        )  # fmt: skip
-
-
-async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
-    """Keep what a hook did to the history itself, or take it back: then that is its error."""
-    history = view.session.history
-    own = None if ran.errand is None else ran.errand.task
-    if history.task not in (asyncio.current_task(), own):
-        return
-    if ran.error is not None:
-        history.undo()
-    elif (error := await view.heal(f"the hook {hook}")) is not None:
-        ran.error = error
-    else:
-        ran.changed = ("session.messages",)
-
-
-def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
-    """Put a run of a hook into the session's trace."""
-    call = ctx.call.id if isinstance(ctx, ToolContext) else None
-    values = ran.values
-    for name in ran.changed:
-        value: Any = getattr(ctx, name, None)
-        if value is not None and not isinstance(value, list):
-            values[name] = copied(value)
-    error = None if ran.error is None else described(hook, ran.error)
-    record = Record(
-        hook.event,
-        hook.owner.name,
-        hook.name,
-        answer,
-        ran.changed,
-        error,
-        ran.seconds,
-        call,
-        values,
-    )
-    ctx.session.trace.add(record)
-    for registry in ctx.agent.hooks.around(ctx.session):
-        for watcher in registry.watchers:
-            try:
-                watcher(record, ctx)
-            except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
-                logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
-
-
-def describe(error: BaseException) -> str:
-    """An error in one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def described(hook: Hook, error: BaseException) -> str:
-    """A hook's error in one line, with the file and line where it happened."""
-    place = place_of(hook, error)
-    return f"{describe(error)} ({place})" if place else describe(error)
-
-
-def place_of(hook: Hook, error: BaseException | None = None) -> str:
-    """File and line: the last in the hook's own file that an error came by, else its first."""
-    code = _code_of(hook.function)
-    if code is None:
-        return ""
-    line = last_line(error, code.co_filename) if error else ""
-    return line or f"{code.co_filename}:{code.co_firstlineno}"
-
-
-def _code_of(function: Any) -> CodeType | None:
-    """The code of a function, a method, a partial or an object that can be called."""
-    function = inspect.unwrap(getattr(function, "func", function))
-    called: Any = getattr(cast(Any, type(function)), "__call__", None)  # noqa: B004 - its code
-    for each in (function, called):
-        code = getattr(getattr(each, "__func__", each), "__code__", None)
-        if code is not None:
-            return code
-    return None
-
-
-async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
-    """Log a hook's failure and fire ``on_error`` for it."""
-    logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
-    if hook.event != "on_error":
-        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))
-
-
 def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Next | None], Any]:
     """A callable of (context, call_next) that gives ``fn`` the arguments it names.
 
@@ -482,3 +175,180 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
 
 def _named(fn: Callable[..., Any]) -> str:
     return str(getattr(fn, "__qualname__", fn))
+
+
+def waits(function: Any) -> bool:
+    """False for an async function that awaits nothing, so that it needs neither task nor clock."""
+    code = _code_of(function)
+    is_async = code is not None and code.co_flags & inspect.CO_COROUTINE
+    return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
+
+
+def place_of(hook: Hook, error: BaseException | None = None) -> str:
+    """File and line: the last in the hook's own file that an error came by, else its first."""
+    code = _code_of(hook.function)
+    if code is None:
+        return ""
+    line = last_line(error, code.co_filename) if error else ""
+    return line or f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _code_of(function: Any) -> CodeType | None:
+    """The code of a function, a method, a partial or an object that can be called."""
+    function = inspect.unwrap(getattr(function, "func", function))
+    called: Any = getattr(cast(Any, type(function)), "__call__", None)  # noqa: B004 - its code
+    for each in (function, called):
+        code = getattr(getattr(each, "__func__", each), "__code__", None)
+        if code is not None:
+            return code
+    return None
+
+
+class Registry(Protocol):
+    """A point's `crow.core.hooks.Hooks`: an agent's, or a session's own.
+
+    ``owners`` are the extensions in use there.
+    """
+
+    session: Session | None
+    owners: tuple[Owner, ...]
+    register: Callable[..., Any]
+
+
+class HookPoint(Generic[C, F]):
+    """The hooks that hang at one point, in the order in which they run.
+
+    Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
+    ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
+    alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
+    for.
+    """
+
+    __slots__ = ("_chain", "_here", "entries", "hooks", "parent", "point", "root")
+
+    def __init__(
+        self, point: Point, hooks: Registry, parent: HookPoint[C, F] | None = None
+    ) -> None:
+        self.point = point
+        self.hooks = hooks
+        self.parent = parent
+        self.root: HookPoint[C, F] | None = None
+        self.entries: Line = ()
+        self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
+        self._chain: tuple[Line, Line, Line] = ((), (), ())
+
+    @property
+    def context(self) -> type[C]:
+        """What it is fired with."""
+        return cast("type[C]", self.point.context)
+
+    @overload
+    def __call__(self, fn: F, /) -> F: ...
+    @overload
+    def __call__(
+        self,
+        /,
+        *,
+        tools: Iterable[str] | None = None,
+        order: int = 0,
+        timeout: float | None = 60.0,
+        background: bool = False,
+        judge: bool = False,
+        thread: bool = False,
+    ) -> Callable[[F], F]: ...
+    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
+        """Register a hook at this point, with the options of `Hooks.register`."""
+
+        def add(fn: F) -> F:
+            self.hooks.register(self.point.name, fn, **options)
+            return fn
+
+        return add if fn is None else add(fn)
+
+    def put(self, hooks: list[Hook]) -> None:
+        """Replace the hooks; sorts them by their order, ties stay as they are."""
+        self.entries = self._sorted(hooks)
+
+    def _sorted(self, hooks: Iterable[Hook]) -> Line:
+        return tuple(sorted(hooks, key=Hook.rank, reverse=self.point.reverse))
+
+    def chain(self, session: Session | None = None) -> Line:
+        """The hooks that a firing in a session calls, none twice.
+
+        First what the callers of a sub-agent, and their sessions, have there: every gate, else what
+        names sub-agents. Then what hangs on the agent and on the session itself. It is put together
+        once, until something of that changes.
+        """
+        here = self.nearest(session).here
+        if self.parent is None:
+            return here
+        above = self.parent.chain(session)
+        known = self._chain
+        if known[0] is not above or known[1] is not here:
+            gate = self.point.kind == "gate"
+            inherited = [hook for hook in above if gate or hook.when is sub]
+            functions = [hook.function for hook in inherited]
+            own = (hook for hook in here if hook.function not in functions)
+            known = self._chain = above, here, (*inherited, *own)
+        return known[2]
+
+    def nearest(self, session: Session | None) -> HookPoint[C, F]:
+        """That of a session of this agent, or of the nearest of those that it works for."""
+        while session is not None:
+            if (
+                session.hung is not None
+                and (hook_point := session.hung.hooks.below(self)) is not None
+            ):
+                return hook_point
+            session = session.parent
+        return self
+
+    @property
+    def here(self) -> Line:
+        """What hangs on the agent, and on the session if this is one's, the nearest by name."""
+        root, session = self.root, self.hooks.session
+        if root is None or session is None:
+            return self.entries
+        below, own, owners = root.nearest(session.parent).here, self.entries, self.hooks.owners
+        if not own and not owners:
+            return below
+        known = self._here
+        if known[0] is not below or known[1] is not own or known[2] is not owners:
+            counts = (hook for hook in (*below, *own) if not replaced(hook.owner, owners))
+            known = self._here = below, own, owners, self._sorted(counts)
+        return known[3]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries)
+
+    def due(self, ctx: C, *, judge: bool = False) -> Iterable[Hook]:
+        """The hooks to call at a moment; what hangs there or goes meanwhile counts from then on."""
+        line = self._line(ctx.session)
+        return self._due(line, ctx, judge) if line else ()
+
+    def _line(self, session: Session) -> Line:
+        """The same as `chain`, at less cost where nothing but the agent counts."""
+        alone = self.parent is None and session.parent is None and session.hung is None
+        return self.entries if alone else self.chain(session)
+
+    def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
+        past: set[Hook] = set()
+        place = 0
+        while place < len(line):
+            hook = line[place]
+            past.add(hook)
+            if hook.judge is judge and hook.concerns(ctx):
+                yield hook
+            now = self._line(ctx.session)
+            place = place + 1 if now is line else _behind(past, now)
+            line = now
+
+
+def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
+    """True for an extension in whose place another one stands among these."""
+    return owner.used > 0 and owner not in owners and any(owner.name == o.name for o in owners)
+
+
+def _behind(past: set[Hook], line: Line) -> int:
+    """Where to go on in a line that has changed: behind the last of those that were called."""
+    return 1 + max((n for n, hook in enumerate(line) if hook in past), default=-1)

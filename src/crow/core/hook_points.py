@@ -1,6 +1,6 @@
-"""The points at which hooks hang: which of them run, and what their answers add up to.
+"""The five kinds of points: what the answers of several hooks add up to, and what a failure does.
 
-There are five kinds of points; a point's kind is the whole of what its hooks' answers can do.
+A point's kind is the whole of what its hooks' answers can do.
 """
 
 from __future__ import annotations
@@ -8,29 +8,18 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable
 from copy import copy
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.context import Context, RunContext
 from crow.core.errors import CrowError, HookError
 from crow.core.events import Notice
-from crow.core.hook import (
-    Hook,
-    Next,
-    Owner,
-    Ran,
-    described,
-    note,
-    place_of,
-    report,
-    run_hook,
-    view_for,
-)
-from crow.core.points import Point, deny, sub
+from crow.core.hook import Hook, HookPoint, place_of
+from crow.core.hook_call import Ran, described, note, report, run_hook, view_for
+from crow.core.points import Next, Point, deny
 from crow.core.ports import Completion
 from crow.core.proxy import seen
-from crow.core.session import Session
 from crow.core.tasks import Clock
 from crow.core.tools import ToolResult
 from crow.core.validation import check, short
@@ -51,9 +40,8 @@ logger = logging.getLogger("crow.hooks")
 
 A = TypeVar("A")
 C = TypeVar("C", bound=Context)
-F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
-Line = tuple[Hook, ...]
 Nothing: TypeAlias = "dict[str, None] | None"
 GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
@@ -61,156 +49,6 @@ StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
 FAILURES_TOLERATED = 3
 TOTAL_CAP = 25
 FORGOTTEN = "answered nothing (is a return missing?)"
-
-
-class Registry(Protocol):
-    """A point's `crow.core.hooks.Hooks`: an agent's, or a session's own.
-
-    ``owners`` are the extensions in use there.
-    """
-
-    session: Session | None
-    owners: tuple[Owner, ...]
-    register: Callable[..., Any]
-
-
-class HookPoint(Generic[C, F]):
-    """The hooks that hang at one point, in the order in which they run.
-
-    Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
-    ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
-    alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
-    for.
-    """
-
-    __slots__ = ("_chain", "_here", "entries", "hooks", "parent", "point", "root")
-
-    def __init__(
-        self, point: Point, hooks: Registry, parent: HookPoint[C, F] | None = None
-    ) -> None:
-        self.point = point
-        self.hooks = hooks
-        self.parent = parent
-        self.root: HookPoint[C, F] | None = None
-        self.entries: Line = ()
-        self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
-        self._chain: tuple[Line, Line, Line] = ((), (), ())
-
-    @property
-    def context(self) -> type[C]:
-        """What it is fired with."""
-        return cast("type[C]", self.point.context)
-
-    @overload
-    def __call__(self, fn: F, /) -> F: ...
-    @overload
-    def __call__(
-        self,
-        /,
-        *,
-        tools: Iterable[str] | None = None,
-        order: int = 0,
-        timeout: float | None = 60.0,
-        background: bool = False,
-        judge: bool = False,
-        thread: bool = False,
-    ) -> Callable[[F], F]: ...
-    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-        """Register a hook at this point, with the options of `Hooks.register`."""
-
-        def add(fn: F) -> F:
-            self.hooks.register(self.point.name, fn, **options)
-            return fn
-
-        return add if fn is None else add(fn)
-
-    def put(self, hooks: list[Hook]) -> None:
-        """Replace the hooks; sorts them by their order, ties stay as they are."""
-        self.entries = self._sorted(hooks)
-
-    def _sorted(self, hooks: Iterable[Hook]) -> Line:
-        return tuple(sorted(hooks, key=Hook.rank, reverse=self.point.reverse))
-
-    def chain(self, session: Session | None = None) -> Line:
-        """The hooks that a firing in a session calls, none twice.
-
-        First what the callers of a sub-agent, and their sessions, have there: every gate, else what
-        names sub-agents. Then what hangs on the agent and on the session itself. It is put together
-        once, until something of that changes.
-        """
-        here = self.nearest(session).here
-        if self.parent is None:
-            return here
-        above = self.parent.chain(session)
-        known = self._chain
-        if known[0] is not above or known[1] is not here:
-            gate = self.point.kind == "gate"
-            inherited = [hook for hook in above if gate or hook.when is sub]
-            functions = [hook.function for hook in inherited]
-            own = (hook for hook in here if hook.function not in functions)
-            known = self._chain = above, here, (*inherited, *own)
-        return known[2]
-
-    def nearest(self, session: Session | None) -> HookPoint[C, F]:
-        """That of a session of this agent, or of the nearest of those that it works for."""
-        while session is not None:
-            if (
-                session.hung is not None
-                and (hook_point := session.hung.hooks.below(self)) is not None
-            ):
-                return hook_point
-            session = session.parent
-        return self
-
-    @property
-    def here(self) -> Line:
-        """What hangs on the agent, and on the session if this is one's, the nearest by name."""
-        root, session = self.root, self.hooks.session
-        if root is None or session is None:
-            return self.entries
-        below, own, owners = root.nearest(session.parent).here, self.entries, self.hooks.owners
-        if not own and not owners:
-            return below
-        known = self._here
-        if known[0] is not below or known[1] is not own or known[2] is not owners:
-            counts = (hook for hook in (*below, *own) if not replaced(hook.owner, owners))
-            known = self._here = below, own, owners, self._sorted(counts)
-        return known[3]
-
-    def __bool__(self) -> bool:
-        return bool(self.entries)
-
-    def due(self, ctx: C, *, judge: bool = False) -> Iterable[Hook]:
-        """The hooks to call at a moment; what hangs there or goes meanwhile counts from then on."""
-        line = self._line(ctx.session)
-        return self._due(line, ctx, judge) if line else ()
-
-    def _line(self, session: Session) -> Line:
-        """The same as `chain`, at less cost where nothing but the agent counts."""
-        alone = self.parent is None and session.parent is None and session.hung is None
-        return self.entries if alone else self.chain(session)
-
-    def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
-        past: set[Hook] = set()
-        place = 0
-        while place < len(line):
-            hook = line[place]
-            past.add(hook)
-            if hook.judge is judge and hook.concerns(ctx):
-                yield hook
-            now = self._line(ctx.session)
-            place = place + 1 if now is line else _behind(past, now)
-            line = now
-
-
-def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
-    """True for an extension in whose place another one stands among these."""
-    return owner.used > 0 and owner not in owners and any(owner.name == o.name for o in owners)
-
-
-def _behind(past: set[Hook], line: Line) -> int:
-    """Where to go on in a line that has changed: behind the last of those that were called."""
-    return 1 + max((n for n, hook in enumerate(line) if hook in past), default=-1)
 
 
 class Watch(HookPoint[C, Callable[[C], object]]):
@@ -257,17 +95,10 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         return ruling
 
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
-        view = view_for(hook, ctx, self.point)
-        ran = await run_hook(hook, view)
-        verdict: Verdict | str | None = None
-        if ran.error is None:
-            try:
-                verdict = self._meant(hook, view, ran.answer)
-                settle(view, ran)
-            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
-                ran.error = error
+        view, ran, verdict = await consult(hook, ctx, self.point, self._meant)
+        if isinstance(verdict, Allow) and not hook.owner.trusted:
+            verdict = None
         if ran.error is not None:
-            seen(view).close()
             verdict = Deny(f"the hook {hook} could not decide: {described(hook, ran.error)}")
             await report(hook, ctx, ran.error)
         elif isinstance(verdict, str):
@@ -276,7 +107,7 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         note(hook, ctx, ran, verdict or ran.answer)
         return ruling if verdict is None else ruling.joined(verdict)
 
-    def _meant(self, hook: Hook, ctx: C, answer: Any) -> Verdict | str | None:
+    def _meant(self, ctx: C, answer: Any) -> Verdict | str | None:
         """What an answer means: a verdict, text that is context, or nothing."""
         match answer:
             case None:
@@ -287,8 +118,7 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 check("the answer", answer, type(answer))
                 if isinstance(answer, Answer):
                     check("the answer's value", answer.value, answerable)
-                distrusted = isinstance(answer, Allow) and not hook.owner.trusted
-                return None if distrusted else answer
+                return answer
             case _:
                 meant = (self.point.plain or deny)(ctx, answer)
                 if meant is NotImplemented:
@@ -313,21 +143,12 @@ class Fold(
         return None
 
     async def _step(self, hook: Hook, ctx: C) -> Deny | None:
-        view = view_for(hook, ctx, self.point)
-        ran = await run_hook(hook, view)
-        meant: Deny | str | None = None
-        if ran.error is None:
-            try:
-                meant = self._meant(view, ran.answer)
-                settle(view, ran)
-                hook.failures = 0
-            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
-                ran.error = error
+        view, ran, meant = await consult(hook, ctx, self.point, self._meant)
         if ran.error is not None:
-            seen(view).close()
             await self._failed(hook, ctx, ran.error)
-            meant = None
-        elif isinstance(ran.answer, Stop):
+        else:
+            hook.failures = 0
+        if isinstance(ran.answer, Stop) and ran.error is None:
             view.stop(ran.answer.reason)
         elif isinstance(meant, str):
             await view.inject_context(meant)
@@ -380,20 +201,11 @@ class StopPoint(
         return Continue("\n\n".join(reasons))
 
     async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
-        view = view_for(hook, ctx, self.point)
-        ran = await run_hook(hook, view)
-        reasons: list[str] = []
-        if ran.error is None:
-            try:
-                reasons = self._reasons(view, ran.answer)
-                settle(view, ran)
-            except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
-                ran.error, reasons = error, []
+        _, ran, reasons = await consult(hook, ctx, self.point, self._reasons)
         note(hook, ctx, ran, ran.answer)
         if ran.error is not None:
-            seen(view).close()
             await report(hook, ctx, ran.error)
-        return reasons
+        return reasons or []
 
     def _reasons(self, view: RunContext, answer: object) -> list[str]:
         """Why to go on. Raises ``TypeError`` for an answer that says nothing about that."""
@@ -417,25 +229,29 @@ class StopPoint(
 
 async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
     """Run a hook whose answer counts for nothing, unless it is a `Stop`."""
-    view = view_for(hook, ctx, point)
-    ran = await run_hook(hook, view)
-    if ran.error is None:
-        try:
-            settle(view, ran)
-        except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
-            ran.error = error
+    view, ran, _ = await consult(hook, ctx, point, lambda view, answer: None)
     note(hook, ctx, ran, ran.answer)
     if ran.error is not None:
-        seen(view).close()
         await report(hook, ctx, ran.error)
     elif point.kind == "watch" and isinstance(ran.answer, Stop):
         view.stop(str(ran.answer.reason))
 
 
-def settle(view: Context, ran: Ran) -> None:
-    """Let the run have what a hook has changed. Raises what is wrong with that."""
-    ran.changed += seen(view).settle()
+async def consult(
+    hook: Hook, ctx: C, point: Point, meaning: Callable[[C, Any], T]
+) -> tuple[C, Ran, T | None]:
+    """Call a hook; what it has changed reaches the run if what it answers has a meaning there."""
+    view = view_for(hook, ctx, point)
+    ran = await run_hook(hook, view)
+    meant = None
+    if ran.error is None:
+        try:
+            meant = meaning(view, ran.answer)
+            ran.changed += seen(view).settle()
+        except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
+            ran.error, meant = error, None
     seen(view).close()
+    return view, ran, meant
 
 
 class Wrap(HookPoint[C, Callable[[C, Next], Awaitable[Any]]]):

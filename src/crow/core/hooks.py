@@ -26,8 +26,8 @@ from crow.core.contexts import (
 )
 from crow.core.errors import HookError
 from crow.core.events import Event
-from crow.core.hook import NUMBERS, Hook, Owner
-from crow.core.hook_points import Fold, Gate, HookPoint, StopPoint, Watch, Wrap
+from crow.core.hook import NUMBERS, Hook, HookPoint, Owner
+from crow.core.hook_points import Fold, Gate, StopPoint, Watch, Wrap
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion

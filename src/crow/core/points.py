@@ -1,13 +1,15 @@
 """The table of the moments at which hooks are called: names, kinds, fields, aliases.
 
-A moment has one canonical name and any number of aliases; another vocabulary costs rows here
-and no code. Nothing in this file runs a hook.
+The table is a class, `AgentHook`: a row is a method, whose parameters are the fields. A moment has
+one canonical name and any number of aliases; another vocabulary costs rows here and no code.
+Nothing in this file runs a hook.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import wraps
 from typing import Any, Literal, TypeAlias
 
 from crow.core.context import Context, RunContext
@@ -23,16 +25,20 @@ from crow.core.contexts import (
     TurnContext,
     UpdateContext,
 )
-from crow.core.events import ConfigChanged, TextDelta
+from crow.core.events import ConfigChanged, Event, StopReason, TextDelta
 from crow.core.frozen import frozen
-from crow.core.ports import Completion
-from crow.core.session import Reply
-from crow.core.tools import ToolResult
+from crow.core.messages import Content, Message, ToolSpec, Usage
+from crow.core.ports import Completion, Option, Tool
+from crow.core.session import Reply, Session
+from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.validation import check
-from crow.core.verdicts import Answer, Deny, answerable
+from crow.core.verdicts import Answer, Continue, Deny, Verdict, answerable
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
 Filter: TypeAlias = Callable[[Any], bool]
+Aliases: TypeAlias = "tuple[str, ...] | Mapping[str, Filter | None]"
+Next: TypeAlias = Callable[[], Awaitable[Any]]
+"""What a wrap goes around."""
 Plain: TypeAlias = Callable[[Any, Any], "Deny | str | None"]
 """What a plain answer means: called with the hook's context and the answer, it changes a field, or
 returns a `Deny`, or text that becomes context. ``NotImplemented`` says that it means nothing."""
@@ -98,21 +104,13 @@ def result(ctx: Any, answer: object) -> Any:
 
 
 @frozen
-class Alias:
-    """Another name of a point; ``when`` says for which contexts it fires."""
-
-    name: str
-    when: Filter | None = None
-
-
-@frozen
 class Point:
     """A moment at which hooks are called.
 
     ``fields`` are the context's fields that a hook can name as parameters, ``changes`` the ones
     it may change. ``plain`` is what a plain answer does; where it is None, text denies at a gate,
-    and is of no use elsewhere. ``aliases`` are further names, ``other_names`` those of parameters.
-    ``context`` is what it is fired with.
+    and is of no use elsewhere. ``aliases`` are further names, or say for which contexts the point
+    fires under them; ``other_names`` are those of parameters. ``context`` is what it is fired with.
     """
 
     name: str
@@ -121,15 +119,15 @@ class Point:
     changes: tuple[str, ...] = ()
     plain: Plain | None = None
     reverse: bool = False
-    aliases: tuple[str | Alias, ...] = ()
+    aliases: Aliases = ()
     other_names: Mapping[str, str] = field(default_factory=dict[str, str])
     context: type[Context] = Context
 
     @property
     def names(self) -> dict[str, Filter | None]:
         """Every name that it has, and for which contexts it fires under that."""
-        aliases = (Alias(each) if isinstance(each, str) else each for each in self.aliases)
-        return {self.name: None, **{alias.name: alias.when for alias in aliases}}
+        aliases = self.aliases if isinstance(self.aliases, Mapping) else dict.fromkeys(self.aliases)
+        return {self.name: None, **aliases}
 
     def attribute(self, parameter: str) -> str | None:
         """The context's attribute that fills a parameter of this name; None where none does."""
@@ -139,7 +137,6 @@ class Point:
 
 
 COMMON = ("agent", "session", "session_id", "cwd", "state", "ui", "trace")
-TOOL = ("call", "tool", "args")
 TOOL_NAMES = {"block": "call", "tool_call": "call", "tool_name": "name", "tool_input": "args"}
 
 
@@ -168,186 +165,265 @@ def model_changed(ctx: Any) -> bool:
     return isinstance(ctx.update, ConfigChanged) and "model" in ctx.update.changes
 
 
-POINTS = (
-    Point(
-        "on_session_start",
-        "fold",
-        ("source",),
-        plain=inject,
-        aliases=(Alias("SessionStart", main), Alias("SubagentStart", sub)),
-        context=SessionContext,
-    ),
-    Point(
-        "on_session_end",
-        "watch",
-        ("reason",),
-        reverse=True,
-        aliases=(Alias("SessionEnd", main),),
-        context=SessionContext,
-    ),
-    Point(
-        "before_run",
+def switches_model(ctx: Any) -> bool:
+    """True where another model is about to answer."""
+    return "model" in ctx.changes
+
+
+def ends_run(ctx: Any) -> bool:
+    """True for an error that ends a run."""
+    return ctx.where in ("model", "loop")
+
+
+def event(
+    kind: Kind, context: type[Context], **row: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a row of the table from a method: its name, and its parameters as the fields.
+
+    What overrides the method names the arguments that it wants, so to type checkers it takes any;
+    editors complete all of them. It does nothing, whatever it is called with.
+    """
+
+    def make(method: Callable[..., Any]) -> Callable[..., Any]:
+        code = method.__code__
+        names = code.co_varnames[1 : code.co_argcount]
+        fields = tuple(name for name in names if name not in (*COMMON, "call_next"))
+        POINTS.append(Point(method.__name__, kind, fields, context=context, **row))
+        if kind == "wrap":
+            return method
+
+        @wraps(method)
+        def nothing(*args: object, **kwargs: object) -> None:
+            pass
+
+        return nothing
+
+    return make
+
+
+POINTS: list[Point] = []
+
+
+class AgentHook:
+    """All events by name, for completion in editors. Optional: any object's methods are hooks.
+
+    A method that is not overridden is not registered. A hook names the arguments it wants, or
+    takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
+    ctx)``. The table in ``docs/hooks.md`` says the same of each event in a line.
+    """
+
+    @event(
+        "fold", SessionContext, plain=inject, aliases={"SessionStart": main, "SubagentStart": sub}
+    )
+    def on_session_start(self, session: Session, source: str) -> str | None:
+        """A session begins. Text becomes context."""
+
+    @event("watch", SessionContext, reverse=True, aliases={"SessionEnd": main})
+    def on_session_end(self, session: Session, reason: str) -> None:
+        """A session ends."""
+
+    @event(
         "gate",
-        ("prompt", "messages"),
+        RunContext,
         changes=("prompt",),
         plain=inject,
         aliases=("pre_request", "UserPromptSubmit"),
         other_names={"user_input": "prompt", "query": "prompt"},
-        context=RunContext,
-    ),
-    Point(
-        "before_command",
-        "gate",
-        ("command", "args"),
-        changes=("args",),
-        plain=inject,
-        aliases=("UserPromptExpansion",),
-        context=CommandContext,
-    ),
-    Point(
-        "before_llm_request",
+    )
+    def before_run(self, prompt: Content, messages: list[Message]) -> Verdict | str | None:
+        """A prompt arrived, and is not stored yet. Text becomes context."""
+
+    @event(
+        "gate", CommandContext, changes=("args",), plain=inject, aliases=("UserPromptExpansion",)
+    )
+    def before_command(self, command: str, args: str) -> Verdict | str | None:
+        """A slash command was recognised. Text becomes context."""
+
+    @event(
         "fold",
-        ("messages", "tools", "model", "params"),
+        TurnContext,
         changes=("messages", "tools", "model", "params"),
         plain=messages,
         aliases=("BeforeModel",),
-        context=TurnContext,
-    ),
-    Point(
-        "around_llm_request",
-        "wrap",
-        ("messages", "tools", "model", "params"),
-        changes=("messages", "tools", "model", "params"),
-        context=TurnContext,
-    ),
-    Point(
-        "after_llm_response",
-        "fold",
-        ("reply", "usage", "messages"),
-        changes=("reply",),
-        plain=reply,
-        aliases=("mid_react", "AfterModel"),
-        context=TurnContext,
-    ),
-    Point(
-        "before_tool",
+    )
+    def before_llm_request(
+        self,
+        messages: list[Message],
+        tools: list[ToolSpec],
+        model: str | None,
+        params: dict[str, Any],
+    ) -> list[Message] | None:
+        """Before each request. A list becomes its messages."""
+
+    @event("wrap", TurnContext, changes=("messages", "tools", "model", "params"))
+    async def around_llm_request(
+        self,
+        messages: list[Message],
+        tools: list[ToolSpec],
+        model: str | None,
+        params: dict[str, Any],
+        call_next: Next,
+    ) -> Completion:
+        """Around each request: returns the reply, this one or another."""
+        return await call_next()
+
+    @event(
+        "fold", TurnContext, changes=("reply",), plain=reply, aliases=("mid_react", "AfterModel")
+    )
+    def after_llm_response(
+        self, reply: Completion, usage: Usage | None, messages: list[Message]
+    ) -> Completion | str | None:
+        """The reply is complete, and no tool has run. Text becomes the reply's."""
+
+    @event("gate", ToolContext, changes=("args",), aliases=("PreToolUse",), other_names=TOOL_NAMES)
+    def before_tool(self, call: Call, tool: Tool, args: dict[str, Any]) -> Verdict | str | None:
+        """Before each call. Text denies it, a verdict decides."""
+
+    @event(
         "gate",
-        TOOL,
-        changes=("args",),
-        aliases=("PreToolUse",),
-        other_names=TOOL_NAMES,
-        context=ToolContext,
-    ),
-    Point(
-        "on_permission",
-        "gate",
-        (*TOOL, "options", "reason"),
+        ToolContext,
         changes=("args",),
         aliases=("PermissionRequest",),
         other_names=TOOL_NAMES,
-        context=ToolContext,
-    ),
-    Point("around_tool", "wrap", TOOL, other_names=TOOL_NAMES, context=ToolContext),
-    Point(
-        "after_tool",
+    )
+    def on_permission(
+        self, call: Call, tool: Tool, args: dict[str, Any], options: Sequence[Option], reason: str
+    ) -> Verdict | str | None:
+        """The user is about to be asked. Text denies the call, a verdict answers."""
+
+    @event("wrap", ToolContext, other_names=TOOL_NAMES)
+    async def around_tool(
+        self, call: Call, tool: Tool, args: dict[str, Any], call_next: Next
+    ) -> ToolResult:
+        """Around each execution: returns the result, this one or another."""
+        return await call_next()
+
+    @event(
         "fold",
-        (*TOOL, "result", "output", "outcome", "error", "duration"),
+        ToolContext,
         changes=("result",),
         plain=result,
         reverse=True,
-        aliases=(
-            Alias("PostToolUse", outcome("ok", "answered")),
-            Alias("PostToolUseFailure", outcome("error")),
-            Alias("PermissionDenied", outcome("denied")),
-        ),
+        aliases={
+            "PostToolUse": outcome("ok", "answered"),
+            "PostToolUseFailure": outcome("error"),
+            "PermissionDenied": outcome("denied"),
+        },
         other_names={**TOOL_NAMES, "tool_response": "output"},
-        context=ToolContext,
-    ),
-    Point("on_message", "watch", ("message",), context=MessageContext),
-    Point(
-        "after_turn",
-        "watch",
-        ("usage", "results", "reply", "messages"),
-        reverse=True,
-        aliases=("PostToolBatch",),
-        context=TurnContext,
-    ),
-    Point(
-        "on_stop",
-        "continue",
-        ("reply", "count", "cap", "messages"),
-        aliases=(Alias("Stop", main), Alias("SubagentStop", sub)),
-        context=RunContext,
-    ),
-    Point("around_run", "wrap", ("prompt", "messages"), context=RunContext),
-    Point(
-        "after_loop",
+    )
+    def after_tool(
+        self,
+        call: Call,
+        tool: Tool | None,
+        args: dict[str, Any],
+        result: ToolResult,
+        output: str,
+        outcome: Outcome,
+        error: str | None,
+        duration: float,
+    ) -> ToolResult | Answer | str | None:
+        """Once a call, whatever came of it. Text becomes context, a result takes its place."""
+
+    @event("watch", MessageContext)
+    def on_message(self, message: Message) -> None:
+        """A message was appended to the history."""
+
+    @event("watch", TurnContext, reverse=True, aliases=("PostToolBatch",))
+    def after_turn(
+        self,
+        usage: Usage | None,
+        results: list[ToolContext],
+        reply: Completion,
+        messages: list[Message],
+    ) -> None:
+        """Reply and results are in the history."""
+
+    @event("continue", RunContext, aliases={"Stop": main, "SubagentStop": sub})
+    def on_stop(
+        self, reply: Reply, count: int, cap: int, messages: list[Message]
+    ) -> Continue | str | None:
+        """The loop is about to end. Text or `Continue` goes on."""
+
+    @event("wrap", RunContext)
+    async def around_run(self, prompt: Content, messages: list[Message], call_next: Next) -> None:
+        """Around the loop."""
+        await call_next()
+
+    @event(
         "fold",
-        ("reply", "stop_reason", "messages", "usage"),
+        RunContext,
         changes=("reply",),
         plain=reply,
         reverse=True,
         aliases=("post_react_loop",),
-        context=RunContext,
-    ),
-    Point(
-        "after_run",
-        "watch",
-        ("reply", "stop_reason", "prompt", "messages", "usage"),
-        reverse=True,
-        aliases=("post_request",),
-        context=RunContext,
-    ),
-    Point(
-        "before_compact",
+    )
+    def after_loop(
+        self, reply: Reply, stop_reason: StopReason, messages: list[Message], usage: Usage
+    ) -> Reply | str | None:
+        """The loop ended, and the answer is not returned yet. Text becomes the reply's."""
+
+    @event("watch", RunContext, reverse=True, aliases=("post_request",))
+    def after_run(
+        self,
+        reply: Reply,
+        stop_reason: StopReason,
+        prompt: Content,
+        messages: list[Message],
+        usage: Usage,
+    ) -> None:
+        """The answer was returned."""
+
+    @event(
         "fold",
-        ("messages", "summary", "trigger"),
+        CompactContext,
         changes=("messages", "summary"),
         plain=summary,
         aliases=("PreCompact",),
-        context=CompactContext,
-    ),
-    Point(
-        "after_compact",
-        "watch",
-        ("summary", "trigger"),
-        aliases=("PostCompact",),
-        context=CompactContext,
-    ),
-    Point(
-        "on_config_change",
+    )
+    def before_compact(
+        self, messages: list[Message], summary: str, trigger: str
+    ) -> Deny | str | None:
+        """The history is about to be replaced. Text becomes the summary."""
+
+    @event("watch", CompactContext, aliases=("PostCompact",))
+    def after_compact(self, summary: str, trigger: str) -> None:
+        """The history was replaced."""
+
+    @event(
         "gate",
-        ("changes", "source", "path"),
+        ConfigContext,
         changes=("changes",),
-        aliases=("ConfigChange", Alias("PreModelSwitch", lambda c: "model" in c.changes)),
+        aliases={"ConfigChange": None, "PreModelSwitch": switches_model},
         other_names={"file_path": "path"},
-        context=ConfigContext,
-    ),
-    Point(
-        "on_update",
+    )
+    def on_config_change(
+        self, changes: dict[str, Any], source: str, path: str
+    ) -> Verdict | str | None:
+        """Model, mode or an option is about to change. Text denies it."""
+
+    @event(
         "fold",
-        ("update",),
+        UpdateContext,
         changes=("update",),
         plain=update,
-        aliases=(Alias("MessageDisplay", is_text), Alias("PostModelSwitch", model_changed)),
+        aliases={"MessageDisplay": is_text, "PostModelSwitch": model_changed},
         other_names={"event": "update"},
-        context=UpdateContext,
-    ),
-    Point(
-        "on_error",
+    )
+    def on_update(self, update: Event) -> Event | Deny | None:
+        """An event is on its way to the client. Another one takes its place."""
+
+    @event(
         "watch",
-        ("error", "where", "place"),
-        aliases=(Alias("StopFailure", lambda ctx: ctx.where in ("model", "loop")),),
-        context=ErrorContext,
-    ),
-    Point(
-        "on_notification",
-        "watch",
-        ("kind", "message"),
-        aliases=("Notification",),
-        context=NotificationContext,
-    ),
-)
+        ErrorContext,
+        aliases={"StopFailure": ends_run},
+    )
+    def on_error(self, error: BaseException, where: str, place: str) -> None:
+        """Something failed."""
+
+    @event("watch", NotificationContext, aliases=("Notification",))
+    def on_notification(self, kind: str, message: str) -> None:
+        """The user's attention is wanted."""
+
 
 # Names of Claude Code's that belong to the extension that makes them happen, which defines them.
 ELSEWHERE: Mapping[str, str] = {
@@ -364,81 +440,3 @@ ELSEWHERE: Mapping[str, str] = {
     "TeammateIdle": "teams",
     "Setup": "setup",
 }
-
-
-class AgentHook:
-    """All events by name, for completion in editors. Optional: any object's methods are hooks.
-
-    A method that is not overridden is not registered. A hook names the arguments it wants, or
-    takes the context: ``async def after_turn(self, session, usage)``, ``def before_tool(self,
-    ctx)``. The table in ``docs/hooks.md`` says what each event offers.
-    """
-
-    def on_session_start(self, *args: Any, **kwargs: Any) -> Any:
-        """A session begins (``session, source``). Text becomes context."""
-
-    def on_session_end(self, *args: Any, **kwargs: Any) -> Any:
-        """A session ends (``session, reason``)."""
-
-    def before_run(self, *args: Any, **kwargs: Any) -> Any:
-        """A prompt arrived (``session, prompt`` or ``user_input``). Text becomes context."""
-
-    def before_command(self, *args: Any, **kwargs: Any) -> Any:
-        """A slash command was recognised (``command, args``)."""
-
-    def before_llm_request(self, *args: Any, **kwargs: Any) -> Any:
-        """Before each request (``session, messages, tools, model, params``); the messages."""
-
-    def around_llm_request(self, *args: Any, **kwargs: Any) -> Any:
-        """Around each request (``messages, call_next``); returns the reply."""
-
-    def after_llm_response(self, *args: Any, **kwargs: Any) -> Any:
-        """The reply is complete, no tool has run (``reply, usage``)."""
-
-    def before_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Before each call (``call, tool, args``). Text denies it, a verdict decides."""
-
-    def on_permission(self, *args: Any, **kwargs: Any) -> Any:
-        """The user is about to be asked (``call, args, options``)."""
-
-    def around_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Around each execution (``call, args, call_next``); returns the result."""
-
-    def after_tool(self, *args: Any, **kwargs: Any) -> Any:
-        """Once per call (``call, args, result, outcome, error, duration``)."""
-
-    def on_message(self, *args: Any, **kwargs: Any) -> Any:
-        """A message was appended to the history (``session, message``)."""
-
-    def after_turn(self, *args: Any, **kwargs: Any) -> Any:
-        """Reply and results are in the history (``session, usage, results``)."""
-
-    def on_stop(self, *args: Any, **kwargs: Any) -> Any:
-        """The loop is about to end (``reply, count, cap``). Text or `Continue` goes on."""
-
-    def around_run(self, *args: Any, **kwargs: Any) -> Any:
-        """Around the loop (``call_next``)."""
-
-    def after_loop(self, *args: Any, **kwargs: Any) -> Any:
-        """The loop ended (``reply, stop_reason``); the answer is not returned yet."""
-
-    def after_run(self, *args: Any, **kwargs: Any) -> Any:
-        """The answer was returned (``reply, stop_reason``)."""
-
-    def before_compact(self, *args: Any, **kwargs: Any) -> Any:
-        """The history is about to be replaced (``messages, summary, trigger``)."""
-
-    def after_compact(self, *args: Any, **kwargs: Any) -> Any:
-        """The history was replaced (``session, summary``)."""
-
-    def on_config_change(self, *args: Any, **kwargs: Any) -> Any:
-        """Model, mode or an option is about to change (``changes``). Text denies it."""
-
-    def on_update(self, *args: Any, **kwargs: Any) -> Any:
-        """An event is on its way to the client (``update``)."""
-
-    def on_error(self, *args: Any, **kwargs: Any) -> Any:
-        """Something failed (``error, where``)."""
-
-    def on_notification(self, *args: Any, **kwargs: Any) -> Any:
-        """The user's attention is wanted (``kind, message``)."""

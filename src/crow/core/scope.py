@@ -12,8 +12,7 @@ from weakref import WeakSet
 from crow.core.errors import CrowError, ExtensionError, HookError
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
-from crow.core.hook import NUMBERS, Owner
-from crow.core.hook_points import replaced
+from crow.core.hook import NUMBERS, Owner, replaced
 from crow.core.hooks import MARK, Hooks, name_of, unknown_event
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session

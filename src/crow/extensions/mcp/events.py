@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from crow.core.context import Context
-from crow.core.points import Alias, Point, deny
+from crow.core.points import Point
 from crow.core.validation import json_object
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]
 
 ASKED = ("mcp_server_name", "message", "mode", "url", "elicitation_id", "requested_schema")
-ELICITATION = Point("on_elicitation", "gate", ASKED, plain=deny, aliases=(Alias("Elicitation"),))
+ELICITATION = Point("on_elicitation", "gate", ASKED, aliases=("Elicitation",))
 RESULT = Point(
     "on_elicitation_result",
     "gate",
     (*ASKED, "action", "content"),
     changes=("action", "content"),
-    plain=deny,
-    aliases=(Alias("ElicitationResult"),),
+    aliases=("ElicitationResult",),
 )
 
 

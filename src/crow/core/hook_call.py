@@ -1,0 +1,298 @@
+"""A hook's call: in its own time, on a proxy of the context, and with a failure that names it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import threading
+from collections.abc import Awaitable
+from contextlib import suppress
+from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, TypeVar, cast
+
+from crow.core.context import Context
+from crow.core.contexts import ToolContext
+from crow.core.hook import Hook, place_of
+from crow.core.points import Next, Point
+from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
+from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
+from crow.core.trace import Record
+
+logger = logging.getLogger("crow.hooks")
+C = TypeVar("C", bound=Context)
+
+CANCELLED_TIMEOUT = 0.25
+BLOCKING = 0.05
+"""Seconds for which a hook may keep everything else from running before it is named."""
+
+WAITED = (
+    ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
+    "a hook cannot wait for its own session"
+)
+
+
+@dataclass(slots=True)
+class Ran:
+    """How one run of a hook ended; ``values`` is what the trace is to keep of it."""
+
+    answer: Any = None
+    error: BaseException | None = None
+    seconds: float = 0.0
+    changed: tuple[str, ...] = ()
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    errand: Errand | None = None
+
+
+def view_for(hook: Hook, ctx: C, point: Point) -> C:
+    """What a hook gets to see of a moment; judges and background hooks change nothing."""
+    fixed = hook.judge or hook.background
+    return lend(ctx, hook.owner.name, point.name, () if fixed else point.changes)
+
+
+async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> Ran:
+    """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
+    history = view.session.history
+    if history.before is not None and view.run is not None:
+        await view.heal()  # what somebody did before is not this hook's
+    touched = history.before
+    ran = Ran()
+    began = perf_counter()
+    try:
+        ran.answer = await _answer(hook, view, call_next, ran)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except Cancelled as error:
+        raise asyncio.CancelledError from error
+    except asyncio.CancelledError as error:
+        if _is_cancelled(view):
+            raise
+        ran.error = error
+    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
+        ran.error = error
+    ran.seconds = perf_counter() - began
+    if view.session.history.before is not touched:
+        await _heal(hook, view, ran)
+    return ran
+
+
+async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
+    began = perf_counter()
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    cancelling = task.cancelling()
+    answer = _called(hook, view, call_next)
+    if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
+        await _spared(task)
+    spent = perf_counter() - began
+    if spent > BLOCKING:
+        _blocks(hook, ran, spent)
+    if not hook.instant and hasattr(answer, "__await__"):
+        set_awaited(view, True)
+        try:
+            answer = await _in_time(hook, view, answer, ran)
+        finally:
+            set_awaited(view, False)
+        if ran.errand is None or not ran.errand.ended:
+            return answer
+    if call_next is None and perf_counter() - began > hook.timeout:
+        raise _too_late(hook, view, hook.timeout)
+    return answer
+
+
+def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
+    """What a hook answers where it needs no waiting, else what is to be awaited."""
+    before = DOING.get()
+    DOING.set(view)
+    try:
+        answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+        return _at_once(answer) if hook.instant else answer
+    except GeneratorExit as error:
+        raise RuntimeError(describe(error)) from error
+    finally:
+        DOING.set(before)
+
+
+def _at_once(coroutine: Any) -> Any:
+    """What a coroutine answers that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise RuntimeError("waited, though it awaits nothing")
+
+
+async def _spared(task: asyncio.Task[Any]) -> None:
+    """Take a hook's cancellation of the task that it runs in back: that is its error."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)
+    task.uncancel()
+    raise RuntimeError("cancelled the task of the run: use ctx.stop() or agent.cancel(session)")
+
+
+class Cancelled(asyncio.CancelledError):
+    """Whoever waited for a hook was cancelled; it was not the hook's own doing."""
+
+
+async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
+    """What a hook answers before its time is over; it is left behind where it does not end then."""
+    seconds, where = _limit(hook, view)
+    clock = Clock(seconds)
+    set_clock(view, clock)
+    own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
+    errand = ran.errand = Errand(own, view)
+    errand.clock = clock
+    began = perf_counter()
+    task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
+    spent = perf_counter() - began
+    if done is not NOTHING:
+        return done
+    try:
+        await clock.ended(task, spent)
+    except asyncio.CancelledError as error:
+        if not task.done():
+            _leave_behind(errand, task, view, "the run was cancelled")
+        raise Cancelled from error
+    if task.done():
+        return task.result()
+    error = _too_late(hook, view, seconds, where)
+    _leave_behind(errand, task, view, str(error))
+    raise error
+
+
+def _limit(hook: Hook, view: Context) -> tuple[float, str]:
+    """Seconds that a hook has: in a run that is cancelled few, and none where it hung before."""
+    run = view.run
+    if run is None or not run.cancelled:
+        return hook.timeout, ""
+    limit = 0.0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
+    return limit, " in a cancelled run"
+
+
+def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> TimeoutError:
+    waited = view.run is not None and any(not run.holds_lock for run in view.session.runs)
+    error = TimeoutError(f"took longer than {seconds:g} s{where}{WAITED if waited else ''}")
+    seen(view).close(f"the hook {hook} {error}")
+    if where and view.run is not None:
+        view.run.hung.hold(hook)
+    return error
+
+
+def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: str) -> None:
+    """Let a hook that does not end run on for itself, until the session ends at the latest."""
+    seen(view).close(late)
+    errand.abandoned = True
+    tasks = view.session.tasks
+    tasks.hold(task)
+    task.add_done_callback(tasks.release)
+    task.add_done_callback(lambda task: task.cancelled() or task.exception())
+    task.cancel()
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+async def _in_thread(hook: Hook, view: Context) -> Any:
+    """What a synchronous hook answers, in a thread that nobody has to wait for."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = copy_context()
+
+    def tell(ended: tuple[Any, BaseException | None]) -> None:
+        if not future.done():
+            future.set_result(ended)
+
+    def work() -> None:
+        try:
+            ended = context.run(hook.call, view, None), None
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
+            ended = None, error
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(tell, ended)
+
+    threading.Thread(target=work, name=f"hook {hook}", daemon=True).start()
+    answer, error = await future
+    if error is not None:
+        raise error
+    return await answer if hasattr(answer, "__await__") else answer
+
+
+def _is_cancelled(view: Context) -> bool:
+    """True where a hook's own `CancelledError` is that of a run that ends."""
+    run = view.run
+    return run is not None and run.cancelled and asyncio.current_task() is not run.supervisor
+
+
+def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
+    """Name a hook that kept everything else waiting, once in the log and always in the trace."""
+    ran.values["blocked"] = round(seconds, 3)
+    if not hook.blocked:
+        hook.blocked = True
+        logger.warning(
+            "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
+            hook, seconds, hook.event, place_of(hook),
+        )  # fmt: skip
+
+
+async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
+    """Keep what a hook did to the history itself, or take it back: then that is its error."""
+    history = view.session.history
+    own = None if ran.errand is None else ran.errand.task
+    if history.task not in (asyncio.current_task(), own):
+        return
+    if ran.error is not None:
+        history.undo()
+    elif (error := await view.heal(f"the hook {hook}")) is not None:
+        ran.error = error
+    else:
+        ran.changed = ("session.messages",)
+
+
+def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
+    """Put a run of a hook into the session's trace."""
+    call = ctx.call.id if isinstance(ctx, ToolContext) else None
+    values = ran.values
+    for name in ran.changed:
+        value: Any = getattr(ctx, name, None)
+        if value is not None and not isinstance(value, list):
+            values[name] = copied(value)
+    error = None if ran.error is None else described(hook, ran.error)
+    record = Record(
+        hook.event,
+        hook.owner.name,
+        hook.name,
+        answer,
+        ran.changed,
+        error,
+        ran.seconds,
+        call,
+        values,
+    )
+    ctx.session.trace.add(record)
+    for registry in ctx.agent.hooks.around(ctx.session):
+        for watcher in registry.watchers:
+            try:
+                watcher(record, ctx)
+            except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
+                logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def described(hook: Hook, error: BaseException) -> str:
+    """A hook's error in one line, with the file and line where it happened."""
+    place = place_of(hook, error)
+    return f"{describe(error)} ({place})" if place else describe(error)
+
+
+async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
+    """Log a hook's failure and fire ``on_error`` for it."""
+    logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
+    if hook.event != "on_error":
+        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))

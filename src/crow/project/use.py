@@ -7,13 +7,13 @@ from typing import Any
 
 from crow.core.agent import Agent
 from crow.core.context import Context
-from crow.core.points import Alias, Point
+from crow.core.points import Point
 
 FRONT_MATTER = Point(
     "on_front_matter",
     "watch",
     ("path", "front_matter", "trusted", "skill"),
-    aliases=(Alias("on_skill", lambda ctx: bool(ctx.skill)),),
+    aliases={"on_skill": lambda ctx: bool(ctx.skill)},
 )
 
 

@@ -101,10 +101,6 @@ class Hook:
         self.event, self.when = point.name, when
         self.instant = not (self.thread or waits(self.function))
 
-    def rank(self) -> tuple[bool, int, tuple[int, ...]]:
-        """What the hooks of a point are sorted by."""
-        return self.judge, self.order, self.place
-
     def _fit(self, point: Point) -> None:
         name, function = point.name, self.function
         if self.background and point.kind not in ("watch", "fold"):

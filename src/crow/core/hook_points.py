@@ -10,6 +10,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from copy import copy
+from operator import attrgetter
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from crow.core.context import Context, RunContext
@@ -58,6 +59,8 @@ Nothing: TypeAlias = "dict[str, None] | None"
 GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
 
+RANK = attrgetter("judge", "order", "place")
+"""What the hooks of a point are sorted by."""
 FAILURES_TOLERATED = 3
 TOTAL_CAP = 25
 FORGOTTEN = "answered nothing (is a return missing?)"
@@ -129,7 +132,7 @@ class HookPoint(Generic[C, F]):
         self.entries = self._sorted(hooks)
 
     def _sorted(self, hooks: Iterable[Hook]) -> Line:
-        return tuple(sorted(hooks, key=Hook.rank, reverse=self.point.reverse))
+        return tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
 
     def chain(self, session: Session | None = None) -> Line:
         """The hooks that a firing in a session calls, none twice.

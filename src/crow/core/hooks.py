@@ -243,7 +243,7 @@ class Hooks:
         hook_point, when = self._lookup(hook.asked)
         hook.hang(hook_point.point, when)
         hooks = self._hooks[hook_point.point.name]
-        alike = [other for other in hooks if other.function == hook.function]
+        alike = (other for other in hooks if other.function == hook.function)
         same = next((other for other in alike if other.when in (hook.when, None)), None)
         if same is None:
             hook.place = self._place(hook.owner)
@@ -363,7 +363,7 @@ def _callable(method: Any) -> Callable[..., Any]:
     return method
 
 
-def _methods(thing: object) -> Iterator[tuple[str, Any]]:
+def _methods(thing: object) -> list[tuple[str, Any]]:
     """What an object has by name; no classes, and nothing that is made when it is asked for."""
     parts = [vars(cls) for cls in reversed(type(thing).__mro__)]
     members = {name: member for part in parts for name, member in part.items()}
@@ -372,11 +372,9 @@ def _methods(thing: object) -> Iterator[tuple[str, Any]]:
         for name, member in members.items()
         if hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
     }
-    for name in dir(thing):
-        if not name.startswith("__") and name not in computed:
-            member = getattr(thing, name, None)
-            if not inspect.isclass(member):
-                yield name, member
+    names = [name for name in dir(thing) if not name.startswith("__") and name not in computed]
+    found = [(name, getattr(thing, name, None)) for name in names]
+    return [(name, member) for name, member in found if not isinstance(member, type)]
 
 
 def _untouched(thing: object, name: str) -> bool:

@@ -161,7 +161,7 @@ def test_a_client_that_cannot_be_written_to_is_an_error_in_one_line(
 
 def test_no_file_takes_the_place_of_a_stream_that_was_closed(project: Path) -> None:
     look = "[os.readlink(f'/proc/self/fd/{number}') for number in range(3)]"
-    hold = f"from crow.cli.streams import hold; hold(); print({look}, file=open('seen', 'w'))"
+    hold = f"from crow.cli.output import hold; hold(); print({look}, file=open('seen', 'w'))"
     hold = f"import os; {hold}"
     line = f"exec {shlex.join([sys.executable, '-c', hold])} <&- >&- 2>&-"
     subprocess.run(["sh", "-c", line], cwd=project, check=True)

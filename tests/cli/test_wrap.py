@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.cli.wrap import Wrap, columns
+from crow.cli.output import Wrap, columns
 
 texts = st.text(alphabet=st.sampled_from("ab漢 \n`"), max_size=60)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from crow.app.composer import UNTRUSTED
 from crow.app.plugins import plugins_of
 from crow.core.agent import Agent
+from crow.core.errors import nearest
 from crow.settings import Settings
 
 UNREAD = "the rules of a settings file are not known, so every call is asked about"
@@ -52,8 +53,6 @@ def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]
     named |= {name: "the settings" for name in settings.extensions if name not in named}
     for name, source in named.items():
         if name not in known:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else " (crow ext list)"
+            near = nearest(name, known)
+            hint = f"; did you mean {near!r}?" if near else " (crow ext list)"
             yield f"{source}: there is no extension {name!r}{hint}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import hooks_of, plugins_of, servers_of
@@ -13,10 +13,12 @@ from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scri
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import EntryPoint, Found, entry_points
-from crow.project.imports import Seal
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
+
+if TYPE_CHECKING:
+    from crow.project.imports import Seal
 
 JUDGE = "permissions"
 """The extension that judges calls: without it there is no agent, unless its user wants that."""
@@ -142,8 +144,12 @@ class Composer:
         """Use the Python files of the settings' project, as they are trusted."""
         project = Path(self.settings.project)
         contents = sealed(project) if self.settings.trusted else None
-        seal = Seal(project, contents, HOMES) if contents is not None else None
-        self.use_folder(project / FOLDER, seal, trusted=seal is not None)
+        if contents is None:
+            self.use_folder(project / FOLDER, trusted=False)
+            return
+        from crow.project.imports import Seal
+
+        self.use_folder(project / FOLDER, Seal(project, contents, HOMES))
 
     def attempt_file(self, path: Path, seal: Seal | None) -> str | None:
         """Use one file; the error in one line where that fails."""

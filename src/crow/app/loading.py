@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.extensions import entry_points
 from crow.core.hooks import MARK
-from crow.project.imports import Seal
+
+if TYPE_CHECKING:
+    from crow.project.imports import Seal
 
 
 def in_a_line(error: BaseException) -> str:
@@ -64,6 +66,8 @@ def load_file(path: Path, seal: Seal | None = None) -> ModuleType:
     It is compiled anew, and so is what it imports from its folder. A ``seal`` says what may be
     imported.
     """
+    from crow.project.imports import Seal
+
     name = f"crow_extension_{path.stem}_{abs(hash(str(path.absolute()))):x}"
     return (seal or Seal(path.absolute().parent)).load(path, name)
 
@@ -73,6 +77,8 @@ def import_beside(name: str) -> ModuleType:
     here = str(Path.cwd())
     added = here not in sys.path
     if added:
+        from crow.project.imports import Seal
+
         Seal(Path(here)).install()
         sys.path.append(here)
     try:

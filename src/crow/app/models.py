@@ -7,7 +7,6 @@ from typing import cast
 
 from crow.core.agent import ChatClient
 from crow.core.ports import LLM
-from crow.defaults import of_client
 from crow.settings import Settings
 
 MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
@@ -27,11 +26,15 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     Made when something is first asked of it; other models by their names.
     """
     from crow.llm import Routed, resolve
-    from crow.llm.credentials import load as stored
     from crow.llm.naming import listed_name
 
     table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
     said = said_model(settings)
+
+    def stored(provider: str) -> str | None:
+        from crow.llm.credentials import load
+
+        return load(provider)
 
     async def look() -> list[str]:
         from crow.llm.listing import list_models
@@ -54,6 +57,8 @@ def model_of(given: LLM | ChatClient, settings: Settings, env: Mapping[str, str]
     """
     if hasattr(given, "stream"):
         return cast(LLM, given)
+    from crow.defaults import of_client
+
     name = said_model(settings) or env.get("CROW_MODEL") or settings.model
     return of_client(cast(ChatClient, given), name)
 

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from crow.project.scripts import scripts_of
 from crow.project.settings import Rule, Rules
 from crow.project.trust import is_trusted, scripts, trust
 from crow.settings import Entry, Settings
@@ -39,6 +38,8 @@ def scripts_run(settings: Settings) -> list[str]:
     project = Path(settings.project)
     if not settings.project or project == Path.home():
         return []
+    from crow.project.scripts import scripts_of
+
     tables: list[object] = [table for _, table in settings.hooks]
     named = scripts_of([*tables, dict(settings.mcp_servers)], project)
     return list(dict.fromkeys(map(str, (*scripts(project), *named))))

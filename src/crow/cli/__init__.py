@@ -8,9 +8,8 @@ import sys
 from importlib import import_module
 
 from crow._version import __version__
-from crow.cli.output import Output
+from crow.cli.output import Output, hold
 from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such, overview
-from crow.cli.streams import hold
 from crow.core.errors import CrowError
 from crow.project.home import settle_home
 

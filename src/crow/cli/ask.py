@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 
 from crow.cli.output import Output, clean, one_line
-from crow.cli.proposal import proposal
 from crow.core.ports import Option, PermissionRequest, Question
 
 SHOWN_LINES = 12
@@ -89,6 +88,8 @@ class Asker:
             out.line(f"    {line}")
         if len(lines) > SHOWN_LINES:
             out.line(f"    … and {len(lines) - SHOWN_LINES} more lines", "dim")
+        from crow.cli.proposal import proposal
+
         for line, styles in proposal(request):
             out.raw(f"    {out.styled(line, *styles)}")
 

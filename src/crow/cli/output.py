@@ -10,8 +10,63 @@ import shutil
 import sys
 from collections.abc import Callable, Generator
 from typing import IO, Literal, TextIO
+from unicodedata import east_asian_width
 
-from crow.cli.wrap import Wrap, columns
+PIECES = r"\n|[^\S\n]+|\S+"
+FENCE = "```"
+ERASE = "\x1b[K"
+
+
+def columns(text: str) -> int:
+    """How many cells a terminal needs for a line."""
+    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+class Wrap:
+    """Breaks a stream of text between words.
+
+    The beginning of a word is shown at once, and taken back to the next line where the word turns
+    out to be too long for this one. What stands between code fences is left as it is: a terminal
+    folds that by itself, and lets it be copied whole.
+    """
+
+    def __init__(self) -> None:
+        self._column = 0
+        self._word = ""
+        self._in_code = False
+
+    def feed(self, text: str, width: int) -> str:
+        """What to write, so that the text stands in ``width`` columns."""
+        return "".join(self._take(piece, width) for piece in re.findall(PIECES, text))
+
+    def _take(self, piece: str, width: int) -> str:
+        if piece == "\n":
+            self._end_word()
+            self._column = 0
+            return piece
+        if piece.isspace():
+            self._end_word()
+            piece = piece if self._in_code else piece[: max(0, width - 1 - self._column)]
+            self._column += columns(piece)
+            return piece
+        return self._grow(piece, width)
+
+    def _grow(self, piece: str, width: int) -> str:
+        """Write more of a word, in the next line with all of it where it is too long for this."""
+        shown, self._word = self._word, self._word + piece
+        start = self._column - columns(shown)
+        self._column += columns(piece)
+        if self._column < width or not start or self._in_code:
+            return piece
+        self._column = columns(self._word)
+        back = "\b" * columns(shown) + ERASE if shown else ""
+        return f"{back}\n{self._word}"
+
+    def _end_word(self) -> None:
+        if self._word.startswith(FENCE) and self._column == columns(self._word):
+            self._in_code = not self._in_code
+        self._word = ""
+
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -196,3 +251,26 @@ def has_colours(stream: IO[str]) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+"""How ``/dev/null`` stands for each: empty to read from, an output that cannot be written to."""
+
+
+def hold() -> None:
+    """Keep the numbers of closed streams from the files that are opened next.
+
+    The database of the sessions would have one otherwise, and get what child processes print.
+    """
+    for number, mode in enumerate(MODES):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, mode), True)
+    sys.stdin = sys.stdin or _stream(0, "r")
+    sys.stdout = sys.stdout or _stream(1, "w")
+    sys.stderr = sys.stderr or _stream(2, "w")
+
+
+def _stream(number: int, mode: Literal["r", "w"]) -> TextIO:
+    return os.fdopen(number, mode, encoding="utf-8", closefd=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
 
 
 class CrowError(Exception):
@@ -60,3 +61,10 @@ def last_line(error: BaseException, path: str) -> str:
     steps = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in steps if frame.f_code.co_filename == path]
     return f"{path}:{lines[-1]}" if lines else ""
+
+
+def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known word that was probably meant; None where none is like it."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, list(known), 1, alike)), None)

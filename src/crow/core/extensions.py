@@ -7,14 +7,13 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crow.core.errors import ExtensionError
+from crow.core.errors import ExtensionError, nearest
 from crow.core.frozen import frozen
 
 logger = logging.getLogger("crow.extensions")
@@ -27,7 +26,7 @@ KINDS = (".dist-info", ".egg-info")
 ENTER_TIMEOUT = 30.0
 LEAVE_TIMEOUT = 5.0
 
-Package = tuple[str, Iterable["EntryPoint"]]
+Package = tuple[str, list["EntryPoint"]]
 T = TypeVar("T")
 
 
@@ -62,8 +61,7 @@ def entry_points() -> list[EntryPoint]:
     found: dict[str, list[EntryPoint]] = {}
     for place in sys.path:
         for package, points in _packages_in(place or "."):
-            if package not in found:
-                found[package] = list(points)
+            found.setdefault(package, points)
     every = (point for points in found.values() for point in points)
     return sorted(every, key=lambda point: point.name)
 
@@ -71,27 +69,28 @@ def entry_points() -> list[EntryPoint]:
 def _packages_in(place: str) -> Iterator[Package]:
     try:
         with os.scandir(place) as entries:
-            folders = [entry.path for entry in entries if entry.name.endswith(KINDS)]
+            folders = [entry.name for entry in entries if entry.name.endswith(KINDS)]
     except FileNotFoundError:
         return
     except OSError:
         yield from _packages_of_zip(place)
         return
-    for folder in map(Path, folders):
-        name = _normal(folder.stem.partition("-")[0])
-        yield name, _points(folder, name)
+    for folder in folders:
+        name = _normal(folder.rpartition(".")[0].partition("-")[0])
+        yield name, _points(f"{place}/{folder}", name)
 
 
-def _points(folder: Path, name: str) -> Iterator[EntryPoint]:
+def _points(folder: str, package: str) -> list[EntryPoint]:
     try:
-        text = folder.joinpath("entry_points.txt").read_text("utf-8")
+        text = Path(folder, "entry_points.txt").read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return []
     except (OSError, UnicodeDecodeError) as error:
         logger.warning("the entry points of %s cannot be read: %s", folder, error)
-        return
-    if GROUP in text:
-        yield from _parsed(text, name if name == OWN else _title(folder) or name)
+        return []
+    if GROUP not in text:
+        return []
+    return list(_parsed(text, package if package == OWN else _title(Path(folder)) or package))
 
 
 def _packages_of_zip(place: str) -> Iterator[Package]:
@@ -99,7 +98,7 @@ def _packages_of_zip(place: str) -> Iterator[Package]:
 
     for package in distributions(path=[place]):
         text = package.read_text("entry_points.txt") or ""
-        yield _normal(package.name), _parsed(text, package.name)
+        yield _normal(package.name), list(_parsed(text, package.name))
 
 
 def _parsed(text: str, package: str) -> Iterator[EntryPoint]:
@@ -170,9 +169,9 @@ def refuse_unknown(name: str, options: Mapping[str, Any], known: list[str]) -> N
     """Raise for the first option that is none, with the nearest one."""
     for option in options:
         if option not in known:
-            near = get_close_matches(option, known, n=1)
+            near = nearest(option, known)
             there = f"it has {', '.join(known)}" if known else "it has none"
-            hint = f"did you mean {near[0]!r}?" if near else there
+            hint = f"did you mean {near!r}?" if near else there
             raise ExtensionError(f"the extension {name} has no option {option!r}; {hint}")
 
 

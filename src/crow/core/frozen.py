@@ -15,17 +15,31 @@ def frozen(cls: type[T]) -> type[T]:
     """``dataclass(frozen=True, slots=True)``, made in a fifth of the time.
 
     Before Python 3.13 `dataclass` compiles six functions for each class; this one compiles
-    ``__init__`` alone. `dataclasses.fields` and `replace`, ``match`` and pickling work as ever. An
-    assignment is refused with what to do instead.
+    ``__init__`` alone, when it is first asked for. `dataclasses.fields` and `replace`, ``match``
+    and pickling work as ever. An assignment is refused with what to do instead.
     """
-    below = any(hasattr(base, "__dataclass_params__") for base in cls.__bases__)
+    below = hasattr(cls, "__dataclass_params__")  # of a base
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True, frozen=below)(cls)
     made.__dataclass_params__.frozen = True  # what `dataclass` asks of the bases of a class
-    made.__init__ = _init(made)
+    made.__init__ = _Init(made)
     for name, method in METHODS.items():
         if name not in vars(cls):
             setattr(made, name, method)
     return cast("type[T]", made)
+
+
+class _Init:
+    """Stands for a class's ``__init__`` until somebody asks for it."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type[Any]) -> None:
+        self.cls = cls
+
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+        made: Any = _init(self.cls)
+        type.__setattr__(self.cls, "__init__", made)
+        return made.__get__(instance, owner)
 
 
 def _init(cls: type[Any]) -> Callable[..., None]:
@@ -191,12 +205,14 @@ for _name in ("append", "extend", "insert", "__iadd__"):
 
 def kept(value: V) -> V:
     """A value that nobody can change in place, all the way down; itself where it is one."""
-    kind = type(value)
-    if kind is str or kind is KeptDict or kind is KeptList:
+    if isinstance(value, KeptDict | KeptList):
         return value
     if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value).items()
-        return cast(V, KeptDict({key: kept(each) for key, each in items}))
+        items = {**cast("dict[Any, Any]", value)}
+        for key, each in items.items():
+            if isinstance(each, dict | list):
+                items[key] = kept(cast(Any, each))
+        return cast(V, KeptDict(items))
     if isinstance(value, list):
         return cast(V, KeptList(map(kept, cast("list[Any]", value))))
     return value

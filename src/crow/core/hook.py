@@ -25,6 +25,8 @@ C = TypeVar("C", bound=Context)
 F = TypeVar("F", bound=Callable[..., Any])
 
 Line = tuple["Hook", ...]
+RANK = attrgetter("judge", "order", "place")
+"""What the hooks of a point are sorted by."""
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 
 
@@ -84,10 +86,6 @@ class Hook:
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
         self.instant = not (self.thread or waits(self.function))
-
-    def rank(self) -> tuple[bool, int, tuple[int, ...]]:
-        """What the hooks of a point are sorted by."""
-        return self.judge, self.order, self.place
 
     def _fit(self, point: Point) -> None:
         name, function = point.name, self.function
@@ -270,7 +268,7 @@ class HookPoint(Generic[C, F]):
         self.entries = self._sorted(hooks)
 
     def _sorted(self, hooks: Iterable[Hook]) -> Line:
-        return tuple(sorted(hooks, key=Hook.rank, reverse=self.point.reverse))
+        return tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
 
     def chain(self, session: Session | None = None) -> Line:
         """The hooks that a firing in a session calls, none twice.

@@ -6,7 +6,6 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -24,7 +23,7 @@ from crow.core.contexts import (
     TurnContext,
     UpdateContext,
 )
-from crow.core.errors import HookError
+from crow.core.errors import HookError, nearest
 from crow.core.events import Event
 from crow.core.hook import NUMBERS, Hook, HookPoint, Owner
 from crow.core.hook_points import Fold, Gate, StopPoint, Watch, Wrap
@@ -44,7 +43,7 @@ FIRST = -1000
 LAST = 1000
 """The order of the innermost hooks: they run last, and first at points that are reversed."""
 MARK = "__crow_hooks__"
-EVENT_LIKE = re.compile("(before|after|around|on|pre|post|mid)_")
+EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
     "gate": Gate,
     "fold": Fold,
@@ -244,7 +243,8 @@ class Hooks:
         hook_point, when = self._lookup(hook.asked)
         hook.hang(hook_point.point, when)
         hooks = self._hooks[hook_point.point.name]
-        same = next((other for other in hooks if _same(other, hook)), None)
+        alike = (other for other in hooks if other.function == hook.function)
+        same = next((other for other in alike if other.when in (hook.when, None)), None)
         if same is None:
             hook.place = self._place(hook.owner)
             hooks.append(hook)
@@ -274,22 +274,21 @@ class Hooks:
         Classes do not count: a module that imports `Stop` has no hook of that name.
         """
         names = {*self.names, *ELSEWHERE}
-        for name in dir(thing):
-            if name.startswith("__") or _is_computed(inspect.getattr_static(thing, name)):
-                continue
-            known = name in names
-            method = getattr(thing, name, None)
-            if inspect.isclass(method):
-                continue
+        for name, method in _methods(thing):
             marks: Marks = getattr(method, MARK, ())
             for event, options in marks:
                 self.register(event, _callable(method), owner=owner, **options)
-            if not callable(method) or marks or _untouched(thing, name):
+            if marks or not callable(method):
                 continue
-            if known:
+            if name in names and not _untouched(thing, name):
                 self.register(name, method, owner=owner)
-            elif EVENT_LIKE.match(name) and (near := get_close_matches(name, self.names, 1, 0.9)):
-                raise HookError(f"{name} is no event; did you mean {near[0]}?")
+            elif name.startswith(EVENT_LIKE) and name not in names:
+                self._refuse_misspelt(name)
+
+    def _refuse_misspelt(self, name: str) -> None:
+        near = nearest(name, self.names, 0.9)
+        if near:
+            raise HookError(f"{name} is no event; did you mean {near}?")
 
     def whose(self, fn: object = None) -> Owner | None:
         """The extension that hangs something now: a method of its own, or from its own code."""
@@ -334,7 +333,8 @@ class Hooks:
 
     def has(self, owner: Owner) -> bool:
         """True where an owner has a hook here, waiting ones included."""
-        return any(_belongs(hook.owner, owner) for hook in (*self._waiting, *self))
+        lines = (self._waiting, *self._hooks.values())
+        return any(_belongs(hook.owner, owner) for line in lines for hook in line)
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
@@ -357,20 +357,24 @@ def _belongs(one: Owner, owner: Owner) -> bool:
     return one is owner or (one.thing is not None and one.thing is owner.thing)
 
 
-def _same(other: Hook, hook: Hook) -> bool:
-    """True for a method that is registered already, by name or by hand."""
-    return other.function == hook.function and (other.when is hook.when or other.when is None)
-
-
 def _callable(method: Any) -> Callable[..., Any]:
     if not callable(method):
         raise HookError(f"{method!r} is marked as a hook and cannot be called")
     return method
 
 
-def _is_computed(member: object) -> bool:
-    """True for a value that is made when it is asked for: it is no hook."""
-    return hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
+def _methods(thing: object) -> list[tuple[str, Any]]:
+    """What an object has by name; no classes, and nothing that is made when it is asked for."""
+    parts = [vars(cls) for cls in reversed(type(thing).__mro__)]
+    members = {name: member for part in parts for name, member in part.items()}
+    computed = {
+        name
+        for name, member in members.items()
+        if hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
+    }
+    names = [name for name in dir(thing) if not name.startswith("__") and name not in computed]
+    found = [(name, getattr(thing, name, None)) for name in names]
+    return [(name, member) for name, member in found if not isinstance(member, type)]
 
 
 def _untouched(thing: object, name: str) -> bool:
@@ -380,8 +384,8 @@ def _untouched(thing: object, name: str) -> bool:
 
 def unknown_event(event: str, known: Iterable[str]) -> str:
     """One line that says that there is no such event, and which one may be meant."""
-    near = get_close_matches(event, known, n=1) or get_close_matches(event.lower(), known, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ": see crow.core.points for all of them"
+    near = nearest(event, known) or nearest(event.lower(), known)
+    hint = f"; did you mean {near!r}?" if near else ": see crow.core.points for all of them"
     return f"there is no event {event!r}{hint}"
 
 

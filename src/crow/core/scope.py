@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
-from crow.core.errors import CrowError, ExtensionError, HookError
+from crow.core.errors import CrowError, ExtensionError, HookError, nearest
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
 from crow.core.hook import NUMBERS, Owner, replaced
@@ -333,8 +332,8 @@ class Scope:
     def remove(self, name: str) -> None:
         """Take an extension away with all that it added; what it holds is left to `stop`."""
         if name not in self.extensions:
-            near = get_close_matches(name, self.extensions, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = nearest(name, self.extensions)
+            hint = f"; did you mean {near!r}?" if near else ""
             raise ExtensionError(f"there is no extension {name!r}{hint}")
         thing = self.extensions.pop(name)
         owners = [owner for owner in self.hooks.owners if owner.thing is thing]

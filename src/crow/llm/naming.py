@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from crow.core.errors import ModelError
+from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
@@ -218,11 +218,9 @@ def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:
 
 
 def _no_provider(provider: str, name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(provider, [*known, *OTHER_NAMES], 1, 0.5)
+    near = nearest(provider, [*known, *OTHER_NAMES], 0.5)
     if near:
-        return f"there is no provider {provider} for {name}: do you mean {near[0]}?"
+        return f"there is no provider {provider} for {name}: do you mean {near}?"
     choice = ", ".join(sorted(known))
     return (
         f"there is no provider {provider} for {name}: choose one of {choice}, or set CROW_BASE_URL"

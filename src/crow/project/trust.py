@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import cast
 
 from crow.project.home import state_directory
-from crow.project.scripts import scripts_in
 
 NEVER = "never"
 HOMES = (".claude", ".crow", ".agents")
@@ -98,7 +97,11 @@ def scripts(project: Path) -> list[Path]:
 
 def _named(said: list[Path], project: Path) -> list[Path]:
     """The scripts that files name, without those that are among them."""
-    telling = (path for path in said if path.suffix in TELLING)
+    telling = [path for path in said if path.suffix in TELLING]
+    if not telling:
+        return []
+    from crow.project.scripts import scripts_in
+
     found = {script: None for path in telling for script in scripts_in(path, project)}
     return [path for path in found if path not in set(said)]
 

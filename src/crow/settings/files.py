@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from crow.settings.schema import short
 from crow.settings.values import Dialect, SettingsError, Source, Table
 
 DROP_INS = "managed-settings.d"
@@ -153,6 +152,8 @@ def parse(text: str, *, toml: bool = False) -> Table:
         return tomllib.loads(text)
     table: object = json.loads(text) if text.strip() else {}
     if not isinstance(table, dict):
+        from crow.settings.schema import short
+
         raise SettingsError(f"must be a JSON object, not {short(table)}")
     return cast(Table, table)
 

@@ -23,7 +23,6 @@ from crow.settings.files import (
     stamp,
     why,
 )
-from crow.settings.schema import Sieve, schema
 from crow.settings.settings import Settings
 from crow.settings.values import (
     Entry,
@@ -74,6 +73,8 @@ class Reading:
     @cached_property
     def schema(self) -> Table:
         """What files must fit; read when there is a file."""
+        from crow.settings.schema import schema
+
         return schema()
 
     def read(self, source: Source, memory: Memory) -> Table:
@@ -169,6 +170,8 @@ class Reading:
 
         def drop(path: str, value: Any, text: str) -> None:
             self.rejected.append(Unused(source, {path: value}, text))
+
+        from crow.settings.schema import Sieve
 
         sieve = Sieve(lambda text: self.complain(source, text), self.schema, drop)
         return sieve.sift(table)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
+from crow.core.errors import nearest
 from crow.core.frozen import frozen
 
 PATH = Path(__file__).with_name("schema.json")
@@ -63,10 +64,8 @@ def told(path: str, value: object) -> str:
 
 def near(word: str, known: Any) -> str:
     """A hint at the nearest known word."""
-    from difflib import get_close_matches
-
-    found = get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    found = nearest(word, known)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 @frozen

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crow.extensions.commands.recipe import NAME
@@ -38,6 +37,8 @@ def missing(prompt: Content, names: Iterable[str]) -> str:
         return ""
     if found:
         return f"There are several commands /{name}: {_list(found)}"
+    from difflib import get_close_matches
+
     near = get_close_matches(name, {*known, *(each.rpartition(":")[2] for each in known)}, n=1)
     said = f"did you mean /{near[0]}?" if near else "/help lists all."
     return (

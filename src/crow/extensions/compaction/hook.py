@@ -29,7 +29,6 @@ from crow import (
 from crow.events import Compacted
 from crow.extensions.compaction.history import Split, size, split
 from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept, plain
-from crow.extensions.compaction.summary import summarise
 from crow.messages import TokenCount
 
 if TYPE_CHECKING:
@@ -222,6 +221,8 @@ class CompactionHook:
         kept = await _kept(parts, outputs, int(RECENT_SHARE * room))
         summary = ""
         if parts.older:
+            from crow.extensions.compaction.summary import summarise
+
             model = ctx.model if isinstance(ctx, TurnContext) else ctx.session.model
             limit = int(SUMMARY_SHARE * room)
             summary = await summarise(ctx, parts.older, wish, limit, model)

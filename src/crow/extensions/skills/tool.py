@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError, ToolResult
@@ -80,6 +79,8 @@ def _unknown(name: str, found: Sequence[Skill], known: Iterable[str]) -> str:
     if found:
         names = ", ".join(skill.name for skill in found)
         return f"there are several skills {name!r}: {names}"
+    from difflib import get_close_matches
+
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
     return f"there is no skill {name!r}; {hint}"

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
+from crow.core.frozen import KeptDict
 from crow.core.messages import ImagePart, Message, ToolSpec
 from crow.llm.chat.form import Form, following, images_in
 from crow.llm.chat.text import clean_value, is_array
@@ -171,6 +172,8 @@ def copy_json(value: Any) -> Any:
     """A deep copy of JSON that shares its texts."""
     if not isinstance(value, dict):
         return [copy_json(item) for item in value] if is_array(value) else value
+    if isinstance(value, KeptDict):
+        return value  # nobody can change it
     copied: dict[str, Any] = {**value}
     for key, item in copied.items():
         if isinstance(item, dict | list):

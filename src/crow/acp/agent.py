@@ -6,21 +6,27 @@ import asyncio
 import copy
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from crow.acp.account import Account
 from crow.acp.attachments import written
 from crow.acp.client import AcpClient
+from crow.acp.connection import Connection, Result, Transport
 from crow.acp.content import from_blocks
 from crow.acp.dialects import dialect_of
-from crow.acp.jsonrpc import (
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    Message,
+from crow.acp.errors import (
     Refusal,
-    as_object,
+    found,
+    in_use,
+    invalid,
+    not_found,
+    unauthenticated,
+    unknown_method,
+    unused,
 )
+from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
 from crow.acp.options import (
     MODE,
     MODEL,
@@ -29,12 +35,9 @@ from crow.acp.options import (
     option_changes,
     option_values,
 )
-from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
-from crow.acp.refusals import found, in_use, invalid, not_found, unauthenticated, unused
 from crow.acp.seating import Alone, Seating
 from crow.acp.trace_context import note_trace
-from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
@@ -55,22 +58,24 @@ class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session; ``requests`` are these and all others. ``account`` answers what is
-    about credentials. Methods raise `Refusal`.
+    being answered, by session. ``account`` answers what is about credentials. Methods raise
+    `Refusal`.
     """
 
     def __init__(
-        self, agent: Agent, link: Greeted, peer: Peer, seating: Seating | None = None
+        self,
+        agent: Agent,
+        transport: Transport,
+        connection: Connection,
+        seating: Seating | None = None,
     ) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
-        self.requests: set[asyncio.Task[Any]] = set()
         self.agent = agent
-        self._link = link
-        self._peer = peer
+        self.connection = connection
+        self._transport = transport
         self.seating = seating or Alone()
-        self.account = Account(agent, link.offer)
+        self.account = Account(agent, transport.offer)
         self._editors: dict[str, AcpClient] = {}
-        self._dialect: Dialect | None = None
 
     # sessions
 
@@ -235,31 +240,29 @@ class AcpAgent:
 
     # helpers
 
-    @property
+    @cached_property
     def dialect(self) -> Dialect:
         """The version that the client speaks; settled when it is first asked for."""
-        if self._dialect is None:
-            self._dialect = dialect_of(self.agent, self._link.hello, self._link.offer)
-        return self._dialect
+        return dialect_of(self.agent, self._transport.hello, self._transport.offer)
 
     @property
     def _store(self) -> Store:
         if self.agent.store is None:
-            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no sessions")
+            raise unknown_method(details="this agent stores no sessions")
         return self.agent.store
 
     def _editor(self, params: Message) -> AcpClient:
         dialect = self.dialect
-        able = dialect.capabilities(self._link.hello)
-        patience = able.question_patience or self._link.offer.ask_timeout
-        self._peer.capabilities = replace(able, question_patience=patience)
-        return AcpClient(self.agent, self._peer, dialect, params.get("mcpServers", []))
+        able = dialect.capabilities(self._transport.hello)
+        patience = able.question_patience or self._transport.offer.ask_timeout
+        self.connection.capabilities = replace(able, question_patience=patience)
+        return AcpClient(self.agent, self.connection, dialect, params.get("mcpServers", []))
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
         if not params["prompt"]:
             raise invalid("the prompt is empty")
-        offer = self._link.offer
+        offer = self._transport.offer
         announced = frozenset(name for name in ("image", "audio") if getattr(offer, name))
         taken = accepted_inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crow.acp.bounds import demand_carried
+from crow.acp.errors import ClientError
 from crow.acp.lending import Lender
-from crow.acp.peer import ClientError
 
 READING, WRITING = 10.0, 30.0
 """Seconds; some clients let their user look at what is to be written."""

@@ -18,11 +18,12 @@ def greet(request: Message, offer: AgentCapabilities, before: Message | None = N
     params: Any = request.get("params")
     version = params.get("protocolVersion") if params else None
     if isinstance(version, bool) or not isinstance(version, int | str):
-        return failure(request["id"], INVALID_PARAMS, "Invalid params", "protocolVersion: missing")
+        details = "protocolVersion: missing"
+        return failure(request["id"], INVALID_PARAMS, "Invalid params", details=details)
     spoken = version_of(version, offer)
     if before and version_of(before.get("protocolVersion"), offer) != spoken:
         details = "this connection speaks another version already"
-        return failure(request["id"], INVALID_REQUEST, "Invalid request", details)
+        return failure(request["id"], INVALID_REQUEST, "Invalid request", details=details)
     if spoken == DRAFT_VERSION:
         from crow.acp.v2.greeting import greet as greet_in_draft
 

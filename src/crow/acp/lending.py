@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from crow.acp.connection import Connection
 from crow.acp.jsonrpc import Message
-from crow.acp.peer import Peer
 
+Tell = Callable[[str], Awaitable[None]]
 RELUCTANT = 1.0
 """Seconds for a client that has left a request of this kind unanswered."""
 INSTEAD = {
@@ -24,8 +25,8 @@ INSTEAD = {
 class Lender:
     """Asks the client in the name of one session; ``tell`` says something to its user."""
 
-    def __init__(self, peer: Peer, session_id: str, tell: Callable[[str], Awaitable[None]]) -> None:
-        self._peer = peer
+    def __init__(self, connection: Connection, session_id: str, tell: Tell) -> None:
+        self._connection = connection
         self._session_id = session_id
         self._tell = tell
         self._silent: set[str] = set()
@@ -35,7 +36,7 @@ class Lender:
         kind = method.partition("/")[0]
         try:
             params = {"sessionId": self._session_id, **params}
-            answer = await self._peer.request(method, params, self._limit(kind, patience))
+            answer = await self._connection.request(method, params, self._limit(kind, patience))
         except TimeoutError as error:
             if kind not in self._silent and method in INSTEAD:
                 await self._tell(f"{error}: {INSTEAD[method]}")
@@ -47,5 +48,5 @@ class Lender:
     def _limit(self, kind: str, patience: float | None) -> float | None:
         if patience is None:
             return None
-        patience = self._peer.capabilities.patience or patience
+        patience = self._connection.capabilities.patience or patience
         return min(patience, RELUCTANT) if kind in self._silent else patience

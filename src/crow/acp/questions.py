@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
+from crow.acp.connection import Connection
+from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import Message, as_object
-from crow.acp.peer import ClientError, Peer
 from crow.acp.projection import PermissionQuestion
 from crow.acp.tool_calls import ToolCallView, changed, describe, details, proposed, text, titled
 from crow.core.ports import Option, OptionKind, PermissionRequest, Question
@@ -65,13 +66,13 @@ def option(offered: Option) -> Message:
     return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
 
 
-async def choose(peer: Peer, params: Message, patience: float = 0.0) -> str | None:
+async def choose(connection: Connection, params: Message, patience: float = 0.0) -> str | None:
     """Ask for permission; the id of the chosen option, None where the answer makes no sense.
 
     Raises `Cancelled`, and ``OSError`` where the client cannot ask, or does not answer within
     ``patience`` seconds (0: however long it takes).
     """
-    result = await peer.request(PERMISSION, params, patience or None)
+    result = await connection.request(PERMISSION, params, patience or None)
     match result.get("outcome"):
         case {"outcome": "selected", "optionId": str(chosen)}:
             return chosen
@@ -81,7 +82,9 @@ async def choose(peer: Peer, params: Message, patience: float = 0.0) -> str | No
             return None
 
 
-async def fill_in(peer: Peer, session_id: str, question: Question, patience: float = 0.0) -> Any:
+async def fill_in(
+    connection: Connection, session_id: str, question: Question, patience: float = 0.0
+) -> Any:
     """Ask with a form; the default where the user declines. Raises ``OSError``."""
     params = {
         "sessionId": session_id,
@@ -93,7 +96,7 @@ async def fill_in(peer: Peer, session_id: str, question: Question, patience: flo
             "required": [ANSWER],
         },
     }
-    result = await peer.request(ELICITATION, params, patience or None)
+    result = await connection.request(ELICITATION, params, patience or None)
     if result.get("action") != "accept":
         return question.default
     answer = as_object(result.get("content")).get(ANSWER)

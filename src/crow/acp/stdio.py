@@ -14,10 +14,9 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.framing import Lines, Oversized
 from crow.acp.greeting import greet
 from crow.acp.handshake import AgentCapabilities
-from crow.acp.jsonrpc import Message, decode, encode
+from crow.acp.jsonrpc import Lines, Message, Oversized, decode, encode
 
 if TYPE_CHECKING:
     import asyncio

@@ -8,14 +8,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
+from crow.acp.connection import Connection
+from crow.acp.dispatch import Dispatcher
 from crow.acp.greeting import greet
 from crow.acp.handshake import AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.acp.listen.seating import Shared
 from crow.acp.outbox import Outgoing
-from crow.acp.peer import Peer
-from crow.acp.server import converse
-from crow.acp.transport import LibraryTransport
 
 if TYPE_CHECKING:
     from crow.acp.listen.session_pool import SessionPool
@@ -25,7 +24,7 @@ BACKLOG = 256
 INITIALIZE = "initialize"
 
 
-class Connection:
+class RemoteClient:
     """A client, however it is connected. ``id`` is what it calls the connection in its headers.
 
     Whoever reads from the network calls `take` with each message, and `hang_up` at the end.
@@ -39,9 +38,9 @@ class Connection:
         self.hello: Message = {}
         self.outgoing = outgoing
         self._agent = agent
-        self._peer = Peer(outgoing)
+        self._connection = Connection(outgoing)
         self._seating = Shared(seats)
-        self._acp_agent = AcpAgent(agent, self, self._peer, self._seating)
+        self._methods = Dispatcher(AcpAgent(agent, self, self._connection, self._seating))
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -49,8 +48,8 @@ class Connection:
 
     @property
     def requests(self) -> set[asyncio.Task[object]]:
-        """The requests that are being answered."""
-        return set(self._acp_agent.requests)
+        """What the client waits for."""
+        return set(self._connection.tasks)
 
     async def take(self, message: Message) -> Message | None:
         """A message of the client's; an answer to it that is there at once, as to ``initialize``.
@@ -89,14 +88,13 @@ class Connection:
     async def serve(self) -> None:
         """Answer the client until it is gone; what it has begun goes on without it."""
         try:
-            if await self.ready():
-                await converse(self._acp_agent, self._peer, LibraryTransport(self, self.outgoing))
+            await self._connection.serve(self.receive, self._methods)
         finally:
+            self._connection.hang_up()
             self._seating.leave()
             self.outgoing.close()
-        while self._acp_agent.requests:
+        while self._connection.tasks:
             await asyncio.wait(self.requests)
-        await self._peer.close()
 
 
 def is_greeting(message: Message) -> bool:

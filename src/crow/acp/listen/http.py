@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from crow.acp.framing import LIMIT
-from crow.acp.jsonrpc import Message, as_object, decode, encode
-from crow.acp.listen.connection import Connection, is_greeting
+from crow.acp.jsonrpc import LIMIT, Message, as_object, decode, encode
+from crow.acp.listen.connection import RemoteClient, is_greeting
 from crow.acp.listen.delivery import NEEDS_SESSION, Delivery
 from crow.acp.listen.stream import Stream
 
@@ -103,7 +102,7 @@ class Exchange:
         self._hub.disconnect(connection)
         return Response(status_code=202)
 
-    def _known(self, request: Request) -> tuple[Connection, Delivery]:
+    def _known(self, request: Request) -> tuple[RemoteClient, Delivery]:
         """The connection that a request names. Raises `Refused`."""
         connection_id = request.headers.get(CONNECTION)
         if connection_id is None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from crow.acp.listen.connection import Connection
+from crow.acp.listen.connection import RemoteClient
 from crow.acp.listen.delivery import Delivery
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
@@ -34,14 +34,14 @@ class Hub:
         self._agent = agent
         self._seats = seats
         self._offer = offer
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, RemoteClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def connect(self, outgoing: Outgoing) -> Connection | None:
+    def connect(self, outgoing: Outgoing) -> RemoteClient | None:
         """A new client; None where there are too many."""
         if len(self._connections) >= MOST:
             return None
-        connection = Connection(self._agent, self._seats, self._offer, outgoing)
+        connection = RemoteClient(self._agent, self._seats, self._offer, outgoing)
         self._connections[connection.id] = connection
         task = asyncio.create_task(connection.serve(), name="crow-acp-connection")
         self._tasks.add(task)
@@ -49,11 +49,11 @@ class Hub:
         task.add_done_callback(lambda _done: self.disconnect(connection))
         return connection
 
-    def find(self, connection_id: str) -> Connection | None:
+    def find(self, connection_id: str) -> RemoteClient | None:
         """A client's connection."""
         return self._connections.get(connection_id)
 
-    def disconnect(self, connection: Connection) -> None:
+    def disconnect(self, connection: RemoteClient) -> None:
         """A client is gone."""
         self._connections.pop(connection.id, None)
         connection.hang_up()

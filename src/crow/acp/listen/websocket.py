@@ -16,7 +16,7 @@ from crow.acp.outbox import Outbox
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from crow.acp.listen.connection import Connection
+    from crow.acp.listen.connection import RemoteClient
     from crow.acp.listen.hub import Hub
 
 Batch = tuple[bytes, Callable[[], object]]
@@ -42,7 +42,7 @@ async def speak(websocket: WebSocket, hub: Hub) -> None:
         sending.cancel()
 
 
-async def read(websocket: WebSocket, connection: Connection, outbox: Outbox) -> None:
+async def read(websocket: WebSocket, connection: RemoteClient, outbox: Outbox) -> None:
     """Take messages until the client is gone; what is none is answered."""
     while (event := await websocket.receive())["type"] != "websocket.disconnect":
         text = event.get("text")

@@ -16,7 +16,7 @@ def greet(request: Message, offer: AgentCapabilities) -> Message:
     is_told = all(isinstance(info.get(name), str) for name in ("name", "version"))
     if params["protocolVersion"] == DRAFT_VERSION and not is_told:
         details = "info: its name and version are missing"
-        return failure(request["id"], INVALID_PARAMS, "Invalid params", details)
+        return failure(request["id"], INVALID_PARAMS, "Invalid params", details=details)
     result: Message = {
         "protocolVersion": DRAFT_VERSION,
         "info": {"name": "crow", "title": "Crow", "version": __version__},

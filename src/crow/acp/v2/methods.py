@@ -8,8 +8,8 @@ from typing import Any
 from crow.acp.agent import AcpAgent
 from crow.acp.attachments import written
 from crow.acp.client import AcpClient
+from crow.acp.errors import invalid, not_found
 from crow.acp.jsonrpc import Message
-from crow.acp.refusals import invalid, not_found
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import explain
 from crow.acp.v2.dialect import V2
@@ -81,7 +81,8 @@ class Methods:
         editor.tell(editor.projection.running())
         task = asyncio.create_task(self._work(session, editor, content, prompt))
         self._dialect.prompts.expect(task, prompt)
-        for known in (self.acp_agent.turns.setdefault(session.id, set()), self.acp_agent.requests):
+        turns = self.acp_agent.turns.setdefault(session.id, set())
+        for known in (turns, self.acp_agent.connection.tasks):
             known.add(task)
             task.add_done_callback(known.discard)
         try:

@@ -64,4 +64,4 @@ def routes(acp_agent: AcpAgent) -> Routes:
     notifications: dict[str, Route] = {
         "session/cancel": (schema.CancelSessionNotification, own.cancel),
     }
-    return Routes(acp_agent, requests, notifications)
+    return Routes(requests, notifications)

@@ -13,9 +13,16 @@ from typing import Any, TypeVar
 from crow.acp.account import Account
 from crow.acp.attachments import written
 from crow.acp.client import AcpClient
+from crow.acp.config_options import (
+    MODE,
+    MODEL,
+    accepted_inputs,
+    listed_name,
+    option_changes,
+    option_values,
+)
 from crow.acp.connection import Connection, Result, Transport
 from crow.acp.content import from_blocks
-from crow.acp.dialects import dialect_of
 from crow.acp.errors import (
     Refusal,
     found,
@@ -27,18 +34,10 @@ from crow.acp.errors import (
     unused,
 )
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
-from crow.acp.options import (
-    MODE,
-    MODEL,
-    accepted_inputs,
-    listed_name,
-    option_changes,
-    option_values,
-)
-from crow.acp.projection import Dialect
 from crow.acp.seating import Alone, Seating
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
+from crow.acp.versions import Version, version_spoken
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
@@ -241,9 +240,9 @@ class AcpAgent:
     # helpers
 
     @cached_property
-    def dialect(self) -> Dialect:
+    def version(self) -> Version:
         """The version that the client speaks; settled when it is first asked for."""
-        return dialect_of(self.agent, self._transport.hello, self._transport.offer)
+        return version_spoken(self.agent, self._transport.hello, self._transport.offer)
 
     @property
     def _store(self) -> Store:
@@ -252,11 +251,11 @@ class AcpAgent:
         return self.agent.store
 
     def _editor(self, params: Message) -> AcpClient:
-        dialect = self.dialect
-        able = dialect.capabilities(self._transport.hello)
+        version = self.version
+        able = version.capabilities(self._transport.hello)
         patience = able.question_patience or self._transport.offer.ask_timeout
         self.connection.capabilities = replace(able, question_patience=patience)
-        return AcpClient(self.agent, self.connection, dialect, params.get("mcpServers", []))
+        return AcpClient(self.agent, self.connection, version, params.get("mcpServers", []))
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""

@@ -11,7 +11,7 @@ from crow.acp.connection import Connection
 from crow.acp.files import ClientFiles
 from crow.acp.jsonrpc import Message
 from crow.acp.lending import Lender
-from crow.acp.projection import Dialect, Projection
+from crow.acp.projection import Projection
 from crow.acp.questions import (
     Cancelled,
     cannot_ask,
@@ -21,9 +21,10 @@ from crow.acp.questions import (
     options_of,
     value_of,
 )
-from crow.acp.replay import replay
-from crow.acp.retelling import Retelling
+from crow.acp.replay import Replay, replay
+from crow.acp.session_view import SessionView
 from crow.acp.terminals import ClientTerminals
+from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import (
     Event,
@@ -53,14 +54,14 @@ class Arrival(Protocol):
 class AcpClient:
     """The client of one session on one connection; a `crow.core.ports.Client`.
 
-    What is told and asked is put into words by the ``dialect``'s projections.
+    What is told and asked is put into words by the ``version``'s projections.
 
     Holds events back until the client knows of the session (`release`), and between the end of
     a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named.
     """
 
     def __init__(
-        self, agent: Agent, connection: Connection, dialect: Dialect, mcp_servers: list[Message]
+        self, agent: Agent, connection: Connection, version: Version, mcp_servers: list[Message]
     ) -> None:
         self.files: Files | None = None
         self.terminals: Terminals | None = None
@@ -68,7 +69,7 @@ class AcpClient:
         self.arrival: Arrival | None = None
         self._agent = agent
         self._connection = connection
-        self._dialect = dialect
+        self._version = version
         self._projection: Projection | None = None
         self._subagents: dict[str, Projection] = {}
         self._held: list[tuple[str, Event]] | None = []
@@ -95,9 +96,8 @@ class AcpClient:
         """
         if self._projection is not None:
             return
-        self._projection = self._dialect.projection(
-            self._agent, session, self._connection.capabilities, told=told
-        )
+        view = SessionView(self._agent, session, self._connection.capabilities, told=told)
+        self._projection = self._version.projection(view)
         lender = Lender(self._connection, session.id, self._warn)
         if self._connection.capabilities.files:
             self.files = ClientFiles(lender)
@@ -165,7 +165,9 @@ class AcpClient:
 
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
-        again = Retelling(self._agent, self._session, self._dialect, self._connection.capabilities)
+        able = self._connection.capabilities
+        view = SessionView(self._agent, self._session, able, live=False)
+        again = Replay(view, self._version)
         async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
@@ -237,13 +239,14 @@ class AcpClient:
             return self.projection
         if session_id not in self._subagents:
             caller = self._session.cache.get(SUBAGENT_CALLS, {}).get(session_id)
-            self._subagents[session_id] = self._dialect.projection(
+            view = SessionView(
                 self._agent,
                 self._session,
                 self._connection.capabilities,
-                prefix=f"{session_id}.",
+                subagent=session_id,
                 parent=self.projection.shown_id(caller) if caller else "",
             )
+            self._subagents[session_id] = self._version.projection(view)
         return self._subagents[session_id]
 
     @property

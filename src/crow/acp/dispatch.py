@@ -35,7 +35,7 @@ class Dispatcher:
     @cached_property
     def _routes(self) -> Routes:
         """The table of the client's version, which its first message settles."""
-        return import_module(ROUTES[self._acp_agent.dialect.version]).routes(self._acp_agent)
+        return import_module(ROUTES[self._acp_agent.version.number]).routes(self._acp_agent)
 
 
 def load_routes(version: int) -> None:

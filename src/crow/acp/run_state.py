@@ -7,7 +7,7 @@ from crow.acp.turn import STOP_REASONS, details, is_unconfigured, tokens
 from crow.core.session import Reply
 
 
-class State:
+class RunState:
     """What the client was told last; telling it twice is not needed."""
 
     def __init__(self, *, busy: bool) -> None:

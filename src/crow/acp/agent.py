@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crow.acp.account import Account
-from crow.acp.attachments import written
+from crow.acp.auth import Authentication
 from crow.acp.client import AcpClient
 from crow.acp.config_options import (
     MODE,
@@ -22,7 +21,7 @@ from crow.acp.config_options import (
     option_values,
 )
 from crow.acp.connection import Connection, Result, Transport
-from crow.acp.content import from_blocks
+from crow.acp.content import from_blocks, written
 from crow.acp.errors import (
     Refusal,
     found,
@@ -34,7 +33,7 @@ from crow.acp.errors import (
     unused,
 )
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
-from crow.acp.seating import Alone, Seating
+from crow.acp.session_access import SessionAccess, SoleClient
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.acp.versions import Version, version_spoken
@@ -57,7 +56,7 @@ class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session. ``account`` answers what is about credentials. Methods raise
+    being answered, by session. ``auth`` answers what is about credentials. Methods raise
     `Refusal`.
     """
 
@@ -66,14 +65,14 @@ class AcpAgent:
         agent: Agent,
         transport: Transport,
         connection: Connection,
-        seating: Seating | None = None,
+        access: SessionAccess | None = None,
     ) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
         self.agent = agent
         self.connection = connection
         self._transport = transport
-        self.seating = seating or Alone()
-        self.account = Account(agent, transport.offer)
+        self.access = access or SoleClient()
+        self.auth = Authentication(agent, transport.offer)
         self._editors: dict[str, AcpClient] = {}
 
     # sessions
@@ -209,7 +208,7 @@ class AcpAgent:
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
         session = self.agent.sessions.get(params["sessionId"])
-        if session is not None and self.seating.has(session, self._editors.get(session.id)):
+        if session is not None and self.access.has(session, self._editors.get(session.id)):
             self.agent.cancel(session)
 
     async def steer(self, params: Message) -> Message:
@@ -272,7 +271,7 @@ class AcpAgent:
         editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
-        if not self.seating.has(session, editor):
+        if not self.access.has(session, editor):
             raise in_use(ELSEWHERE)
         editor.introduce()
         return session, editor
@@ -284,13 +283,13 @@ class AcpAgent:
         _store = self._store
         editor = self._editor(params)
         was_open = session_id in self.agent.sessions
-        async with self.seating.opening(session_id) as found_open:
+        async with self.access.opening(session_id) as found_open:
             session = found_open
             if session is None:
                 load = self.agent.load_session
                 loading = load(session_id, client=editor, source=source, **place(params))
                 session = await found(loading)
-            self.seating.attach(session, editor, again=source == "load")
+            self.access.attach(session, editor, again=source == "load")
         if was_open:
             self._move(session, editor, params)
         return session, editor
@@ -302,7 +301,7 @@ class AcpAgent:
 
     def opened(self, session: Session, editor: AcpClient, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""
-        self.seating.attach(session, editor)
+        self.access.attach(session, editor)
         self._editors[session.id] = editor
         if editor.mcp_servers and "mcp" not in self.agent.extensions:
             editor.keep(Notice(NO_MCP, "warning"))
@@ -327,7 +326,7 @@ class AcpAgent:
 
     async def close(self, session: Session) -> None:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
-        if self.seating.is_taken(session, self._editors.get(session.id)):
+        if self.access.is_taken(session, self._editors.get(session.id)):
             raise in_use(ELSEWHERE)
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)

@@ -7,10 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
-from crow.acp.files import ClientFiles
 from crow.acp.jsonrpc import Message
-from crow.acp.lending import Lender
 from crow.acp.projection import Projection
 from crow.acp.questions import (
     Cancelled,
@@ -23,7 +22,6 @@ from crow.acp.questions import (
 )
 from crow.acp.replay import Replay, replay
 from crow.acp.session_view import SessionView
-from crow.acp.terminals import ClientTerminals
 from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import (
@@ -98,11 +96,11 @@ class AcpClient:
             return
         view = SessionView(self._agent, session, self._connection.capabilities, told=told)
         self._projection = self._version.projection(view)
-        lender = Lender(self._connection, session.id, self._warn)
+        requests = ClientRequests(self._connection, session.id, self._warn)
         if self._connection.capabilities.files:
-            self.files = ClientFiles(lender)
+            self.files = ClientFiles(requests)
         if self._connection.capabilities.terminals:
-            self.terminals = ClientTerminals(lender)
+            self.terminals = ClientTerminals(requests)
 
     # what the user sees
 

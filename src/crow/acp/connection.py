@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from crow.acp.capabilities import ClientCapabilities
 from crow.acp.errors import ClientError, Refusal
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.initialize import AgentCapabilities
 from crow.acp.jsonrpc import (
     INTERNAL_ERROR,
     REQUEST_CANCELLED,
@@ -21,7 +21,7 @@ from crow.acp.jsonrpc import (
     notification,
     success,
 )
-from crow.acp.outbox import Outgoing
+from crow.acp.send_queue import MessageSink
 
 Receive = Callable[[], Awaitable[Message | None]]
 """The next message of a client's; None at the end."""
@@ -68,10 +68,10 @@ class Methods(Protocol):
 class Connection:
     """A connected client. ``capabilities`` is what it announced, ``tasks`` what it waits for."""
 
-    def __init__(self, outbox: Outgoing) -> None:
+    def __init__(self, queue: MessageSink) -> None:
         self.capabilities = ClientCapabilities()
         self.tasks: set[asyncio.Task[Any]] = set()
-        self._outbox = outbox
+        self._queue = queue
         self._answering: dict[Any, asyncio.Task[Any]] = {}
         self._asked: dict[int, asyncio.Future[Message]] = {}
         self._count = 0
@@ -130,7 +130,7 @@ class Connection:
         """Answer a request: its task is done."""
         if self._answering.get(request_id) is task:
             del self._answering[request_id]
-        self._outbox.post(reply_of(request_id, task))
+        self._queue.post(reply_of(request_id, task))
         if not task.cancelled() and task.exception() is None and isinstance(task.result(), Result):
             task.result().sent()
 
@@ -161,7 +161,7 @@ class Connection:
             raise ConnectionError("the client is not connected")
         number, self._count = self._count, self._count + 1
         waiting = self._asked[number] = asyncio.get_running_loop().create_future()
-        self._outbox.post({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        self._queue.post({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         try:
             async with asyncio.timeout(timeout):
                 return await waiting
@@ -170,7 +170,7 @@ class Connection:
         finally:
             if self._asked.pop(number, None) is not None:  # behind what whoever has cancelled says
                 taken_back = notification(CANCEL, {"requestId": number})
-                asyncio.get_running_loop().call_soon(self._outbox.post, taken_back)
+                asyncio.get_running_loop().call_soon(self._queue.post, taken_back)
 
     def post(self, session_id: str, update: Message) -> None:
         """Queue a ``session/update``."""
@@ -179,7 +179,7 @@ class Connection:
         if text is not None:
             self._post_text(session_id, update, text)
         else:
-            self._outbox.post(_told(session_id, update), _progress_key(session_id, update))
+            self._queue.post(_told(session_id, update), _progress_key(session_id, update))
 
     async def send(self, session_id: str, update: Message) -> None:
         """Queue a ``session/update`` and wait while the client cannot take more."""
@@ -189,11 +189,11 @@ class Connection:
     @property
     def has_room(self) -> bool:
         """True where `room` would not wait."""
-        return self._outbox.has_room
+        return self._queue.has_room
 
     async def room(self) -> None:
         """Wait while the client cannot take more."""
-        await self._outbox.room()
+        await self._queue.room()
 
     def _post_text(self, session_id: str, update: Message, text: str) -> None:
         def build(text: str) -> Message:
@@ -201,7 +201,7 @@ class Connection:
             return _told(session_id, {**update, "content": content})
 
         key = (session_id, update["sessionUpdate"], update.get("messageId"))
-        self._outbox.post_text(build, text, key)
+        self._queue.post_text(build, text, key)
 
 
 def reply_of(request_id: Any, task: asyncio.Task[Any]) -> Message:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
-from crow.acp.handshake import DRAFT_VERSION
+from crow.acp.initialize import DRAFT_VERSION
 from crow.acp.jsonrpc import Message, as_object
 
 if TYPE_CHECKING:

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from crow.acp.actions import actions, trace_of
-from crow.acp.attachments import blocks_of, sent_as
-from crow.acp.bounds import LONGEST_TEXT
 from crow.acp.config_options import config_options
-from crow.acp.content import to_blocks
+from crow.acp.content import blocks_of, sent_as, to_blocks
+from crow.acp.hook_actions import actions, trace_of
 from crow.acp.jsonrpc import Message, as_object
+from crow.acp.limits import LONGEST_TEXT
 from crow.acp.message_ids import end_run, is_on, message_id
 from crow.acp.prompts import Prompts
-from crow.acp.run_state import RunState
 from crow.acp.session_view import SessionView
 from crow.acp.tool_calls import ToolCalls, titled
+from crow.acp.turn import RunState
 from crow.core.events import (
     CallDelta,
     CommandsChanged,

@@ -76,9 +76,9 @@ class Routes:
 def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 1."""
     requests: dict[str, Route] = {
-        "authenticate": (schema.AuthenticateRequest, acp_agent.account.authenticate),
-        "auth/status": (Nothing, acp_agent.account.status),
-        "logout": (schema.LogoutRequest, acp_agent.account.logout),
+        "authenticate": (schema.AuthenticateRequest, acp_agent.auth.authenticate),
+        "auth/status": (Nothing, acp_agent.auth.status),
+        "logout": (schema.LogoutRequest, acp_agent.auth.logout),
         "session/new": (schema.NewSessionRequest, acp_agent.new_session),
         "session/load": (schema.LoadSessionRequest, acp_agent.load_session),
         "session/resume": (schema.ResumeSessionRequest, acp_agent.resume_session),

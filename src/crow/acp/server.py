@@ -15,9 +15,9 @@ from typing import Any
 from crow.acp.agent import AcpAgent
 from crow.acp.connection import Connection
 from crow.acp.dispatch import Dispatcher, is_plain_new_session, load_routes
-from crow.acp.handshake import version_of
+from crow.acp.initialize import version_of
 from crow.acp.jsonrpc import Message
-from crow.acp.outbox import Outbox
+from crow.acp.send_queue import SendQueue
 from crow.acp.stdio import StdioTransport
 from crow.core.agent import Agent
 
@@ -35,15 +35,15 @@ async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool
     False where something still runs: it ignored its cancellation, or is being imported.
     """
     before = asyncio.all_tasks()
-    outbox = Outbox(link.send)
-    connection = Connection(outbox)
+    queue = SendQueue(link.send)
+    connection = Connection(queue)
     async with leaving_with_parent(link, is_process=is_process):
         try:
             await converse(Dispatcher(AcpAgent(agent, link, connection)), connection, link)
             cancel_all(agent)
             connection.hang_up()
         finally:
-            await finish(agent, connection, link, outbox)
+            await finish(agent, connection, link, queue)
             await within(FLUSHING, connection.close())
     is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
     return not is_importing and asyncio.all_tasks() <= before
@@ -106,7 +106,7 @@ def load_library(link: StdioTransport) -> asyncio.Future[None]:
 
 
 async def finish(
-    agent: Agent, connection: Connection, link: StdioTransport, outbox: Outbox
+    agent: Agent, connection: Connection, link: StdioTransport, queue: SendQueue
 ) -> None:
     """Cancel what runs, wait for it, close the agent, and write what is left; within a second."""
     link.start()
@@ -117,8 +117,8 @@ async def finish(
         await asyncio.wait(set(connection.tasks), timeout=ENDING - FLUSHING)
     await asyncio.sleep(0)
     await within(max(end - asyncio.get_running_loop().time(), FLUSHING), agent.close())
-    await within(FLUSHING, outbox.drained())
-    outbox.close()
+    await within(FLUSHING, queue.drained())
+    queue.close()
 
 
 def cancel_all(agent: Agent) -> None:

@@ -14,8 +14,7 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.greeting import greet
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Lines, Message, Oversized, decode, encode
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ class StdioTransport:
             self._deliver(message)
 
     def _greet(self, request: Message) -> Message:
-        reply = greet(request, self.offer, self.hello)
+        reply = initialize(request, self.offer, self.hello)
         if "result" in reply:
             self.hello = request["params"]
         return reply

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crow.acp.bounds import (
+from crow.acp.content import to_blocks
+from crow.acp.diffs import diff
+from crow.acp.jsonrpc import Message
+from crow.acp.limits import (
     bounded_block,
     bounded_changes,
     bounded_raw,
     bounded_text,
     note_of_left_out,
 )
-from crow.acp.content import to_blocks
-from crow.acp.diffs import diff
-from crow.acp.jsonrpc import Message
 from crow.acp.session_view import SessionView
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.frozen import frozen

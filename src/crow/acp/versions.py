@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from crow.acp.capabilities import ClientCapabilities
-from crow.acp.handshake import DRAFT_VERSION, AgentCapabilities, version_of
+from crow.acp.initialize import DRAFT_VERSION, AgentCapabilities, version_of
 from crow.acp.jsonrpc import Message
 from crow.acp.projection import Projection
 from crow.acp.session_view import SessionView

@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from crow.acp.jsonrpc import LIMIT, Message, as_object, decode, encode
-from crow.acp.listen.connection import RemoteClient, is_greeting
 from crow.acp.listen.delivery import NEEDS_SESSION, Delivery
+from crow.acp.listen.remote_client import RemoteClient, is_greeting
 from crow.acp.listen.stream import Stream
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ class Exchange:
         if connection_id is None:
             raise Refused(400, f"the header {CONNECTION} is missing: initialize first")
         connection = self._hub.find(connection_id)
-        if connection is None or not isinstance(connection.outgoing, Delivery):
+        if connection is None or not isinstance(connection.sink, Delivery):
             raise Refused(404, "there is no such connection (any more): initialize again")
-        delivery = connection.outgoing
+        delivery = connection.sink
         delivery.seen = asyncio.get_running_loop().time()
         return connection, delivery
 

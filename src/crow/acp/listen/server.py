@@ -23,7 +23,7 @@ from crow.acp.server import within
 if TYPE_CHECKING:
     import socket
 
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.guard import Guard
     from crow.core.agent import Agent
 

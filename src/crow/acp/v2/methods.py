@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from crow.acp.agent import AcpAgent
-from crow.acp.attachments import written
 from crow.acp.client import AcpClient
+from crow.acp.content import written
 from crow.acp.errors import invalid, not_found
 from crow.acp.jsonrpc import Message
 from crow.acp.prompts import Prompt
@@ -61,8 +61,8 @@ class Methods:
 
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys, where this agent stores any."""
-        account = self.acp_agent.account
-        return await account.logout(params) if account.stores_keys else {}
+        auth = self.acp_agent.auth
+        return await auth.logout(params) if auth.stores_keys else {}
 
     # prompts
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from crow.acp.errors import invalid, unauthenticated, unknown_method
-from crow.acp.handshake import AUTH_METHOD, AgentCapabilities
+from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
 from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 
 
-class Account:
+class Authentication:
     """The keys that an agent's model is asked with. Methods raise `Refusal`."""
 
     def __init__(self, agent: Agent, offer: AgentCapabilities) -> None:

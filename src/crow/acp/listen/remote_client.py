@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from crow.acp.agent import AcpAgent
 from crow.acp.connection import Connection
 from crow.acp.dispatch import Dispatcher
-from crow.acp.greeting import greet
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
-from crow.acp.listen.seating import Shared
-from crow.acp.outbox import Outgoing
+from crow.acp.listen.session_pool import SharedAccess
+from crow.acp.send_queue import MessageSink
 
 if TYPE_CHECKING:
     from crow.acp.listen.session_pool import SessionPool
@@ -31,16 +30,16 @@ class RemoteClient:
     """
 
     def __init__(
-        self, agent: Agent, seats: SessionPool, offer: AgentCapabilities, outgoing: Outgoing
+        self, agent: Agent, pool: SessionPool, offer: AgentCapabilities, sink: MessageSink
     ) -> None:
         self.id = secrets.token_hex(16)
         self.offer = offer
         self.hello: Message = {}
-        self.outgoing = outgoing
+        self.sink = sink
         self._agent = agent
-        self._connection = Connection(outgoing)
-        self._seating = Shared(seats)
-        self._methods = Dispatcher(AcpAgent(agent, self, self._connection, self._seating))
+        self._connection = Connection(sink)
+        self._access = SharedAccess(pool)
+        self._methods = Dispatcher(AcpAgent(agent, self, self._connection, self._access))
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -57,7 +56,7 @@ class RemoteClient:
         Waits while too many are there that nobody has looked at.
         """
         if is_greeting(message):
-            reply = greet(message, self.offer, self.hello)
+            reply = initialize(message, self.offer, self.hello)
             if "result" in reply:
                 self.hello = message["params"]
             return reply
@@ -91,8 +90,8 @@ class RemoteClient:
             await self._connection.serve(self.receive, self._methods)
         finally:
             self._connection.hang_up()
-            self._seating.leave()
-            self.outgoing.close()
+            self._access.leave()
+            self.sink.close()
         while self._connection.tasks:
             await asyncio.wait(self.requests)
 

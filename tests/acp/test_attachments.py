@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow import Agent
-from crow.acp.attachments import blocks_of, written
-from crow.acp.content import from_blocks
+from crow.acp.content import blocks_of, from_blocks, written
 from crow.extensions.persistence import PersistenceHook
 from crow.testing import FakeEditor, ScriptedModel
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crow import Agent
-from crow.acp.framing import LIMIT, Lines, Oversized
-from crow.acp.jsonrpc import decode, encode
+from crow.acp.jsonrpc import LIMIT, Lines, Oversized, decode, encode
 from crow.testing import FakeEditor, ScriptedModel
 
 ANSWERED: list[tuple[bytes, int, Any]] = [

@@ -11,7 +11,7 @@ import pytest
 
 from crow import Agent
 from crow.acp.jsonrpc import Message
-from crow.acp.outbox import Outbox
+from crow.acp.send_queue import SendQueue
 from crow.core.events import TextDelta
 from crow.core.ports import Completion, Request
 from crow.testing import FakeEditor, ScriptedModel, call
@@ -98,7 +98,7 @@ async def test_pieces_grow_together_while_the_client_is_slow() -> None:
         written.append(data)
         waiting.append(done)
 
-    outbox = Outbox(send)
+    outbox = SendQueue(send)
 
     def build(text: str) -> Message:
         return {"text": text}
@@ -122,7 +122,7 @@ async def test_pieces_grow_together_while_the_client_is_slow() -> None:
 
 async def test_senders_wait_for_room_and_are_let_go_when_it_closes() -> None:
     waiting: list[Any] = []
-    outbox = Outbox(lambda data, done: waiting.append(done), limit=100)
+    outbox = SendQueue(lambda data, done: waiting.append(done), limit=100)
     outbox.post({"a": "x" * 60})
     await asyncio.sleep(0)
     await outbox.room()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.acp import large
 
 from crow import Agent, tool
-from crow.acp.bounds import LIMIT, bounded
+from crow.acp.limits import LIMIT, bounded
 from crow.core.tools import Diff, ToolResult
 from crow.extensions.permissions import PermissionsHook
 from crow.extensions.persistence import PersistenceHook

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.acp.stdio import StdioTransport
     from crow.core.agent import Agent
 
@@ -68,7 +68,7 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
     Where the client is gone and something still runs, the process ends here. The exit status is 1
     where the client was there, and could not be written to.
     """
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
 
     link = open_stdio(offer or AgentCapabilities(store=True, mcp=True))
     import asyncio
@@ -89,7 +89,7 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
 
 def offer_of(agent: Agent) -> AgentCapabilities:
     """What an agent can do, as far as it shows."""
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.core.errors import ModelError
 
     try:

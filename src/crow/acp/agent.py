@@ -6,22 +6,13 @@ import asyncio
 import copy
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crow.acp.account import Account
-from crow.acp.attachments import written
+from crow.acp.auth import Authentication
 from crow.acp.client import AcpClient
-from crow.acp.content import from_blocks
-from crow.acp.dialects import dialect_of
-from crow.acp.jsonrpc import (
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    Message,
-    Refusal,
-    as_object,
-)
-from crow.acp.options import (
+from crow.acp.config_options import (
     MODE,
     MODEL,
     accepted_inputs,
@@ -29,13 +20,23 @@ from crow.acp.options import (
     option_changes,
     option_values,
 )
-from crow.acp.peer import Peer
-from crow.acp.projection import Dialect
-from crow.acp.refusals import found, in_use, invalid, not_found, unauthenticated, unused
-from crow.acp.seating import Alone, Seating
+from crow.acp.connection import Connection, Result, Transport
+from crow.acp.content import from_blocks, written
+from crow.acp.errors import (
+    Refusal,
+    found,
+    in_use,
+    invalid,
+    not_found,
+    unauthenticated,
+    unknown_method,
+    unused,
+)
+from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
+from crow.acp.session_access import SessionAccess, SoleClient
 from crow.acp.trace_context import note_trace
-from crow.acp.transport import Greeted, Result
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
+from crow.acp.versions import Version, version_spoken
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
@@ -55,22 +56,24 @@ class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session; ``requests`` are these and all others. ``account`` answers what is
-    about credentials. Methods raise `Refusal`.
+    being answered, by session. ``auth`` answers what is about credentials. Methods raise
+    `Refusal`.
     """
 
     def __init__(
-        self, agent: Agent, link: Greeted, peer: Peer, seating: Seating | None = None
+        self,
+        agent: Agent,
+        transport: Transport,
+        connection: Connection,
+        access: SessionAccess | None = None,
     ) -> None:
         self.turns: dict[str, set[asyncio.Task[Any]]] = {}
-        self.requests: set[asyncio.Task[Any]] = set()
         self.agent = agent
-        self._link = link
-        self._peer = peer
-        self.seating = seating or Alone()
-        self.account = Account(agent, link.offer)
+        self.connection = connection
+        self._transport = transport
+        self.access = access or SoleClient()
+        self.auth = Authentication(agent, transport.offer)
         self._editors: dict[str, AcpClient] = {}
-        self._dialect: Dialect | None = None
 
     # sessions
 
@@ -205,7 +208,7 @@ class AcpAgent:
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
         session = self.agent.sessions.get(params["sessionId"])
-        if session is not None and self.seating.has(session, self._editors.get(session.id)):
+        if session is not None and self.access.has(session, self._editors.get(session.id)):
             self.agent.cancel(session)
 
     async def steer(self, params: Message) -> Message:
@@ -235,31 +238,29 @@ class AcpAgent:
 
     # helpers
 
-    @property
-    def dialect(self) -> Dialect:
+    @cached_property
+    def version(self) -> Version:
         """The version that the client speaks; settled when it is first asked for."""
-        if self._dialect is None:
-            self._dialect = dialect_of(self.agent, self._link.hello, self._link.offer)
-        return self._dialect
+        return version_spoken(self.agent, self._transport.hello, self._transport.offer)
 
     @property
     def _store(self) -> Store:
         if self.agent.store is None:
-            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no sessions")
+            raise unknown_method(details="this agent stores no sessions")
         return self.agent.store
 
     def _editor(self, params: Message) -> AcpClient:
-        dialect = self.dialect
-        able = dialect.capabilities(self._link.hello)
-        patience = able.question_patience or self._link.offer.ask_timeout
-        self._peer.capabilities = replace(able, question_patience=patience)
-        return AcpClient(self.agent, self._peer, dialect, params.get("mcpServers", []))
+        version = self.version
+        able = version.capabilities(self._transport.hello)
+        patience = able.question_patience or self._transport.offer.ask_timeout
+        self.connection.capabilities = replace(able, question_patience=patience)
+        return AcpClient(self.agent, self.connection, version, params.get("mcpServers", []))
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
         if not params["prompt"]:
             raise invalid("the prompt is empty")
-        offer = self._link.offer
+        offer = self._transport.offer
         announced = frozenset(name for name in ("image", "audio") if getattr(offer, name))
         taken = accepted_inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)
@@ -270,7 +271,7 @@ class AcpAgent:
         editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
-        if not self.seating.has(session, editor):
+        if not self.access.has(session, editor):
             raise in_use(ELSEWHERE)
         editor.introduce()
         return session, editor
@@ -282,13 +283,13 @@ class AcpAgent:
         _store = self._store
         editor = self._editor(params)
         was_open = session_id in self.agent.sessions
-        async with self.seating.opening(session_id) as found_open:
+        async with self.access.opening(session_id) as found_open:
             session = found_open
             if session is None:
                 load = self.agent.load_session
                 loading = load(session_id, client=editor, source=source, **place(params))
                 session = await found(loading)
-            self.seating.attach(session, editor, again=source == "load")
+            self.access.attach(session, editor, again=source == "load")
         if was_open:
             self._move(session, editor, params)
         return session, editor
@@ -300,7 +301,7 @@ class AcpAgent:
 
     def opened(self, session: Session, editor: AcpClient, fields: Message) -> Result:
         """The answer that makes a session known; commands and held events follow it."""
-        self.seating.attach(session, editor)
+        self.access.attach(session, editor)
         self._editors[session.id] = editor
         if editor.mcp_servers and "mcp" not in self.agent.extensions:
             editor.keep(Notice(NO_MCP, "warning"))
@@ -325,7 +326,7 @@ class AcpAgent:
 
     async def close(self, session: Session) -> None:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
-        if self.seating.is_taken(session, self._editors.get(session.id)):
+        if self.access.is_taken(session, self._editors.get(session.id)):
             raise in_use(ELSEWHERE)
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from crow.acp.files import ClientFiles
+from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
+from crow.acp.connection import Connection
 from crow.acp.jsonrpc import Message
-from crow.acp.lending import Lender
-from crow.acp.peer import Peer
-from crow.acp.projection import Dialect, Projection
+from crow.acp.projection import Projection
 from crow.acp.questions import (
     Cancelled,
     cannot_ask,
@@ -21,9 +20,9 @@ from crow.acp.questions import (
     options_of,
     value_of,
 )
-from crow.acp.replay import replay
-from crow.acp.retelling import Retelling
-from crow.acp.terminals import ClientTerminals
+from crow.acp.replay import Replay, replay
+from crow.acp.session_view import SessionView
+from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.events import (
     Event,
@@ -53,22 +52,22 @@ class Arrival(Protocol):
 class AcpClient:
     """The client of one session on one connection; a `crow.core.ports.Client`.
 
-    What is told and asked is put into words by the ``dialect``'s projections.
+    What is told and asked is put into words by the ``version``'s projections.
 
     Holds events back until the client knows of the session (`release`), and between the end of
     a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named.
     """
 
     def __init__(
-        self, agent: Agent, peer: Peer, dialect: Dialect, mcp_servers: list[Message]
+        self, agent: Agent, connection: Connection, version: Version, mcp_servers: list[Message]
     ) -> None:
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.mcp_servers = mcp_servers
         self.arrival: Arrival | None = None
         self._agent = agent
-        self._peer = peer
-        self._dialect = dialect
+        self._connection = connection
+        self._version = version
         self._projection: Projection | None = None
         self._subagents: dict[str, Projection] = {}
         self._held: list[tuple[str, Event]] | None = []
@@ -95,14 +94,13 @@ class AcpClient:
         """
         if self._projection is not None:
             return
-        self._projection = self._dialect.projection(
-            self._agent, session, self._peer.capabilities, told=told
-        )
-        lender = Lender(self._peer, session.id, self._warn)
-        if self._peer.capabilities.files:
-            self.files = ClientFiles(lender)
-        if self._peer.capabilities.terminals:
-            self.terminals = ClientTerminals(lender)
+        view = SessionView(self._agent, session, self._connection.capabilities, told=told)
+        self._projection = self._version.projection(view)
+        requests = ClientRequests(self._connection, session.id, self._warn)
+        if self._connection.capabilities.files:
+            self.files = ClientFiles(requests)
+        if self._connection.capabilities.terminals:
+            self.terminals = ClientTerminals(requests)
 
     # what the user sees
 
@@ -152,7 +150,7 @@ class AcpClient:
 
     def post(self, update: Message) -> None:
         """Queue an update without waiting."""
-        self._peer.post(self._session.id, update)
+        self._connection.post(self._session.id, update)
 
     def tell(self, updates: list[Message]) -> None:
         """Queue updates without waiting, whatever is held back."""
@@ -161,11 +159,13 @@ class AcpClient:
 
     async def send(self, update: Message) -> None:
         """Queue an update, and wait while the client cannot take more."""
-        await self._peer.send(self._session.id, update)
+        await self._connection.send(self._session.id, update)
 
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
-        again = Retelling(self._agent, self._session, self._dialect, self._peer.capabilities)
+        able = self._connection.capabilities
+        view = SessionView(self._agent, self._session, able, live=False)
+        again = Replay(view, self._version)
         async for event in replay(self._agent, self._session):
             if self.arrival is not None and self.arrival.covers(event):
                 continue
@@ -191,7 +191,7 @@ class AcpClient:
 
     def has_client_of(self, other: AcpClient) -> bool:
         """True where both speak for the same connection."""
-        return self._peer is other._peer
+        return self._connection is other._connection
 
     def give_up(self) -> None:
         """Tell the client that another one has taken the session over.
@@ -216,11 +216,11 @@ class AcpClient:
     @property
     def has_room(self) -> bool:
         """True where `room` would not wait."""
-        return self._peer.has_room
+        return self._connection.has_room
 
     async def room(self) -> None:
         """Wait while the client cannot take more."""
-        await self._peer.room()
+        await self._connection.room()
 
     def _updates(self, session_id: str, event: Event) -> list[Message]:
         """An event as updates; of a sub-agent's only what it does, not what it says."""
@@ -237,19 +237,20 @@ class AcpClient:
             return self.projection
         if session_id not in self._subagents:
             caller = self._session.cache.get(SUBAGENT_CALLS, {}).get(session_id)
-            self._subagents[session_id] = self._dialect.projection(
+            view = SessionView(
                 self._agent,
                 self._session,
-                self._peer.capabilities,
-                prefix=f"{session_id}.",
+                self._connection.capabilities,
+                subagent=session_id,
                 parent=self.projection.shown_id(caller) if caller else "",
             )
+            self._subagents[session_id] = self._version.projection(view)
         return self._subagents[session_id]
 
     @property
     def _is_untimely(self) -> bool:
         """True where a notice would have to be text, and no prompt is being answered."""
-        return self._turns == 0 and not self._peer.capabilities.notices
+        return self._turns == 0 and not self._connection.capabilities.notices
 
     @property
     def _cannot_answer(self) -> bool:
@@ -277,7 +278,9 @@ class AcpClient:
         params = self._projection_of(session_id).permission(request)
         try:
             with self._blocked(session_id):
-                return await choose(self._peer, params, self._peer.capabilities.question_patience)
+                return await choose(
+                    self._connection, params, self._connection.capabilities.question_patience
+                )
         except Cancelled:
             await self._cancel()
         except OSError as error:
@@ -300,7 +303,6 @@ class AcpClient:
 
     async def ready(self) -> None:
         """Wait until the client knows of the session, and nothing is held back."""
-        await self._peer.connected()
         await self._lets_through.wait()
 
     async def ask(self, session_id: str, question: Question) -> Any:
@@ -309,9 +311,9 @@ class AcpClient:
             return question.default
         try:
             with self._blocked(session_id):
-                if self._peer.capabilities.forms:
-                    patience = self._peer.capabilities.question_patience
-                    return await fill_in(self._peer, self._session.id, question, patience)
+                if self._connection.capabilities.forms:
+                    patience = self._connection.capabilities.question_patience
+                    return await fill_in(self._connection, self._session.id, question, patience)
                 if question.word:  # some clients name options by their kinds alone
                     return question.default
                 return await self._ask_by_options(question)
@@ -334,7 +336,7 @@ class AcpClient:
         closing = poll.unanswered
         try:
             chosen = await choose(
-                self._peer, poll.params, self._peer.capabilities.question_patience
+                self._connection, poll.params, self._connection.capabilities.question_patience
             )
             closing = poll.answered
             return value_of(question, chosen)

@@ -1,11 +1,9 @@
-"""JSON-RPC 2.0 as ACP speaks it: one object a line. Knows a message from something that is none."""
+"""JSON-RPC 2.0 as ACP speaks it, one object a line: messages and lines, from bytes and to bytes."""
 
 from __future__ import annotations
 
 import json
 from typing import Any, cast
-
-from crow.acp.framing import Oversized
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -16,17 +14,59 @@ AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
 REQUEST_CANCELLED = -32800
 
+LIMIT = 32 * 1024 * 1024
+"""Bytes of a line; a longer one is skipped."""
+KEPT = 4096
+
 Message = dict[str, Any]
 _MISSING = object()
 
 
-class Refusal(Exception):  # noqa: N818 - it says no, and that is the answer
-    """Why a request is answered with an error."""
+class Oversized:
+    """What is left of a line that was too long: its beginning and its end."""
 
-    def __init__(self, code: int, text: str, details: str = "") -> None:
-        super().__init__(text)
-        self.code = code
-        self.details = details
+    __slots__ = ("head", "tail")
+
+    def __init__(self, head: bytes, tail: bytes) -> None:
+        self.head = head
+        self.tail = tail
+
+
+class Lines:
+    """Bytes in, lines out, without their line ends. Holds at most ``limit`` bytes and a chunk."""
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._head = b""
+
+    def feed(self, data: bytes) -> list[bytes | Oversized]:
+        """The lines that end in this piece of the stream."""
+        *ended, rest = data.split(b"\n")
+        lines: list[bytes | Oversized] = []
+        for piece in ended:
+            self._hold(piece)
+            lines.append(self._take())
+        self._hold(rest)
+        return lines
+
+    def rest(self) -> list[bytes | Oversized]:
+        """What came behind the last line end; for the end of the stream."""
+        return [self._take()] if self._size else []
+
+    def _hold(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._pieces.append(piece)
+        if self._size > self._limit:
+            whole = b"".join(self._pieces)
+            self._head = self._head or whole[:KEPT]
+            self._pieces = [whole[-KEPT:]]
+
+    def _take(self) -> bytes | Oversized:
+        whole, head, size = b"".join(self._pieces), self._head, self._size
+        self._pieces, self._head, self._size = [], b"", 0
+        return Oversized(head, whole) if size > self._limit else whole
 
 
 def as_object(value: object) -> Message:
@@ -34,17 +74,22 @@ def as_object(value: object) -> Message:
     return cast("Message", value) if isinstance(value, dict) else {}
 
 
-def failure(request_id: Any, code: int, text: str, details: str = "") -> Message:
-    """The answer to a request that failed."""
+def failure(request_id: Any, code: int, text: str, **data: Any) -> Message:
+    """The answer to a request that failed; ``data`` is what there is to be said beside."""
     error: Message = {"code": code, "message": text}
-    if details:
-        error["data"] = {"details": details}
+    if any(data.values()):
+        error["data"] = data
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 
 def success(request_id: Any, result: Any) -> Message:
     """The answer to a request."""
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
+
+
+def notification(method: str, params: Message) -> Message:
+    """A message that nobody answers."""
+    return {"jsonrpc": "2.0", "method": method, "params": params}
 
 
 def encode(message: Message) -> bytes:
@@ -62,25 +107,29 @@ def decode(line: bytes | Oversized) -> tuple[Message | None, Message | None]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return None, failure(None, PARSE_ERROR, "Parse error", str(error))
+        return None, failure(None, PARSE_ERROR, "Parse error", details=str(error))
     return _judge(value)
 
 
 def _judge(value: Any) -> tuple[Message | None, Message | None]:
     if not isinstance(value, dict):
-        return None, failure(None, INVALID_REQUEST, "Invalid request", "a message is an object")
+        return None, failure(
+            None, INVALID_REQUEST, "Invalid request", details="a message is an object"
+        )
     message = cast("Message", value)
     if "method" not in message and ("result" in message or "error" in message):
         return _answer(message), None
     request_id = message.get("id", _MISSING)
     wrong = _wrong(message)
     if wrong:
-        named = request_id if _is_id(request_id) else None
-        return None, failure(named, INVALID_REQUEST, "Invalid request", wrong)
+        named = request_id if is_id(request_id) else None
+        return None, failure(named, INVALID_REQUEST, "Invalid request", details=wrong)
     if not isinstance(message.get("params", {}), dict | None):
         if request_id is _MISSING:
             return None, None
-        return None, failure(request_id, INVALID_PARAMS, "Invalid params", "params is an object")
+        return None, failure(
+            request_id, INVALID_PARAMS, "Invalid params", details="params is an object"
+        )
     return message, None
 
 
@@ -89,12 +138,13 @@ def _wrong(message: Message) -> str:
         return 'jsonrpc must be "2.0"'
     if not isinstance(message.get("method"), str):
         return "there is no method"
-    if "id" in message and not _is_id(message["id"]):
+    if "id" in message and not is_id(message["id"]):
         return "an id is a string, an integer or null"
     return ""
 
 
-def _is_id(value: Any) -> bool:
+def is_id(value: Any) -> bool:
+    """True for what can be the id of a request."""
     return value is None or (isinstance(value, str | int) and not isinstance(value, bool))
 
 
@@ -127,4 +177,4 @@ def _too_long(line: Oversized) -> Message:
         rb",\s*" + value + rb"\s*}\s*$", line.tail
     )
     request_id = json.loads(found[1]) if found else None
-    return failure(request_id, INVALID_REQUEST, "Invalid request", "the line is too long")
+    return failure(request_id, INVALID_REQUEST, "Invalid request", details="the line is too long")

@@ -1,23 +1,49 @@
-"""What a version of the protocol makes of the same inner events: one projection a version.
+"""Events of the loop as updates of the protocol, in the words of version 2: one ``match``.
 
-Whoever has the methods fits. No turn is decided here: sessions, prompts and questions are the
-same for every version, and only the words differ.
+How version 1 says the same is in `crow.acp.v1`.
 """
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
 
+from crow.acp.config_options import config_options
+from crow.acp.content import blocks_of, sent_as, to_blocks
+from crow.acp.hook_actions import actions, trace_of
+from crow.acp.jsonrpc import Message, as_object
+from crow.acp.limits import LONGEST_TEXT
+from crow.acp.message_ids import end_run, is_on, message_id
+from crow.acp.prompts import Prompts
+from crow.acp.session_view import SessionView
+from crow.acp.tool_calls import ToolCalls, titled
+from crow.acp.turn import RunState
+from crow.core.events import (
+    CallDelta,
+    CommandsChanged,
+    Compacted,
+    ConfigChanged,
+    Event,
+    Notice,
+    PlanChanged,
+    Retrying,
+    RunEnded,
+    TextDelta,
+    ThoughtDelta,
+    TitleChanged,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+    UsageReported,
+    UserMessage,
+)
 from crow.core.frozen import frozen
+from crow.core.messages import is_prompt
+from crow.core.ports import Option, PermissionRequest, Question
+from crow.core.session import Reply
 
-if TYPE_CHECKING:
-    from crow.acp.capabilities import ClientCapabilities
-    from crow.acp.jsonrpc import Message
-    from crow.core.agent import Agent
-    from crow.core.events import Event
-    from crow.core.ports import Option, PermissionRequest, Question
-    from crow.core.session import Reply, Session
+PLAN = "plan"
+"""The id of a session's plan; it has one."""
 
 
 @frozen
@@ -30,77 +56,296 @@ class PermissionQuestion:
     unanswered: list[Message] = field(default_factory=list["Message"])
 
 
-class Projection(Protocol):
-    """One session in the words of one version, for one client."""
+class Projection:
+    """What a client is told and asked of one session, or of a sub-agent's work in it.
 
-    @property
-    def session(self) -> Session: ...
+    ``prompts`` are the ones that the client waits for, ``calls`` are open.
+    """
+
+    def __init__(self, view: SessionView, prompts: Prompts, calls: ToolCalls) -> None:
+        self.session = view.session
+        self.calls = calls
+        self.state = RunState(busy=view.session.busy)
+        self._view = view
+        self._prompts = prompts
+        self._compactions = 0
+        self._seen = view.session.segment, len(view.session.messages)
 
     def updates(self, event: Event) -> list[Message]:
         """What the client is told of an event; often one update, sometimes none."""
-        ...
+        updates = self._updates(event)
+        if parent := self._view.parent:
+            updates = [of_subagent(each, parent) for each in updates]
+        return [*self._steered(), *updates]
 
     def shown_id(self, call_id: str) -> str:
         """The id under which the client knows an open call."""
-        ...
+        return self.calls.shown_id(call_id)
+
+    def _updates(self, event: Event) -> list[Message]:  # noqa: C901 - one case an event
+        match event:
+            case TextDelta():
+                return self._message("agent_message", event.text, self._id(event.message_id))
+            case ThoughtDelta():
+                thought = thought_id(self._id(event.message_id))
+                return self._message("agent_thought", event.text, thought)
+            case UserMessage():
+                return self._prompted(event)
+            case ToolPending():
+                return self.calls.pending(event)
+            case ToolStarted():
+                return self.calls.started(event)
+            case ToolProgress():
+                return self.calls.progress(event)
+            case ToolEnded():
+                return self._ended(event)
+            case UsageReported():
+                return usage(event)
+            case Notice():
+                return self._notice(event)
+            case Retrying():
+                return self._retrying(event)
+            case PlanChanged():
+                return [self._plan(entries(event))]
+            case ConfigChanged():
+                return self._config(event)
+            case CommandsChanged():
+                return [self.commands()]
+            case TitleChanged():
+                return [{"sessionUpdate": "session_info_update", "title": event.title}]
+            case Compacted():
+                return self._compacted(event)
+            case RunEnded():
+                return self._run_ended(event)
+            case CallDelta():
+                return []
+
+    # what was said
+
+    def _id(self, given: str = "") -> str:
+        """The id of a message that is shown now; that of an earlier day's is its own."""
+        return message_id(self.session, given) if self._view.live else given
+
+    def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
+        """A piece of a message; the whole of it where it is told again."""
+        if self._view.live:
+            return [*self._inserted(), text(f"{kind}_chunk", said, said_id)]
+        pieces = [said[n : n + LONGEST_TEXT] for n in range(0, len(said), LONGEST_TEXT)] or [""]
+        content = [{"type": "text", "text": pieces[0]}]
+        told = {"sessionUpdate": kind, "messageId": said_id, "content": content}
+        return [told, *(text(f"{kind}_chunk", piece, said_id) for piece in pieces[1:])]
+
+    def _user_message(self, said_id: str, blocks: list[Message]) -> list[Message]:
+        """What a person said, as a whole."""
+        return [{"sessionUpdate": "user_message", "messageId": said_id, "content": blocks}]
+
+    def _prompted(self, event: UserMessage) -> list[Message]:
+        """A prompt that stands in the conversation now, as the client wrote it."""
+        blocks = blocks_of(event.content, event.written)
+        message = self._user_message(event.message_id, blocks)
+        if not self._view.live:
+            return message
+        self._seen = self.session.segment, len(self.session.messages) + 1
+        prompt = self._prompts.current(self.session)
+        if prompt is None:
+            return [*self.running(), *message]
+        shown = prompt.insert(event.message_id)
+        return [shown] if shown else []
+
+    def _steered(self) -> list[Message]:
+        """What the client said to a run that is on, as soon as it stands in the conversation."""
+        session, (segment, seen) = self.session, self._seen
+        count = len(session.messages)
+        if not self._view.live or self._view.subagent:
+            return []
+        if segment != session.segment:
+            self._seen = session.segment, count
+            return []
+        self._seen = segment, max(seen, count)
+        return [
+            update
+            for index, message in enumerate(session.messages[seen:], seen)
+            if is_prompt(message)
+            for update in self._user_message(f"{session.id}.{segment}.{index}", sent_as(message))
+        ]
+
+    def _inserted(self) -> list[Message]:
+        """Show the prompt that is worked on, where it never enters the history.
+
+        It was refused, or a command has answered it without a model.
+        """
+        prompt = self._prompts.current(self.session)
+        if prompt is None or prompt.inserted.done():
+            return []
+        shown = prompt.insert(self._id(""))
+        return [shown] if shown else []
+
+    def _run_ended(self, event: RunEnded) -> list[Message]:
+        """The end of a run; of one that the client did not prompt, also that of the work."""
+        told = [] if event.stop_reason == "cancelled" else self._inserted()
+        end_run(self.session)
+        is_last = len(self.session.runs) <= 1 and not is_on(self.session)
+        if is_last and self._prompts.current(self.session) is None:
+            told += self.idle(Reply("", event.stop_reason, {}, self.session, event.detail))
+        return told
+
+    # what was done
+
+    def _ended(self, event: ToolEnded) -> list[Message]:
+        """The result, with what hooks did to the call."""
+        updates = self.calls.ended(event)
+        trace = trace_of(self.session, self._view.subagent)
+        if self._view.live and (done := list(actions(trace, event.call.id))):
+            settled = updates[-1]
+            settled["_meta"] = {**settled.get("_meta", {}), "crow": {"hooks": done}}
+        return updates
+
+    def _plan(self, listed: list[Message]) -> Message:
+        """The whole plan."""
+        items = {"type": "items", "planId": PLAN, "entries": listed}
+        return {"sessionUpdate": "plan_update", "plan": items}
+
+    def _notice(self, event: Notice) -> list[Message]:
+        """A notice; its first line is the title."""
+        title, _, rest = event.text.strip().partition("\n")
+        update = {"sessionUpdate": "notice", "severity": event.severity, "title": title}
+        return [{**update, "description": rest.strip()} if rest.strip() else update]
+
+    def _retrying(self, event: Retrying) -> list[Message]:
+        return self._notice(Notice(again(event), "warning"))
+
+    def _compacted(self, event: Compacted) -> list[Message]:
+        self._compactions += 1
+        compaction_id = f"{self.session.id}.{self.session.segment}.{self._compactions}"
+        told = {"sessionUpdate": "compaction_update", "compactionId": compaction_id}
+        return [{**told, "status": "completed", "summary": to_blocks(event.summary)}]
+
+    # what can be chosen
 
     def commands(self) -> Message:
         """The update that tells which slash commands there are."""
-        ...
+        update = {"sessionUpdate": "available_commands_update"}
+        return {**update, "availableCommands": self._commands()}
 
     def choices(self) -> Message:
         """The fields of an answer that opens a session: what can be chosen in it."""
-        ...
+        listed = self._commands()
+        return {
+            "configOptions": self.options(),
+            **({"availableCommands": listed} if listed else {}),
+        }
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""
-        ...
+        switches = self._view.capabilities.boolean_options
+        return config_options(self._view.agent, self.session, switches=switches)
+
+    def _config(self, event: ConfigChanged) -> list[Message]:
+        del event
+        return [{"sessionUpdate": "config_option_update", "configOptions": self.options()}]
+
+    def _commands(self) -> list[Message]:
+        listed: list[Message] = []
+        for command in self._view.agent.commands_of(self.session).values():
+            told = {"type": "command", "name": command.name, "description": command.description}
+            hint = {"type": "text", "hint": command.hint}
+            listed.append({**told, "input": hint} if command.hint else told)
+        return listed
+
+    # what is asked
 
     def permission(self, request: PermissionRequest) -> Message:
-        """The parameters of the request for permission to run a call."""
-        ...
+        """The parameters of ``session/request_permission``: for the command, or for the call."""
+        params: Message = {
+            "sessionId": self.session.id,
+            "title": titled(request.title, request.kind, self.session.cwd),
+            "subject": self._subject(request),
+            "options": list(map(option, request.options)),
+        }
+        return {**params, "description": request.reason} if request.reason else params
+
+    def _subject(self, request: PermissionRequest) -> Message:
+        command = request.args.get("command")
+        if request.kind == "execute" and isinstance(command, str):
+            asked = {"type": "command", "command": command, "cwd": self.session.cwd}
+            return {**asked, "toolCallId": self.shown_id(request.call.id)}
+        return {"type": "tool_call", "toolCall": self.calls.asked(request)}
 
     def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
-        """A question with these answers, as a request for permission."""
-        ...
+        """A question with these answers, as a request for permission that has no subject."""
+        del number
+        options = list(map(option, offered))
+        params = {"sessionId": self.session.id, "title": question.text, "options": options}
+        return PermissionQuestion(
+            {**params, "description": question.detail} if question.detail else params
+        )
+
+    # how far it is
 
     def running(self) -> list[Message]:
         """Something is being worked on."""
-        ...
+        return self.state.running()
 
     def blocked(self) -> list[Message]:
         """The work waits for the user."""
-        ...
+        return self.state.blocked()
 
     def idle(self, reply: Reply | None) -> list[Message]:
         """Nothing is being worked on any more; the last reply, None where it was taken back."""
-        ...
+        return self.state.idle(reply)
 
 
-class Dialect(Protocol):
-    """A version of the protocol."""
+def text(kind: str, said: str, message_id: str) -> Message:
+    """A piece of text."""
+    content = {"type": "text", "text": said}
+    return {"sessionUpdate": kind, "content": content, "messageId": message_id}
 
-    @property
-    def version(self) -> int: ...
 
-    def capabilities(self, hello: Message) -> ClientCapabilities:
-        """What the parameters of ``initialize`` say of the client."""
-        ...
+def thought_id(message_id: str) -> str:
+    """The id of what the model thought before it wrote a message."""
+    return f"{message_id}.thought"
 
-    def projection(
-        self,
-        agent: Agent,
-        session: Session,
-        capabilities: ClientCapabilities,
-        *,
-        live: bool = True,
-        prefix: str = "",
-        parent: str = "",
-        told: int | None = None,
-    ) -> Projection:
-        """A session's; ``live``, or that of an earlier day. ``prefix`` is a sub-agent's.
 
-        ``parent`` is the call that a sub-agent works for, as the client knows it.
-        ``told`` is how many messages of the history are told of already, if not all of them.
-        """
-        ...
+def again(event: Retrying) -> str:
+    """What is said of a request that is sent again."""
+    after = f"trying again in {max(event.delay, 1):.0f} s (attempt {event.attempt})"
+    return f"{event.reason}; {after}"
+
+
+def entries(event: PlanChanged) -> list[Message]:
+    """The entries of a plan."""
+    return [
+        {"content": entry.content, "priority": entry.priority, "status": entry.status}
+        for entry in event.entries
+    ]
+
+
+def usage(event: UsageReported) -> list[Message]:
+    """How full the window is; nothing where its size is not known."""
+    if event.context_window is None:
+        return []
+    update: Message = {
+        "sessionUpdate": "usage_update",
+        "used": event.context_tokens,
+        "size": event.context_window,
+    }
+    if "cost" in event.total:
+        update["cost"] = {"amount": event.total["cost"], "currency": "USD"}
+    return [update]
+
+
+def option(offered: Option) -> Message:
+    """One possible answer."""
+    return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
+
+
+def of_subagent(update: Message, parent: str) -> Message:
+    """An update of a call that a sub-agent makes for the call ``parent``.
+
+    There is no word for it in the protocol. The one that clients read is that of the adapter for
+    Claude Code: ``claudeCode.parentToolUseId`` in the ``_meta`` of the call.
+    """
+    if "toolCallId" not in update:
+        return update
+    link = {"claudeCode": {"parentToolUseId": parent}}
+    return {**update, "_meta": {**as_object(update.get("_meta")), **link}}

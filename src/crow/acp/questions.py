@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any, cast
 
+from crow.acp.connection import Connection
+from crow.acp.errors import ClientError
 from crow.acp.jsonrpc import Message, as_object
-from crow.acp.peer import ClientError, Peer
-from crow.acp.projection import PermissionQuestion
-from crow.acp.tool_calls import ToolCallView, changed, describe, details, proposed, text, titled
-from crow.core.ports import Option, OptionKind, PermissionRequest, Question
+from crow.core.ports import Option, OptionKind, Question
 
 PERMISSION = "session/request_permission"
 ELICITATION = "elicitation/create"
@@ -22,56 +21,13 @@ class Cancelled(Exception):  # noqa: N818 - no error: the user wants the whole t
     """The user ended the turn instead of answering."""
 
 
-def permission_params(
-    session_id: str, call_id: str, request: PermissionRequest, cwd: str
-) -> Message:
-    """The parameters of ``session/request_permission``; ``call_id`` is what the client knows."""
-    args = dict(request.args)
-    call = request.call
-    title = titled(request.title, request.kind, cwd)
-    card = ToolCallView(call_id, call.name, title, request.kind, args, request.locations)
-    content = [text(request.reason)] if request.reason else []
-    diffs = proposed(request, cwd)
-    content += changed(diffs) if diffs else details(request)
-    shown = {**describe(card), "status": "pending"}
-    if content:
-        shown["content"] = content
-    return {
-        "sessionId": session_id,
-        "toolCall": shown,
-        "options": [option(each) for each in request.options],
-    }
-
-
-def poll_params(
-    session_id: str, question: Question, offered: list[Option], number: int
-) -> PermissionQuestion:
-    """A question as a request for permission to go on with a call that is none."""
-    card = {"toolCallId": f"{session_id}.question.{number}"}
-    shown: Message = {**card, "title": question.text, "kind": "other", "status": "pending"}
-    if question.detail:
-        shown["content"] = [text(question.detail)]
-    options = [option(each) for each in offered]
-    return PermissionQuestion(
-        {"sessionId": session_id, "toolCall": shown, "options": options},
-        [{"sessionUpdate": "tool_call", **shown}],
-        [{"sessionUpdate": "tool_call_update", **card, "status": "completed"}],
-        [{"sessionUpdate": "tool_call_update", **card, "status": "failed"}],
-    )
-
-
-def option(offered: Option) -> Message:
-    """One possible answer."""
-    return {"optionId": offered.id, "name": offered.name, "kind": offered.kind}
-
-
-async def choose(peer: Peer, params: Message, patience: float = 0.0) -> str | None:
+async def choose(connection: Connection, params: Message, patience: float = 0.0) -> str | None:
     """Ask for permission; the id of the chosen option, None where the answer makes no sense.
 
     Raises `Cancelled`, and ``OSError`` where the client cannot ask, or does not answer within
     ``patience`` seconds (0: however long it takes).
     """
-    result = await peer.request(PERMISSION, params, patience or None)
+    result = await connection.request(PERMISSION, params, patience or None)
     match result.get("outcome"):
         case {"outcome": "selected", "optionId": str(chosen)}:
             return chosen
@@ -81,7 +37,9 @@ async def choose(peer: Peer, params: Message, patience: float = 0.0) -> str | No
             return None
 
 
-async def fill_in(peer: Peer, session_id: str, question: Question, patience: float = 0.0) -> Any:
+async def fill_in(
+    connection: Connection, session_id: str, question: Question, patience: float = 0.0
+) -> Any:
     """Ask with a form; the default where the user declines. Raises ``OSError``."""
     params = {
         "sessionId": session_id,
@@ -93,7 +51,7 @@ async def fill_in(peer: Peer, session_id: str, question: Question, patience: flo
             "required": [ANSWER],
         },
     }
-    result = await peer.request(ELICITATION, params, patience or None)
+    result = await connection.request(ELICITATION, params, patience or None)
     if result.get("action") != "accept":
         return question.default
     answer = as_object(result.get("content")).get(ANSWER)

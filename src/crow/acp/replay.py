@@ -1,13 +1,16 @@
-"""A stored conversation as events, so that a client can be shown it again."""
+"""A stored conversation shown to a client again: as events, and of every call one update."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from crow.acp.jsonrpc import Message as Update
 from crow.acp.jsonrpc import as_object
+from crow.acp.session_view import SessionView
+from crow.acp.versions import Version
 from crow.core.agent import Agent
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import (
@@ -17,6 +20,7 @@ from crow.core.events import (
     TitleChanged,
     ToolEnded,
     ToolPending,
+    ToolStarted,
     UsageReported,
     UserMessage,
 )
@@ -26,6 +30,8 @@ from crow.core.tools import Call, ToolResult
 
 AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""
+SETTLED = ("completed", "failed", "cancelled")
+CARDS = ("tool_call", "tool_call_update")
 
 
 async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
@@ -124,3 +130,88 @@ def _pending(agent: Agent, session: Session, call: Call) -> ToolPending:
         return ToolPending(call, title, tool.kind, tuple(tool.locations(call.args, session.cwd)))
     except (AttributeError, KeyError, TypeError, ValueError):
         return ToolPending(call, call.name, getattr(tool, "kind", "other"))
+
+
+class JoinedCalls:
+    """Makes of all updates of a call the one that says how it is in the end.
+
+    Calls are told in the order in which they began; a call that goes on is told with the `rest`.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, Update] = {}
+
+    def take(self, updates: Iterable[Update]) -> Iterator[Update]:
+        """What is to be told now."""
+        for update in updates:
+            if update["sessionUpdate"] in CARDS:
+                self._join(update)
+                yield from self._done()
+            else:
+                yield update
+
+    def _join(self, update: Update) -> None:
+        call_id = update["toolCallId"]
+        known = self._open.get(call_id, update)
+        kind, meta = known["sessionUpdate"], {**known.get("_meta", {}), **update.get("_meta", {})}
+        joined = {**known, **update, "sessionUpdate": kind}
+        self._open[call_id] = {**joined, "_meta": meta} if meta else joined
+
+    def _done(self) -> Iterator[Update]:
+        for call_id, update in list(self._open.items()):
+            if update.get("status") not in SETTLED:
+                break
+            yield self._open.pop(call_id)
+
+    def rest(self) -> Iterator[Update]:
+        """The calls that go on, and what waits behind them."""
+        yield from self._open.values()
+        self._open.clear()
+
+
+class Replay:
+    """One session on its way to a client that wants to see all of it."""
+
+    def __init__(self, view: SessionView, version: Version) -> None:
+        self._view = view
+        self._version = version
+        self._projection = version.projection(view)
+        self._joined = JoinedCalls()
+        self._begun: dict[str, list[Event]] = {}
+
+    async def updates(self, event: Event) -> list[Update]:
+        """What the client is told of an event of the session."""
+        self._note(event)
+        updates = self._projection.updates(event)
+        told = list(self._joined.take(updates))
+        if isinstance(event, ToolEnded):
+            told += self._joined.take(await self._below(event, updates[-1]["toolCallId"]))
+        return told
+
+    def rest(self) -> list[Update]:
+        """What goes on while it is told."""
+        return list(self._joined.rest())
+
+    def going_on(self) -> list[Event]:
+        """The beginnings of the calls that have not come to their ends."""
+        return [event for events in self._begun.values() for event in events]
+
+    def _note(self, event: Event) -> None:
+        match event:
+            case ToolPending():
+                self._begun[event.call.id] = [event]
+            case ToolStarted():
+                self._begun.get(event.call.id, []).append(event)
+            case ToolEnded():
+                self._begun.pop(event.call.id, None)
+            case _:
+                pass
+
+    async def _below(self, event: ToolEnded, parent: str) -> list[Update]:
+        """What was shown of the work of a sub-agent, if the call began one."""
+        events = await of_subagent(self._view.agent, self._view.session, event)
+        if not events:
+            return []
+        view = replace(self._view, subagent=event.result.data["agentId"], parent=parent)
+        told = self._version.projection(view)
+        return [update for each in events for update in told.updates(each)]

@@ -5,16 +5,15 @@ Imports the protocol's library, so it is imported itself only when that is there
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
 
 from acp import schema
-from acp.exceptions import RequestError
 from pydantic import BaseModel, ValidationError
 
 from crow.acp.agent import AcpAgent
-from crow.acp.jsonrpc import Message, Refusal, as_object
+from crow.acp.errors import invalid, unknown_method
+from crow.acp.jsonrpc import Message
 
 Method = Callable[[Message], Awaitable[Message | None]]
 Route = tuple[type[BaseModel], Method]
@@ -42,41 +41,28 @@ class SetTitle(BaseModel):
 
 
 class Routes:
-    """The methods that there are; a `acp.connection.MethodHandler`."""
+    """The methods that there are; a `crow.acp.connection.Methods`."""
 
-    def __init__(
-        self, acp_agent: AcpAgent, requests: dict[str, Route], notifications: dict[str, Route]
-    ) -> None:
-        self._acp_agent = acp_agent
+    def __init__(self, requests: dict[str, Route], notifications: dict[str, Route]) -> None:
         self._requests = requests
         self._notifications = notifications
 
-    async def __call__(self, method: str, params: Any, is_notification: bool) -> Any:
-        """Answer a request, or take a notification; one that makes no sense is ignored."""
-        if is_notification:
-            return await self._notice(method, as_object(params))
+    async def answer(self, method: str, params: Message) -> Message | None:
+        """Answer a request."""
         if method not in self._requests:
-            raise RequestError.method_not_found(method)
-        task = asyncio.current_task()
-        assert task is not None
-        self._acp_agent.requests.add(task)
-        task.add_done_callback(self._acp_agent.requests.discard)
+            raise unknown_method(method=method)
         try:
-            return await self._call(self._requests[method], method, as_object(params))
-        except Refusal as refusal:
-            data = {"details": refusal.details} if refusal.details else None
-            raise RequestError(refusal.code, str(refusal), data) from refusal
+            return await self._call(self._requests[method], method, params)
         except ValidationError as error:
-            raise RequestError.invalid_params({"details": brief(error)}) from error
+            raise invalid(brief(error)) from error
 
-    async def _notice(self, method: str, params: Message) -> None:
+    async def notice(self, method: str, params: Message) -> None:
+        """Take a notification; one that makes no sense is ignored."""
         if method in self._notifications:
-            try:
+            with suppress(ValidationError):
                 await self._call(self._notifications[method], method, params)
-            except ValidationError:
-                return
 
-    async def _call(self, route: Route, method: str, given: Message) -> Any:
+    async def _call(self, route: Route, method: str, given: Message) -> Message | None:
         model, function = route
         if model is Option and given.get("type") == "boolean":
             model = Switch
@@ -90,9 +76,9 @@ class Routes:
 def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 1."""
     requests: dict[str, Route] = {
-        "authenticate": (schema.AuthenticateRequest, acp_agent.account.authenticate),
-        "auth/status": (Nothing, acp_agent.account.status),
-        "logout": (schema.LogoutRequest, acp_agent.account.logout),
+        "authenticate": (schema.AuthenticateRequest, acp_agent.auth.authenticate),
+        "auth/status": (Nothing, acp_agent.auth.status),
+        "logout": (schema.LogoutRequest, acp_agent.auth.logout),
         "session/new": (schema.NewSessionRequest, acp_agent.new_session),
         "session/load": (schema.LoadSessionRequest, acp_agent.load_session),
         "session/resume": (schema.ResumeSessionRequest, acp_agent.resume_session),
@@ -110,7 +96,7 @@ def routes(acp_agent: AcpAgent) -> Routes:
     notifications: dict[str, Route] = {
         "session/cancel": (schema.CancelNotification, acp_agent.cancel),
     }
-    return Routes(acp_agent, requests, notifications)
+    return Routes(requests, notifications)
 
 
 def brief(error: ValidationError) -> str:

@@ -8,23 +8,18 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from importlib import import_module
 from threading import Thread
 from threading import enumerate as enumerate_threads
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crow.acp.agent import AcpAgent
-from crow.acp.early import is_plain_new_session, open_session
-from crow.acp.handshake import DRAFT_VERSION, version_of
-from crow.acp.outbox import Outbox
-from crow.acp.peer import Peer
+from crow.acp.connection import Connection
+from crow.acp.dispatch import Dispatcher, is_plain_new_session, load_routes
+from crow.acp.initialize import version_of
+from crow.acp.jsonrpc import Message
+from crow.acp.send_queue import SendQueue
 from crow.acp.stdio import StdioTransport
-from crow.acp.transport import LibraryTransport
 from crow.core.agent import Agent
-
-if TYPE_CHECKING:
-    from acp.connection import Connection
 
 ENDING = 0.95
 FLUSHING = 0.1
@@ -40,44 +35,43 @@ async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool
     False where something still runs: it ignored its cancellation, or is being imported.
     """
     before = asyncio.all_tasks()
-    outbox = Outbox(link.send)
-    peer = Peer(outbox)
-    acp_agent = AcpAgent(agent, link, peer)
-    transport = LibraryTransport(link, outbox, partial(cancel_all, agent))
+    queue = SendQueue(link.send)
+    connection = Connection(queue)
     async with leaving_with_parent(link, is_process=is_process):
         try:
-            if await opened(acp_agent, link, transport):
-                await converse(acp_agent, peer, transport)
+            await converse(Dispatcher(AcpAgent(agent, link, connection)), connection, link)
+            cancel_all(agent)
+            connection.hang_up()
         finally:
-            await finish(agent, acp_agent, link, outbox)
-            await within(FLUSHING, peer.close())
+            await finish(agent, connection, link, queue)
+            await within(FLUSHING, connection.close())
     is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
     return not is_importing and asyncio.all_tasks() <= before
 
 
-async def opened(acp_agent: AcpAgent, link: StdioTransport, transport: LibraryTransport) -> bool:
-    """Open the first session, the library being on its way; False at the end of input.
+async def converse(methods: Dispatcher, connection: Connection, link: StdioTransport) -> None:
+    """Answer requests until the input ends, the protocol's library being on its way.
 
-    The library takes longer to import than all else together, and opening a session does not need
-    it: where that comes first, it is done first.
+    It takes longer to import than all else together, and opening a session does not need it: where
+    that comes first, it is done first.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(IDLE):
             await link.ready()
-    if link.is_next(is_plain_new_session):
-        request = await link.receive()
-        assert request is not None
-        await open_session(acp_agent, request, transport)
+    if link.is_next(is_plain_new_session) and (request := await link.receive()) is not None:
+        opening = connection.take(request, methods)
+        assert opening is not None
+        await asyncio.wait({opening})
     library = load_library(link)
-    coming = asyncio.ensure_future(link.ready())
-    # A client that says nothing can be asked something all the same, once the library is there.
-    await asyncio.wait({coming, library}, return_when=asyncio.FIRST_COMPLETED)
-    is_on = not coming.done() or coming.result()
-    coming.cancel()
-    if is_on:
-        await library
-    link.start()
-    return is_on
+    library.add_done_callback(lambda _: link.start())
+
+    async def receive() -> Message | None:
+        message = await link.receive()
+        if message is not None and "method" in message:
+            await library
+        return message
+
+    await connection.serve(receive, methods)
 
 
 def load_library(link: StdioTransport) -> asyncio.Future[None]:
@@ -101,9 +95,7 @@ def load_library(link: StdioTransport) -> asyncio.Future[None]:
     def load() -> None:
         error: BaseException | None = None
         try:
-            import_module("crow.acp.routes")
-            if version_of(link.hello.get("protocolVersion"), link.offer) == DRAFT_VERSION:
-                import_module("crow.acp.v2.routes")
+            load_routes(version_of(link.hello.get("protocolVersion"), link.offer))
         except Exception as failed:  # noqa: BLE001 - whoever waits is to have it
             error = failed
         with suppress(RuntimeError):
@@ -113,29 +105,20 @@ def load_library(link: StdioTransport) -> asyncio.Future[None]:
     return loaded
 
 
-async def converse(acp_agent: AcpAgent, peer: Peer, transport: LibraryTransport) -> None:
-    """Answer requests until the input ends."""
-    from acp.connection import Connection
-
-    from crow.acp.negotiated import Negotiated
-
-    connection: Connection = Connection(Negotiated(acp_agent), transport, listening=False)
-    peer.connect(connection)
-    await connection.main_loop()
-
-
-async def finish(agent: Agent, acp_agent: AcpAgent, link: StdioTransport, outbox: Outbox) -> None:
+async def finish(
+    agent: Agent, connection: Connection, link: StdioTransport, queue: SendQueue
+) -> None:
     """Cancel what runs, wait for it, close the agent, and write what is left; within a second."""
     link.start()
     end = asyncio.get_running_loop().time() + ENDING
     await asyncio.sleep(0)  # what was read last is a task that has not begun yet
     cancel_all(agent)
-    if acp_agent.requests:
-        await asyncio.wait(set(acp_agent.requests), timeout=ENDING - FLUSHING)
+    if connection.tasks:
+        await asyncio.wait(set(connection.tasks), timeout=ENDING - FLUSHING)
     await asyncio.sleep(0)
     await within(max(end - asyncio.get_running_loop().time(), FLUSHING), agent.close())
-    await within(FLUSHING, outbox.drained())
-    outbox.close()
+    await within(FLUSHING, queue.drained())
+    queue.close()
 
 
 def cancel_all(agent: Agent) -> None:

@@ -14,10 +14,8 @@ from queue import SimpleQueue
 from threading import Event, Semaphore, Thread
 from typing import TYPE_CHECKING, Any
 
-from crow.acp.framing import Lines, Oversized
-from crow.acp.greeting import greet
-from crow.acp.handshake import AgentCapabilities
-from crow.acp.jsonrpc import Message, decode, encode
+from crow.acp.initialize import AgentCapabilities, initialize
+from crow.acp.jsonrpc import Lines, Message, Oversized, decode, encode
 
 if TYPE_CHECKING:
     import asyncio
@@ -147,7 +145,7 @@ class StdioTransport:
             self._deliver(message)
 
     def _greet(self, request: Message) -> Message:
-        reply = greet(request, self.offer, self.hello)
+        reply = initialize(request, self.offer, self.hello)
         if "result" in reply:
             self.hello = request["params"]
         return reply

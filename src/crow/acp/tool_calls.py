@@ -1,31 +1,37 @@
-"""Tool calls as an editor shows them: a title, the files concerned, diffs, output, a terminal."""
+"""Tool calls as a client shows them: a title, the files concerned, diffs, output, a terminal."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crow.acp.bounds import (
+from crow.acp.content import to_blocks
+from crow.acp.diffs import diff
+from crow.acp.jsonrpc import Message
+from crow.acp.limits import (
     bounded_block,
     bounded_changes,
     bounded_raw,
     bounded_text,
     note_of_left_out,
 )
-from crow.acp.content import to_blocks
-from crow.acp.jsonrpc import Message
+from crow.acp.session_view import SessionView
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.frozen import frozen
 from crow.core.ports import PermissionRequest
 from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
-SHOWN = 16 * 1024
 FENCED: tuple[ToolKind, ...] = ("read", "search", "execute", "fetch")
 OF_FILES: tuple[ToolKind, ...] = ("read", "edit", "delete", "move", "search")
+CANCEL: Message = {"cancel": {}}
+STATUS = {"ok": "completed", "answered": "completed", "cancelled": "cancelled"}
+CallKey = tuple[str, str]
+"""A session, and a call in it."""
 
 
 @frozen
@@ -40,7 +46,20 @@ class ToolCallView:
     locations: tuple[Location, ...] = ()
     output: str = ""
     terminal: str | None = None
+    begun: bool = False
     streamed: bool = False
+
+
+@dataclass(slots=True)
+class RunningCalls:
+    """The calls that run now, by session and the id that the client knows.
+
+    The values are what `crow.acp.v2.cancelling.Cancelling` knows them by. ``ended`` are those
+    that the client has asked to end.
+    """
+
+    keys: dict[CallKey, CallKey] = field(default_factory=dict["CallKey", "CallKey"])
+    ended: set[CallKey] = field(default_factory=set["CallKey"])
 
 
 class CallIds:
@@ -49,7 +68,7 @@ class CallIds:
     ``used`` are those of earlier calls. A client would take the new call for the old one.
     """
 
-    def __init__(self, used: Iterable[str] = (), prefix: str = "") -> None:
+    def __init__(self, used: Iterable[str], prefix: str) -> None:
         self.prefix = prefix
         self._used = Counter(used)
 
@@ -60,24 +79,19 @@ class CallIds:
         return self.prefix + (call_id if count == 1 else f"{call_id}.{count}")
 
 
-class ToolCallViews:
-    """The calls of one session that are open.
+class ToolCalls:
+    """The open calls of a session, or of a sub-agent in it, in the words of version 2.
 
-    ``own_terminals``: the client shows commands that it does not run itself as terminals.
-    ``live``: they happen now.
+    Each command has a terminal of the agent's; what runs can be ended by itself.
     """
 
-    def __init__(
-        self,
-        *,
-        own_terminals: bool = False,
-        live: bool = True,
-        used: Iterable[str] = (),
-        prefix: str = "",
-    ) -> None:
-        self._own_terminals = own_terminals
-        self._live = live
-        self._ids = CallIds(used, prefix)
+    first_update = "tool_call_update"
+
+    def __init__(self, view: SessionView, running: RunningCalls) -> None:
+        self.session, self.cwd, self.live = view.session, view.session.cwd, view.live
+        self._owner = view.subagent or view.session.id
+        self._running = running
+        self._ids = CallIds(view.used_ids(), f"{view.subagent}." if view.subagent else "")
         self._open: dict[str, ToolCallView] = {}
 
     def shown_id(self, call_id: str) -> str:
@@ -85,94 +99,163 @@ class ToolCallViews:
         card = self._open.get(call_id)
         return card.call_id if card else self._ids.prefix + call_id
 
-    def pending(self, event: ToolPending, cwd: str) -> Message:
-        """A new card."""
+    # from its beginning to its end
+
+    def pending(self, event: ToolPending) -> list[Message]:
+        """A new call."""
         call = event.call
         shown = self._ids.new(call.id)
-        title = titled(event.title, event.kind, cwd)
+        title = titled(event.title, event.kind, self.cwd)
         card = ToolCallView(shown, call.name, title, event.kind, call.args, event.locations)
         self._open[call.id] = card
-        update = {"sessionUpdate": "tool_call", "status": "pending", **describe(card)}
-        if self._shows_terminal(card):
-            update["content"] = [terminal(shown)]
-            update["_meta"] = {"terminal_info": {"terminal_id": shown, "cwd": cwd}}
-        elif self._live and (known := planned(card.kind, card.args, cwd)):
-            update["content"] = changed(known)
-        return update
+        return [{**self._opening(card), **self._planned(card)}]
 
-    def started(self, event: ToolStarted, cwd: str) -> Message:
+    def started(self, event: ToolStarted) -> list[Message]:
         """It runs; title and arguments where hooks have changed them."""
         call_id = event.call.id
-        update: Message = {**_update(self.shown_id(call_id)), "status": "in_progress"}
         card = self._open.get(call_id)
         if card is None:
-            return update
-        title = titled(event.title, card.kind, cwd)
+            return []
+        update: Message = {**tool_call_update(card.call_id), "status": "in_progress"}
+        title = titled(event.title, card.kind, self.cwd)
         if title != card.title:
             update["title"] = title
         if event.args != card.args:
             update["rawInput"] = bounded_raw(event.args)
-        self._open[call_id] = replace(card, title=title, args=event.args)
-        return update
+        card = self._open[call_id] = replace(card, title=title, args=event.args, begun=True)
+        return self._begin(card, call_id, update) if self.live else [update]
 
-    def progress(self, event: ToolProgress) -> Message | None:
-        """More output; the whole of what is shown, since content replaces content."""
+    def progress(self, event: ToolProgress) -> list[Message]:
+        """More output."""
         card = self._open.get(event.call_id)
         if card is None:
-            return None
-        update = _update(card.call_id)
-        if event.terminal is not None:
-            self._open[event.call_id] = replace(card, streamed=True, terminal=event.terminal)
-            return {**update, "content": [terminal(event.terminal)]}
-        if not event.text:
-            return None
-        if self._shows_terminal(card):
-            self._open[event.call_id] = replace(card, streamed=True)
-            return {**update, "_meta": {"terminal_output": output(card.call_id, event.text)}}
-        shown = (card.output + event.text)[-SHOWN:]
-        self._open[event.call_id] = replace(card, output=shown)
-        return {**update, "content": [text(fence(shown))]}
+            return []
+        self._open[event.call_id], updates = self._progressed(card, event)
+        return updates
 
     def ended(self, event: ToolEnded) -> list[Message]:
         """Its result. A call that the client never heard of is told of first."""
-        call = event.call
+        call, before = event.call, list[Message]()
         card = self._open.pop(call.id, None)
-        before: list[Message] = []
         if card is None:
             card = ToolCallView(self._ids.new(call.id), call.name, call.name, "other", call.args)
-            before = [{"sessionUpdate": "tool_call", "status": "pending", **describe(card)}]
-        return [*before, self._settled(card, event.outcome, event.result)]
-
-    def _settled(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
+            before = [self._opening(card)]
+        key = self.session.id, card.call_id
+        self._running.keys.pop(key, None)
+        was_ended = key in self._running.ended and event.outcome == "error"
+        self._running.ended.discard(key)
+        outcome: Outcome = "cancelled" if was_ended else event.outcome
+        result = event.result
         update: Message = {
-            **_update(card.call_id),
-            "status": "completed" if outcome in ("ok", "answered") else "failed",
+            **tool_call_update(card.call_id),
+            "status": STATUS.get(outcome, "failed"),
             "rawOutput": bounded_raw(result.text if result.data is None else result.data),
         }
         if result.locations:
             update["locations"] = list(map(location, result.locations))
-        if self._shows_terminal(card) and outcome != "denied":
-            return {**update, "_meta": self._exit(card, outcome, result)}
-        kept = until_cancelled(card) if outcome == "cancelled" else []
-        update["content"] = [*kept, *contents(card.kind, outcome, result)]
-        return update
+        return [*before, *self._settled(card, outcome, result, update)]
 
-    def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
-        """The end of a command that is shown as a terminal, with what was not shown of it yet."""
-        ended = {"exit_code": exit_code(result), "signal": None}
-        if outcome == "cancelled":
-            ended = {"exit_code": None, "signal": "SIGTERM"}
-        meta: Message = {"terminal_exit": {"terminal_id": card.call_id, **ended}}
-        if not card.streamed or outcome == "cancelled":
-            meta["terminal_output"] = output(card.call_id, result.text)
-        return meta
+    def asked(self, request: PermissionRequest) -> Message:
+        """The call that permission is asked for, as it would run."""
+        args, shown = dict(request.args), self.shown_id(request.call.id)
+        title = titled(request.title, request.kind, self.cwd)
+        card = ToolCallView(shown, request.call.name, title, request.kind, args, request.locations)
+        told: Message = {**describe(card), "status": "pending"}
+        diffs = request.diffs or planned(request.kind, args, self.cwd)
+        content = self.changed(diffs) if diffs else details(request)
+        return {**told, "content": content} if content else told
 
-    def _shows_terminal(self, card: ToolCallView) -> bool:
-        return self._own_terminals and card.kind == "execute"
+    # what is shown of it
+
+    def changed(self, diffs: tuple[Diff, ...]) -> list[Message]:
+        """Changes, small enough for every client."""
+        shown = bounded_changes(diffs)
+        said = note_of_left_out(shown)
+        return [*self._diffs(shown), *([text(said)] if said else [])]
+
+    def contents(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> list[Message]:
+        """A result: the diffs, else the terminal, else the output."""
+        if outcome in ("denied", "cancelled"):
+            return [text(bounded_text(result.text))]
+        if result.diffs and not result.error:
+            return self.changed(result.diffs)
+        if result.terminal is not None:
+            return [terminal(result.terminal)]
+        said = bounded_text(result.shown)
+        shown = [text(fence(said) if card.kind in FENCED else said)] if said else []
+        return [*shown, *pictures(to_blocks(result.content))]
+
+    def _opening(self, card: ToolCallView) -> Message:
+        return {"sessionUpdate": self.first_update, "status": "pending", **describe(card)}
+
+    def _planned(self, card: ToolCallView) -> Message:
+        """What is known of a call's content before it runs."""
+        known = planned(card.kind, card.args, self.cwd) if self.live else ()
+        return {"content": self.changed(known)} if known else {}
+
+    def _diffs(self, diffs: tuple[Diff, ...]) -> list[Message]:
+        return [diff(diffs)]
+
+    def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
+        """What runs now can be ended."""
+        self._running.keys[self.session.id, card.call_id] = (self._owner, call_id)
+        update["capabilities"] = CANCEL
+        if not is_command(card):
+            return [update]
+        opened = {**self._terminal(card), "capabilities": CANCEL}
+        return [opened, {**update, "content": [terminal(card.call_id)]}]
+
+    def _progressed(
+        self, card: ToolCallView, event: ToolProgress
+    ) -> tuple[ToolCallView, list[Message]]:
+        """What is known of a call that has said more, and what is told of it."""
+        if not event.text:
+            return card, []
+        if is_command(card):
+            chunk: Message = terminal_update(card.call_id, "terminal_output_chunk")
+            return replace(card, streamed=True), [{**chunk, "data": encoded(event.text)}]
+        chunk = {"sessionUpdate": "tool_call_content_chunk", "toolCallId": card.call_id}
+        return replace(card, streamed=True), [{**chunk, "content": text(event.text)}]
+
+    def _settled(
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: Message
+    ) -> list[Message]:
+        """The end of a call, with its result."""
+        if card.begun and self.live:
+            update["capabilities"] = None
+        if not (is_command(card) and card.begun):
+            return [{**update, "content": self.contents(card, outcome, result)}]
+        shown = [terminal(card.call_id)]
+        if self.live and not card.streamed:
+            shown.append(text(fence(result.text)))
+        return [self._exited(card, outcome, result), {**update, "content": shown}]
+
+    def _exited(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
+        """The end of a command; of an earlier day's with all that is known of it."""
+        ended = exit_status(outcome, result)
+        if self.live:
+            return {**terminal_update(card.call_id), "exitStatus": ended, "capabilities": None}
+        whole = {"output": {"data": encoded(result.text)}, "exitStatus": ended}
+        return {**self._terminal(card), **whole}
+
+    def _terminal(self, card: ToolCallView) -> Message:
+        command = str(card.args.get("command") or card.title)
+        return {**terminal_update(card.call_id), "command": command, "cwd": self.cwd}
 
 
-def _update(call_id: str) -> Message:
+def is_command(card: ToolCallView) -> bool:
+    """True for a call that shows its output in a terminal until it ends."""
+    return card.kind == "execute" and card.args.get("run_in_background") is not True
+
+
+def tool_call_update(call_id: str) -> Message:
+    """The beginning of an update of a call."""
     return {"sessionUpdate": "tool_call_update", "toolCallId": call_id}
+
+
+def terminal_update(terminal_id: str, kind: str = "terminal_update") -> Message:
+    """The beginning of an update of a terminal of the agent's."""
+    return {"sessionUpdate": kind, "terminalId": terminal_id}
 
 
 def describe(card: ToolCallView) -> Message:
@@ -200,11 +283,6 @@ def location(place: Location) -> Message:
     return {"path": place.path} if place.line is None else {"path": place.path, "line": place.line}
 
 
-def output(terminal_id: str, data: str) -> Message:
-    """More output of a command that is shown as a terminal."""
-    return {"terminal_id": terminal_id, "data": data}
-
-
 def text(said: str) -> Message:
     """Text on a card."""
     return {"type": "content", "content": {"type": "text", "text": said}}
@@ -213,19 +291,6 @@ def text(said: str) -> Message:
 def terminal(terminal_id: str) -> Message:
     """A terminal on a card."""
     return {"type": "terminal", "terminalId": terminal_id}
-
-
-def diff(change: Diff) -> Message:
-    """A change on a card; of a part of a file it is said where that begins."""
-    told = {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
-    return told if change.line is None else {**told, "_meta": {"crow": {"line": change.line}}}
-
-
-def changed(diffs: tuple[Diff, ...]) -> list[Message]:
-    """Changes on a card, small enough for every client."""
-    shown = bounded_changes(diffs)
-    said = note_of_left_out(shown)
-    return [*map(diff, shown), *([text(said)] if said else [])]
 
 
 def exit_code(result: ToolResult) -> int | None:
@@ -241,24 +306,19 @@ def fence(said: str) -> str:
     return f"{marks}\n{said.rstrip(chr(10))}\n{marks}"
 
 
-def contents(kind: ToolKind, outcome: Outcome, result: ToolResult) -> list[Message]:
-    """What a card shows of a result: the diffs, else the terminal, else the output."""
-    if outcome in ("denied", "cancelled"):
-        return [text(bounded_text(result.text))]
-    if result.diffs and not result.error:
-        return changed(result.diffs)
-    if result.terminal is not None:
-        return [terminal(result.terminal)]
-    said = bounded_text(result.shown)
-    shown = [text(fence(said) if kind in FENCED else said)] if said else []
-    return [*shown, *pictures(to_blocks(result.content))]
+def exit_status(outcome: Outcome, result: ToolResult) -> dict[str, Any]:
+    """How a command ended, as far as it is known."""
+    if outcome == "cancelled":
+        return {"signal": "SIGTERM"}
+    if found := re.search(r"^Killed by (SIG\w+)\.$", result.text, re.MULTILINE):
+        return {"signal": found[1]}
+    code = exit_code(result)
+    return {} if code is None else {"exitCode": code}
 
 
-def until_cancelled(card: ToolCallView) -> list[Message]:
-    """What a card showed of a call that did not come to its end: people want to see how far."""
-    if card.terminal is not None:
-        return [terminal(card.terminal)]
-    return [text(fence(card.output))] if card.output else []
+def encoded(said: str) -> str:
+    """Output as it travels."""
+    return base64.b64encode(said.encode("utf-8", "replace")).decode()
 
 
 def pictures(blocks: Iterable[Message]) -> list[Message]:
@@ -279,11 +339,6 @@ def planned(kind: ToolKind, args: dict[str, Any], cwd: str) -> tuple[Diff, ...]:
             return (Diff(str(Path(cwd, named)), "", new),)
         case _:
             return ()
-
-
-def proposed(request: PermissionRequest, cwd: str) -> tuple[Diff, ...]:
-    """What the user is asked about: what the tool knows, else what the arguments say."""
-    return request.diffs or planned(request.kind, dict(request.args), cwd)
 
 
 def details(request: PermissionRequest) -> list[Message]:

@@ -9,7 +9,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.core.agent import Agent
 
 
@@ -66,7 +66,7 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     """What the agent can do, as far as that is known before its settings are read."""
     import os
 
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.cli.installation import installed_command
 
     known: dict[str, Any] = {

@@ -10,7 +10,7 @@ from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.address import Address
     from crow.core.agent import Agent
 

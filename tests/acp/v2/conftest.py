@@ -15,7 +15,7 @@ from acp.exceptions import RequestError
 
 from crow import Agent
 from crow.acp import run_agent
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.initialize import AgentCapabilities
 from crow.acp.stdio import StdioTransport
 from crow.testing import official
 from crow.testing.remote import dial

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from crow.acp.v2.changes import diff, git_patch
+from crow.acp.diffs import diff, git_patch
 from crow.core.tools import Diff
 
 LONG = "".join(f"line {number}\n" for number in range(3000))

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from crow.acp.capabilities import ClientCapabilities
-from crow.acp.greeting import greet
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
 from crow.testing import FakeEditor
 
@@ -30,7 +29,7 @@ def hello(version: Any, **params: Any) -> Message:
     [(1, 1, 1), (1, 2, 1), (1, 65535, 1), (2, 0, 1), (2, 1, 1), (2, 2, 2), (2, 65535, 2)],
 )
 def test_the_draft_takes_two(latest: int, asked: int, spoken: int) -> None:
-    answer = greet(hello(asked, info=INFO), AgentCapabilities(latest=latest))
+    answer = initialize(hello(asked, info=INFO), AgentCapabilities(latest=latest))
     assert answer["result"]["protocolVersion"] == spoken
     assert ("info" in answer["result"]) is (spoken == 2)
     assert ("agentInfo" in answer["result"]) is (spoken == 1)
@@ -38,11 +37,12 @@ def test_the_draft_takes_two(latest: int, asked: int, spoken: int) -> None:
 
 @pytest.mark.rule("version 2")
 def test_who_asks_for_the_draft_says_who_it_is() -> None:
-    assert greet(hello(2), AgentCapabilities(latest=2))["error"]["code"] == -32602
+    assert initialize(hello(2), AgentCapabilities(latest=2))["error"]["code"] == -32602
     assert (
-        greet(hello(2, info={"name": "x"}), AgentCapabilities(latest=2))["error"]["code"] == -32602
+        initialize(hello(2, info={"name": "x"}), AgentCapabilities(latest=2))["error"]["code"]
+        == -32602
     )
-    assert greet(hello(3), AgentCapabilities(latest=2))["result"]["protocolVersion"] == 2
+    assert initialize(hello(3), AgentCapabilities(latest=2))["result"]["protocolVersion"] == 2
 
 
 def test_what_a_client_of_the_draft_can_do_counts_in_version_1_too() -> None:
@@ -53,14 +53,14 @@ def test_what_a_client_of_the_draft_can_do_counts_in_version_1_too() -> None:
 
 def test_a_connection_speaks_one_version() -> None:
     offer, before = AgentCapabilities(latest=2), hello(2, info=INFO)["params"]
-    assert greet(hello(1), offer, before)["error"]["code"] == -32600
-    assert "result" in greet(hello(2, info=INFO), offer, before)
+    assert initialize(hello(1), offer, before)["error"]["code"] == -32600
+    assert "result" in initialize(hello(2, info=INFO), offer, before)
 
 
 def test_what_can_be_done_is_said_by_objects() -> None:
     offer = AgentCapabilities(store=True, audio=True, mcp=True, login=["crow", "login"], latest=2)
     able = {"auth": {"terminal": {}}}
-    result = greet(hello(2, info=INFO, capabilities=able), offer)["result"]
+    result = initialize(hello(2, info=INFO, capabilities=able), offer)["result"]
     assert result["capabilities"]["session"] == {
         "prompt": {"embeddedContext": {}, "image": {}, "audio": {}},
         "additionalDirectories": {},
@@ -155,8 +155,8 @@ async def test_a_whole_conversation_with_the_command(draft: Any, tmp_path: Path)
 async def test_initialize_is_answered_before_anything_is_imported(tmp_path: Path) -> None:
     line = json.dumps(hello(2, info=INFO)).encode() + b"\n"
     probe = (
-        "import sys, os; from crow.acp.handshake import AgentCapabilities; from crow.acp.greeting import greet; import json; "
-        "greet(json.loads(sys.argv[1]), AgentCapabilities(latest=2)); "
+        "import sys, os; from crow.acp.initialize import AgentCapabilities; from crow.acp.initialize import initialize; import json; "
+        "initialize(json.loads(sys.argv[1]), AgentCapabilities(latest=2)); "
         "print([n for n in ('acp', 'pydantic', 'asyncio') if n in sys.modules])"
     )
     process = await asyncio.create_subprocess_exec(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.address import Address
     from crow.core.agent import Agent
 
@@ -62,10 +62,7 @@ def serve_listening(
 
 def load_library(offer: AgentCapabilities) -> None:
     """Import what takes long now, and not while the first client waits."""
-    from importlib import import_module
+    from crow.acp.dispatch import load_routes
 
-    from crow.acp.handshake import DRAFT_VERSION
-
-    import_module("crow.acp.routes")
-    if offer.latest >= DRAFT_VERSION:
-        import_module("crow.acp.v2.routes")
+    for version in range(1, offer.latest + 1):
+        load_routes(version)

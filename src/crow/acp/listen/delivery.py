@@ -12,7 +12,7 @@ from typing import Any
 
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.listen.stream import Stream
-from crow.acp.outbox import Build
+from crow.acp.send_queue import Build
 
 OPENS = frozenset({"session/load", "session/resume"})
 NEEDS_SESSION = frozenset(
@@ -30,7 +30,7 @@ MOST = 256
 
 
 class Delivery:
-    """A `crow.acp.outbox.Outgoing` in front of several streams.
+    """A `crow.acp.send_queue.MessageSink` in front of several streams.
 
     ``main`` is the connection's, ``sessions`` are those of its sessions by id. ``seen`` is when
     the client was last heard of.
@@ -69,11 +69,11 @@ class Delivery:
 
     def post(self, message: Message, key: Hashable = None) -> None:
         """Queue a message."""
-        self._stream_of(message).outbox.post(message, key)
+        self._stream_of(message).queue.post(message, key)
 
     def post_text(self, build: Build, text: str, key: Hashable) -> None:
         """Queue text."""
-        self._stream_of(build("")).outbox.post_text(build, text, key)
+        self._stream_of(build("")).queue.post_text(build, text, key)
 
     def _stream_of(self, message: Message) -> Stream:
         if "method" not in message:
@@ -110,18 +110,18 @@ class Delivery:
     @property
     def has_room(self) -> bool:
         """True where `room` would not wait."""
-        return all(stream.outbox.has_room for stream in self.streams)
+        return all(stream.queue.has_room for stream in self.streams)
 
     async def room(self) -> None:
         """Wait while more is queued than the client could take yet."""
         while not self.has_room:
             for stream in self.streams:
-                await stream.outbox.room()
+                await stream.queue.room()
 
     async def drained(self) -> None:
         """Wait until everything was written."""
         for stream in self.streams:
-            await stream.outbox.drained()
+            await stream.queue.drained()
 
     def close(self) -> None:
         """Take nothing more, and let nobody wait."""

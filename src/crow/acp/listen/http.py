@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
-from crow.acp.framing import LIMIT
-from crow.acp.jsonrpc import Message, as_object, decode, encode
-from crow.acp.listen.connection import Connection, is_greeting
+from crow.acp.jsonrpc import LIMIT, Message, as_object, decode, encode
 from crow.acp.listen.delivery import NEEDS_SESSION, Delivery
+from crow.acp.listen.remote_client import RemoteClient, is_greeting
 from crow.acp.listen.stream import Stream
 
 if TYPE_CHECKING:
@@ -103,15 +102,15 @@ class Exchange:
         self._hub.disconnect(connection)
         return Response(status_code=202)
 
-    def _known(self, request: Request) -> tuple[Connection, Delivery]:
+    def _known(self, request: Request) -> tuple[RemoteClient, Delivery]:
         """The connection that a request names. Raises `Refused`."""
         connection_id = request.headers.get(CONNECTION)
         if connection_id is None:
             raise Refused(400, f"the header {CONNECTION} is missing: initialize first")
         connection = self._hub.find(connection_id)
-        if connection is None or not isinstance(connection.outgoing, Delivery):
+        if connection is None or not isinstance(connection.sink, Delivery):
             raise Refused(404, "there is no such connection (any more): initialize again")
-        delivery = connection.outgoing
+        delivery = connection.sink
         delivery.seen = asyncio.get_running_loop().time()
         return connection, delivery
 

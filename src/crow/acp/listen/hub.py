@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from crow.acp.listen.connection import Connection
 from crow.acp.listen.delivery import Delivery
+from crow.acp.listen.remote_client import RemoteClient
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
 
 if TYPE_CHECKING:
-    from crow.acp.handshake import AgentCapabilities
-    from crow.acp.outbox import Outgoing
+    from crow.acp.initialize import AgentCapabilities
+    from crow.acp.send_queue import MessageSink
     from crow.core.agent import Agent
 
 MOST = 64
@@ -30,18 +30,18 @@ class Hub:
     A client over HTTP that reads no stream and sends nothing for ``GRACE`` seconds is gone.
     """
 
-    def __init__(self, agent: Agent, seats: SessionPool, offer: AgentCapabilities) -> None:
+    def __init__(self, agent: Agent, pool: SessionPool, offer: AgentCapabilities) -> None:
         self._agent = agent
-        self._seats = seats
+        self._pool = pool
         self._offer = offer
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, RemoteClient] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def connect(self, outgoing: Outgoing) -> Connection | None:
+    def connect(self, sink: MessageSink) -> RemoteClient | None:
         """A new client; None where there are too many."""
         if len(self._connections) >= MOST:
             return None
-        connection = Connection(self._agent, self._seats, self._offer, outgoing)
+        connection = RemoteClient(self._agent, self._pool, self._offer, sink)
         self._connections[connection.id] = connection
         task = asyncio.create_task(connection.serve(), name="crow-acp-connection")
         self._tasks.add(task)
@@ -49,11 +49,11 @@ class Hub:
         task.add_done_callback(lambda _done: self.disconnect(connection))
         return connection
 
-    def find(self, connection_id: str) -> Connection | None:
+    def find(self, connection_id: str) -> RemoteClient | None:
         """A client's connection."""
         return self._connections.get(connection_id)
 
-    def disconnect(self, connection: Connection) -> None:
+    def disconnect(self, connection: RemoteClient) -> None:
         """A client is gone."""
         self._connections.pop(connection.id, None)
         connection.hang_up()
@@ -72,10 +72,10 @@ class Hub:
             await asyncio.sleep(TICK)
             now = asyncio.get_running_loop().time()
             for connection in list(self._connections.values()):
-                way = connection.outgoing
+                way = connection.sink
                 if isinstance(way, Delivery) and not way.is_watched and now - way.seen > GRACE:
                     self.disconnect(connection)
-            self._seats.tidy()
+            self._pool.tidy()
 
     async def close(self) -> None:
         """Cancel what runs, answer what was asked, close the agent; within a second."""
@@ -88,7 +88,7 @@ class Hub:
             await asyncio.wait(requests, timeout=ENDING - FLUSHING)
         await asyncio.sleep(0)
         await within(max(end - loop.time(), FLUSHING), self._agent.close())
-        drained = asyncio.gather(*(each.outgoing.drained() for each in connections))
+        drained = asyncio.gather(*(each.sink.drained() for each in connections))
         await asyncio.wait({drained}, timeout=FLUSHING)
         for connection in connections:
             self.disconnect(connection)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from uvicorn import Config, Server
 
-from crow.acp.framing import LIMIT
+from crow.acp.jsonrpc import LIMIT
 from crow.acp.listen.app import application
 from crow.acp.listen.hub import Hub
 from crow.acp.listen.session_pool import SessionPool
@@ -23,7 +23,7 @@ from crow.acp.server import within
 if TYPE_CHECKING:
     import socket
 
-    from crow.acp.handshake import AgentCapabilities
+    from crow.acp.initialize import AgentCapabilities
     from crow.acp.listen.guard import Guard
     from crow.core.agent import Agent
 

@@ -1,10 +1,10 @@
-"""The seats of all open sessions, which outlive the connections of those who sit on them."""
+"""The open sessions of a server, which outlive the connections of their clients."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crow.core.context import Context
     from crow.core.messages import Message
     from crow.core.session import Session
+
 
 LEFT = "idle"
 LOOK = 0.02
@@ -34,19 +35,19 @@ class SessionPool:
         self._agent = agent
         self._patience = patience
         self._idle = idle
-        self._seats: dict[str, SharedSession] = {}
+        self._shared: dict[str, SharedSession] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
-        agent.use(self, name="seats")
+        agent.use(self, name="session_pool")
 
     def on_message(self, ctx: Context, message: Message) -> None:
-        """Tell a seat of the prompt that begins a run, or steers it."""
-        seat, run = self._seats.get(ctx.session.id), ctx.run
-        if seat is not None and run is not None and is_prompt(message):
-            session = seat.session
+        """Tell a shared of the prompt that begins a run, or steers it."""
+        shared, run = self._shared.get(ctx.session.id), ctx.run
+        if shared is not None and run is not None and is_prompt(message):
+            session = shared.session
             message_id = f"{session.id}.{session.segment}.{len(session.messages) - 1}"
             content, sent = message.get("content") or "", message.get("written", ())
-            seat.prompted(run, UserMessage(content, message_id, sent))
+            shared.prompted(run, UserMessage(content, message_id, sent))
 
     @asynccontextmanager
     async def opening(self, session_id: str) -> AsyncGenerator[Session | None]:
@@ -62,38 +63,76 @@ class SessionPool:
             yield session
 
     def of(self, session: Session) -> SharedSession:
-        """The seat of an open session."""
-        seat = self._seats.get(session.id)
-        if seat is None or seat.session is not session:
-            seat = self._seats[session.id] = SharedSession(session, self._patience)
-            session.client = seat
-        return seat
+        """The shared of an open session."""
+        shared = self._shared.get(session.id)
+        if shared is None or shared.session is not session:
+            shared = self._shared[session.id] = SharedSession(session, self._patience)
+            session.client = shared
+        return shared
 
     def holds(self, session_id: str, editor: AcpClient) -> bool:
         """True where an editor sits in a session, or is about to."""
-        seat = self._seats.get(session_id)
-        is_there = seat is not None and seat.editor is editor
+        shared = self._shared.get(session_id)
+        is_there = shared is not None and shared.editor is editor
         return is_there or editor.arrival is not None
 
     def leave(self, session_id: str, editor: AcpClient) -> None:
         """An editor's connection has ended."""
         editor.arrival = None
-        seat = self._seats.get(session_id)
-        if seat is not None:
-            seat.leave(editor)
+        shared = self._shared.get(session_id)
+        if shared is not None:
+            shared.leave(editor)
 
     def tidy(self) -> None:
         """Close the sessions that nobody has used for too long; they are stored."""
         now = asyncio.get_running_loop().time()
         idle = 0.0 if self._agent.store is None else self._idle  # nobody could come back
-        for session_id, seat in list(self._seats.items()):
-            if self._agent.sessions.get(session_id) is not seat.session:
-                del self._seats[session_id]
-            elif self._is_left(seat) and now - seat.unused_since >= idle:
-                del self._seats[session_id]
-                task = asyncio.create_task(self._agent.close_session(seat.session, LEFT))
+        for session_id, shared in list(self._shared.items()):
+            if self._agent.sessions.get(session_id) is not shared.session:
+                del self._shared[session_id]
+            elif self._is_left(shared) and now - shared.unused_since >= idle:
+                del self._shared[session_id]
+                task = asyncio.create_task(self._agent.close_session(shared.session, LEFT))
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
 
-    def _is_left(self, seat: SharedSession) -> bool:
-        return seat.editor is None and not seat.arrivals and not seat.session.busy
+    def _is_left(self, shared: SharedSession) -> bool:
+        return shared.editor is None and not shared.arrivals and not shared.session.busy
+
+
+class SharedAccess:
+    """The sessions of one of many clients; a `crow.acp.session_access.SessionAccess`."""
+
+    def __init__(self, pool: SessionPool) -> None:
+        self._pool = pool
+        self._taken: list[tuple[str, AcpClient]] = []
+        self._is_gone = False
+
+    def opening(self, session_id: str) -> AbstractAsyncContextManager[Session | None]:
+        """A session that is open goes on as it is."""
+        return self._pool.opening(session_id)
+
+    def attach(self, session: Session, editor: AcpClient, *, again: bool = False) -> None:
+        """Expect an editor on the session's shared, unless its client is gone meanwhile."""
+        shared = self._pool.of(session)
+        if self._is_gone:
+            editor.attach(session)
+        elif editor.arrival is None:
+            arrival = editor.arrival = shared.expect(editor, again=again)
+            self._taken = [held for held in self._taken if self._pool.holds(*held)]
+            self._taken.append((session.id, editor))
+            editor.attach(session, arrival.told)
+
+    def has(self, session: Session, editor: AcpClient | None) -> bool:
+        """True where it sits there, or is about to."""
+        return editor is not None and self._pool.holds(session.id, editor)
+
+    def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
+        """True where somebody else sits there."""
+        return self._pool.of(session).editor not in (None, editor)
+
+    def leave(self) -> None:
+        """The client is gone; its sessions go on without it."""
+        self._is_gone = True
+        for session_id, editor in self._taken:
+            self._pool.leave(session_id, editor)

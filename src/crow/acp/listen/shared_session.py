@@ -38,7 +38,7 @@ CallKey = tuple[str, str]
 
 
 @frozen
-class Place:
+class Cursor:
     """Where a client is in what happens in a session.
 
     It knows all that stands before the position ``since`` of the journal. The run that was on
@@ -59,30 +59,30 @@ class Arrival:
     """
 
     def __init__(
-        self, seat: SharedSession, editor: AcpClient, place: Place, run: RunContext | None
+        self, shared: SharedSession, editor: AcpClient, cursor: Cursor, run: RunContext | None
     ) -> None:
-        self.seat = seat
+        self.shared = shared
         self.editor = editor
-        self.place = place
+        self.cursor = cursor
         self.run = run
         self._is_reached = False
 
     @property
     def told(self) -> int | None:
         """How many messages of the history no more will be told of; None for all."""
-        session, place = self.seat.session, self.place
-        return place.count if place.segment == session.segment else None
+        session, cursor = self.shared.session, self.cursor
+        return cursor.count if cursor.segment == session.segment else None
 
     def covers(self, event: Event) -> bool:
         """True for all that the store tells from the run on that the journal will tell of."""
         if isinstance(event, UserMessage):
-            began = self.seat.prompts.get(event.message_id, -1)
-            self._is_reached = self._is_reached or began >= self.place.since
+            began = self.shared.prompts.get(event.message_id, -1)
+            self._is_reached = self._is_reached or began >= self.cursor.since
         return self._is_reached and not isinstance(event, STILL_TRUE)
 
     def complete(self) -> None:
         """The client knows of the session now."""
-        self.seat.take(self)
+        self.shared.take(self)
 
 
 class SharedSession:
@@ -118,10 +118,10 @@ class SharedSession:
     def expect(self, editor: AcpClient, *, again: bool) -> Arrival:
         """An editor is about to come, and will be told the run ``again``, or what was missed."""
         if again:
-            place = self._here() if self._run is None else self._begun
+            cursor = self._here() if self._run is None else self._begun
         else:
-            place = self._left if self.editor is None else self._now()
-        arrival = Arrival(self, editor, place, self._run)
+            cursor = self._left if self.editor is None else self._now()
+        arrival = Arrival(self, editor, cursor, self._run)
         self.arrivals.append(arrival)
         return arrival
 
@@ -138,7 +138,7 @@ class SharedSession:
         self._foreign |= self._open
         self._joined = self._run
         self._has_given_up = False
-        self._catch_up(editor, arrival.place)
+        self._catch_up(editor, arrival.cursor)
         if arrival.run is not None and arrival.run is not self._run:
             editor.post(over())
         self._forget()
@@ -154,24 +154,24 @@ class SharedSession:
             self._tell_of_change()
         self._forget()
 
-    def _here(self) -> Place:
+    def _here(self) -> Cursor:
         """The present moment, all runs being over."""
         position = self._journal.position()
-        return Place(position, position, self.session.segment, len(self.session.messages))
+        return Cursor(position, position, self.session.segment, len(self.session.messages))
 
-    def _now(self) -> Place:
+    def _now(self) -> Cursor:
         """The present moment, maybe in the middle of a run."""
         here = self._here()
         return here if self._run is None else replace(self._begun, since=here.since)
 
-    def _catch_up(self, editor: AcpClient, place: Place) -> None:
+    def _catch_up(self, editor: AcpClient, cursor: Cursor) -> None:
         """Tell what was missed; calls that were told before are only made known."""
-        for session_id, event in self._journal.between(place.began, place.since):
+        for session_id, event in self._journal.between(cursor.began, cursor.since):
             if (known := without_terminal(event)) is not None:
                 editor.learn(session_id, known)
-        if place.began < self._journal.first:
+        if cursor.began < self._journal.first:
             editor.show(Notice(LOST, "warning"))
-        for session_id, event in self._journal.between(place.since):
+        for session_id, event in self._journal.between(cursor.since):
             if (shown := without_terminal(event)) is not None:
                 editor.pass_on(session_id, shown)
 
@@ -191,7 +191,7 @@ class SharedSession:
             return
         self._run = run
         session = self.session
-        self._begun = Place(position, position, session.segment, len(session.messages) - 1)
+        self._begun = Cursor(position, position, session.segment, len(session.messages) - 1)
         self.prompts[message_id] = position
         if said != message_id and self.editor is not None and not self.editor.is_prompting:
             self.editor.pass_on(self.session.id, message)
@@ -232,7 +232,7 @@ class SharedSession:
 
     def _forget(self) -> None:
         """Let go of what nobody will be told again."""
-        needed = [arrival.place.began for arrival in self.arrivals]
+        needed = [arrival.cursor.began for arrival in self.arrivals]
         needed += [self._begun.began] if self._run is not None else []
         needed += [self._left.began] if self.editor is None else []
         before = min(needed, default=self._journal.position())

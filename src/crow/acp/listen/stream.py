@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 
-from crow.acp.outbox import Outbox
+from crow.acp.send_queue import SendQueue
 
 KEPT = 512 * 1024
 KEEPALIVE = 15.0
@@ -21,7 +21,7 @@ class Stream:
     """
 
     def __init__(self) -> None:
-        self.outbox = Outbox(self._write)
+        self.queue = SendQueue(self._write)
         self.reader: object | None = None
         self._frames: deque[bytes] = deque()
         self._size = 0
@@ -59,7 +59,7 @@ class Stream:
 
     def close(self) -> None:
         """Nothing more comes; the reader gets what is left."""
-        self.outbox.close()
+        self.queue.close()
         self._is_closed = True
         self._news.set()
 

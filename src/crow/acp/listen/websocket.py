@@ -11,13 +11,13 @@ from starlette.websockets import WebSocketDisconnect
 
 from crow.acp.jsonrpc import decode
 from crow.acp.listen.http import CONNECTION
-from crow.acp.outbox import Outbox
+from crow.acp.send_queue import SendQueue
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from crow.acp.listen.connection import Connection
     from crow.acp.listen.hub import Hub
+    from crow.acp.listen.remote_client import RemoteClient
 
 Batch = tuple[bytes, Callable[[], object]]
 
@@ -25,8 +25,8 @@ Batch = tuple[bytes, Callable[[], object]]
 async def speak(websocket: WebSocket, hub: Hub) -> None:
     """Serve one client for as long as its socket is open."""
     batches: asyncio.Queue[Batch] = asyncio.Queue()
-    outbox = Outbox(lambda data, written: batches.put_nowait((data, written)))
-    connection = hub.connect(outbox)
+    queue = SendQueue(lambda data, written: batches.put_nowait((data, written)))
+    connection = hub.connect(queue)
     if connection is None:
         refusal = JSONResponse({"error": "too many clients are connected"}, 503)
         await websocket.send_denial_response(refusal)
@@ -34,7 +34,7 @@ async def speak(websocket: WebSocket, hub: Hub) -> None:
     sending = asyncio.create_task(write(websocket, batches))
     try:
         await websocket.accept(headers=[(CONNECTION.lower().encode(), connection.id.encode())])
-        reading = asyncio.create_task(read(websocket, connection, outbox))
+        reading = asyncio.create_task(read(websocket, connection, queue))
         await asyncio.wait({reading, sending}, return_when=asyncio.FIRST_COMPLETED)
         reading.cancel()
     finally:
@@ -42,7 +42,7 @@ async def speak(websocket: WebSocket, hub: Hub) -> None:
         sending.cancel()
 
 
-async def read(websocket: WebSocket, connection: Connection, outbox: Outbox) -> None:
+async def read(websocket: WebSocket, connection: RemoteClient, queue: SendQueue) -> None:
     """Take messages until the client is gone; what is none is answered."""
     while (event := await websocket.receive())["type"] != "websocket.disconnect":
         text = event.get("text")
@@ -52,8 +52,8 @@ async def read(websocket: WebSocket, connection: Connection, outbox: Outbox) -> 
         if message is not None:
             reply = await connection.take(message)
         if reply is not None:
-            outbox.post(reply)
-            await outbox.room()
+            queue.post(reply)
+            await queue.room()
 
 
 async def write(websocket: WebSocket, batches: asyncio.Queue[Batch]) -> None:

@@ -6,15 +6,14 @@ import asyncio
 from typing import Any
 
 from crow.acp.agent import AcpAgent
-from crow.acp.attachments import written
 from crow.acp.client import AcpClient
+from crow.acp.content import written
+from crow.acp.errors import invalid, not_found
 from crow.acp.jsonrpc import Message
-from crow.acp.refusals import invalid, not_found
+from crow.acp.prompts import Prompt
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import explain
-from crow.acp.v2.dialect import V2
-from crow.acp.v2.prompts import Prompt
-from crow.acp.v2.updates import Translation
+from crow.acp.v2.version import Version2
 from crow.core.messages import Content
 from crow.core.session import Reply, Session
 
@@ -23,10 +22,10 @@ class Methods:
     """Serves one client of version 2, method by method. Raises `Refusal`."""
 
     def __init__(self, acp_agent: AcpAgent) -> None:
-        dialect: Any = acp_agent.dialect
-        assert isinstance(dialect, V2)
+        version: Any = acp_agent.version
+        assert isinstance(version, Version2)
         self.acp_agent = acp_agent
-        self._dialect = dialect
+        self._version = version
 
     # sessions
 
@@ -49,21 +48,21 @@ class Methods:
         )
         if replay is not None:
             await editor.tell_again()
-        editor.post(projection(editor).state.snapshot())
+        editor.post(editor.projection.state.snapshot())
         return self.acp_agent.opened(session, editor, {})
 
     async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go, if it is open at all."""
         session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
-            self._dialect.prompts.call_off(session)
+            self._version.prompts.call_off(session)
             await self.acp_agent.close(session)
         return {}
 
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys, where this agent stores any."""
-        account = self.acp_agent.account
-        return await account.logout(params) if account.stores_keys else {}
+        auth = self.acp_agent.auth
+        return await auth.logout(params) if auth.stores_keys else {}
 
     # prompts
 
@@ -80,8 +79,9 @@ class Methods:
         editor.begin_turn()
         editor.tell(editor.projection.running())
         task = asyncio.create_task(self._work(session, editor, content, prompt))
-        self._dialect.prompts.expect(task, prompt)
-        for known in (self.acp_agent.turns.setdefault(session.id, set()), self.acp_agent.requests):
+        self._version.prompts.expect(task, prompt)
+        turns = self.acp_agent.turns.setdefault(session.id, set())
+        for known in (turns, self.acp_agent.connection.tasks):
             known.add(task)
             task.add_done_callback(known.discard)
         try:
@@ -97,7 +97,7 @@ class Methods:
         """End what is worked on in a session, and take back what waits."""
         session = self.acp_agent.agent.sessions.get(params["sessionId"])
         if session is not None:
-            self._dialect.prompts.call_off(session)
+            self._version.prompts.call_off(session)
             await self.acp_agent.cancel(params)
 
     async def _work(
@@ -127,7 +127,7 @@ class Methods:
         """End one call; it is told of as cancelled when it has ended."""
         key = params["sessionId"], params["toolCallId"]
         self._end(key, f"no call {params['toolCallId']!r} runs that can be cancelled")
-        self._dialect.calls.ended.add(key)
+        self._version.running.ended.add(key)
         return {}
 
     async def cancel_terminal(self, params: Message) -> Message:
@@ -137,8 +137,8 @@ class Methods:
         return {}
 
     def _end(self, key: tuple[str, str], otherwise: str) -> None:
-        known = self._dialect.calls.running.get(key)
-        if known is None or not self._dialect.cancelling.cancel(*known):
+        known = self._version.running.keys.get(key)
+        if known is None or not self._version.cancelling.cancel(*known):
             raise invalid(otherwise)
 
     # choices
@@ -148,10 +148,3 @@ class Methods:
         if params["type"] not in ("id", "boolean"):
             raise invalid(f"there are no values of the type {params['type']!r}")
         return await self.acp_agent.set_config_option(params)
-
-
-def projection(editor: AcpClient) -> Translation:
-    """The editor's projection, which is one of this version."""
-    told: Any = editor.projection
-    assert isinstance(told, Translation)
-    return told

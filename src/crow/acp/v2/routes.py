@@ -44,9 +44,9 @@ def routes(acp_agent: AcpAgent) -> Routes:
     """The methods of version 2."""
     own = Methods(acp_agent)
     requests: dict[str, Route] = {
-        "auth/login": (schema.LoginAuthRequest, acp_agent.account.authenticate),
+        "auth/login": (schema.LoginAuthRequest, acp_agent.auth.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
-        "auth/status": (Nothing, acp_agent.account.status),
+        "auth/status": (Nothing, acp_agent.auth.status),
         "session/new": (schema.NewSessionRequest, acp_agent.new_session),
         "session/resume": (schema.ResumeSessionRequest, own.resume_session),
         "session/fork": (schema.ForkSessionRequest, acp_agent.fork_session),
@@ -64,4 +64,4 @@ def routes(acp_agent: AcpAgent) -> Routes:
     notifications: dict[str, Route] = {
         "session/cancel": (schema.CancelSessionNotification, own.cancel),
     }
-    return Routes(acp_agent, requests, notifications)
+    return Routes(requests, notifications)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.acp.handshake import AUTH_METHOD, AgentCapabilities
-from crow.acp.jsonrpc import METHOD_NOT_FOUND, Message, Refusal
-from crow.acp.refusals import invalid, unauthenticated
+from crow.acp.errors import invalid, unauthenticated, unknown_method
+from crow.acp.initialize import AUTH_METHOD, AgentCapabilities
+from crow.acp.jsonrpc import Message
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
 
 
-class Account:
+class Authentication:
     """The keys that an agent's model is asked with. Methods raise `Refusal`."""
 
     def __init__(self, agent: Agent, offer: AgentCapabilities) -> None:
@@ -45,7 +45,7 @@ class Account:
     async def logout(self, params: Message) -> Message:
         """Remove the stored keys; those of the environment are not ours to remove."""
         if not self.stores_keys:
-            raise Refusal(METHOD_NOT_FOUND, "Method not found", "this agent stores no keys")
+            raise unknown_method(details="this agent stores no keys")
         from crow.llm.credentials import forget, providers
 
         for provider in providers():

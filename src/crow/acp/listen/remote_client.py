@@ -8,14 +8,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
-from crow.acp.greeting import greet
-from crow.acp.handshake import AgentCapabilities
+from crow.acp.connection import Connection
+from crow.acp.dispatch import Dispatcher
+from crow.acp.initialize import AgentCapabilities, initialize
 from crow.acp.jsonrpc import Message
-from crow.acp.listen.seating import Shared
-from crow.acp.outbox import Outgoing
-from crow.acp.peer import Peer
-from crow.acp.server import converse
-from crow.acp.transport import LibraryTransport
+from crow.acp.listen.session_pool import SharedAccess
+from crow.acp.send_queue import MessageSink
 
 if TYPE_CHECKING:
     from crow.acp.listen.session_pool import SessionPool
@@ -25,23 +23,23 @@ BACKLOG = 256
 INITIALIZE = "initialize"
 
 
-class Connection:
+class RemoteClient:
     """A client, however it is connected. ``id`` is what it calls the connection in its headers.
 
     Whoever reads from the network calls `take` with each message, and `hang_up` at the end.
     """
 
     def __init__(
-        self, agent: Agent, seats: SessionPool, offer: AgentCapabilities, outgoing: Outgoing
+        self, agent: Agent, pool: SessionPool, offer: AgentCapabilities, sink: MessageSink
     ) -> None:
         self.id = secrets.token_hex(16)
         self.offer = offer
         self.hello: Message = {}
-        self.outgoing = outgoing
+        self.sink = sink
         self._agent = agent
-        self._peer = Peer(outgoing)
-        self._seating = Shared(seats)
-        self._acp_agent = AcpAgent(agent, self, self._peer, self._seating)
+        self._connection = Connection(sink)
+        self._access = SharedAccess(pool)
+        self._methods = Dispatcher(AcpAgent(agent, self, self._connection, self._access))
         self._inbox: deque[Message] = deque()
         self._space = asyncio.Semaphore(BACKLOG)
         self._news = asyncio.Event()
@@ -49,8 +47,8 @@ class Connection:
 
     @property
     def requests(self) -> set[asyncio.Task[object]]:
-        """The requests that are being answered."""
-        return set(self._acp_agent.requests)
+        """What the client waits for."""
+        return set(self._connection.tasks)
 
     async def take(self, message: Message) -> Message | None:
         """A message of the client's; an answer to it that is there at once, as to ``initialize``.
@@ -58,7 +56,7 @@ class Connection:
         Waits while too many are there that nobody has looked at.
         """
         if is_greeting(message):
-            reply = greet(message, self.offer, self.hello)
+            reply = initialize(message, self.offer, self.hello)
             if "result" in reply:
                 self.hello = message["params"]
             return reply
@@ -89,14 +87,13 @@ class Connection:
     async def serve(self) -> None:
         """Answer the client until it is gone; what it has begun goes on without it."""
         try:
-            if await self.ready():
-                await converse(self._acp_agent, self._peer, LibraryTransport(self, self.outgoing))
+            await self._connection.serve(self.receive, self._methods)
         finally:
-            self._seating.leave()
-            self.outgoing.close()
-        while self._acp_agent.requests:
+            self._connection.hang_up()
+            self._access.leave()
+            self.sink.close()
+        while self._connection.tasks:
             await asyncio.wait(self.requests)
-        await self._peer.close()
 
 
 def is_greeting(message: Message) -> bool:

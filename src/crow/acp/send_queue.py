@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from crow.acp.bounds import bounded
 from crow.acp.jsonrpc import Message
+from crow.acp.limits import bounded
 
 LIMIT = 256 * 1024
 BATCH = 64 * 1024
@@ -18,8 +18,8 @@ Send = Callable[[bytes, Callable[[], object]], None]
 Build = Callable[[str], Message]
 
 
-class Outgoing(Protocol):
-    """Where messages for a client go: an `Outbox`, or several behind one front."""
+class MessageSink(Protocol):
+    """Where messages for a client go: a `SendQueue`, or several behind one front."""
 
     @property
     def has_room(self) -> bool: ...
@@ -30,7 +30,7 @@ class Outgoing(Protocol):
     def close(self) -> None: ...
 
 
-class Entry:
+class QueuedMessage:
     """A message that waits, or pieces of text that become one."""
 
     __slots__ = ("build", "data", "key", "pieces", "size")
@@ -47,7 +47,7 @@ class Entry:
         return bounded(self.build("".join(self.pieces))) if self.build else self.data
 
 
-class Outbox:
+class SendQueue:
     """The queue. ``post`` never waits, ``put`` waits behind it while more is queued than allowed.
 
     While one batch is being written, text with the same key grows together to one message, and a
@@ -57,7 +57,7 @@ class Outbox:
     def __init__(self, send: Send, limit: int = LIMIT) -> None:
         self._send = send
         self._limit = limit
-        self._entries: deque[Entry] = deque()
+        self._entries: deque[QueuedMessage] = deque()
         self._size = 0
         self._is_writing = False
         self._is_closed = False
@@ -70,7 +70,7 @@ class Outbox:
         """Queue a message; one with a key replaces the last one if that has the same key."""
         if key is not None and self._entries and self._entries[-1].key == key:
             self._size -= self._entries.pop().size
-        self._append(Entry(bounded(message), None, "", key))
+        self._append(QueuedMessage(bounded(message), None, "", key))
 
     def post_text(self, build: Build, text: str, key: Hashable) -> None:
         """Queue text; ``build`` makes the message of as much as is sent at once."""
@@ -82,7 +82,7 @@ class Outbox:
                 last.size += len(piece)
                 self._grow(len(piece))
             else:
-                self._append(Entry(b"", build, piece, key))
+                self._append(QueuedMessage(b"", build, piece, key))
 
     @property
     def has_room(self) -> bool:
@@ -105,7 +105,7 @@ class Outbox:
         self._room.set()
         self._idle.set()
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: QueuedMessage) -> None:
         if self._is_closed:
             return
         self._entries.append(entry)

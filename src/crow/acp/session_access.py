@@ -9,7 +9,7 @@ from crow.acp.client import AcpClient
 from crow.core.session import Session
 
 
-class Seating(Protocol):
+class SessionAccess(Protocol):
     """The sessions of one client among those of an agent."""
 
     def opening(self, session_id: str) -> AbstractAsyncContextManager[Session | None]:
@@ -29,7 +29,7 @@ class Seating(Protocol):
         ...
 
 
-class Alone:
+class SoleClient:
     """The one client that an agent has: all sessions are its own."""
 
     def opening(self, session_id: str) -> Any:

@@ -1,10 +1,15 @@
-"""What an agent offers its clients, and the versions of the protocol that it speaks."""
+"""What an agent offers its clients, and the answer to ``initialize``.
+
+Made by hand: it must not wait for any library.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from crow.acp.jsonrpc import Message, as_object
+from crow._version import __version__
+from crow.acp.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, Message, as_object, failure, success
 
 PROTOCOL_VERSION = 1
 DRAFT_VERSION = 2
@@ -93,3 +98,72 @@ def version_of(asked: object, offer: AgentCapabilities) -> int:
     """The version to speak with a client that asks for one: the draft only on both sides' wish."""
     is_newer = type(asked) is int and asked >= DRAFT_VERSION
     return DRAFT_VERSION if is_newer and offer.latest >= DRAFT_VERSION else PROTOCOL_VERSION
+
+
+def initialize(
+    request: Message, offer: AgentCapabilities, before: Message | None = None
+) -> Message:
+    """The answer to an ``initialize`` request; ``before`` are the parameters of an earlier one.
+
+    Whatever version the client asks for, it is told the newest that is spoken here and not newer.
+    A connection speaks one version from its first greeting on.
+    """
+    params: Any = request.get("params")
+    version = params.get("protocolVersion") if params else None
+    if isinstance(version, bool) or not isinstance(version, int | str):
+        details = "protocolVersion: missing"
+        return failure(request["id"], INVALID_PARAMS, "Invalid params", details=details)
+    spoken = version_of(version, offer)
+    if before and version_of(before.get("protocolVersion"), offer) != spoken:
+        details = "this connection speaks another version already"
+        return failure(request["id"], INVALID_REQUEST, "Invalid request", details=details)
+    if spoken == DRAFT_VERSION:
+        return _initialize_in_draft(request, offer)
+    client = as_object(request["params"].get("clientCapabilities"))
+    result = {
+        "protocolVersion": PROTOCOL_VERSION,
+        "agentCapabilities": offer.capabilities(),
+        "agentInfo": {"name": "crow", "title": "Crow", "version": __version__},
+        "authMethods": offer.methods(client),
+        "_meta": {"steering": {"supported": True}},
+    }
+    return success(request["id"], result)
+
+
+def _initialize_in_draft(request: Message, offer: AgentCapabilities) -> Message:
+    """The answer to a client that speaks version 2; a newer one's parameters may be any."""
+    params: Message = request["params"]
+    info = as_object(params.get("info"))
+    is_told = all(isinstance(info.get(name), str) for name in ("name", "version"))
+    if params["protocolVersion"] == DRAFT_VERSION and not is_told:
+        details = "info: its name and version are missing"
+        return failure(request["id"], INVALID_PARAMS, "Invalid params", details=details)
+    result: Message = {
+        "protocolVersion": DRAFT_VERSION,
+        "info": {"name": "crow", "title": "Crow", "version": __version__},
+        "capabilities": {"session": _capabilities(offer), "auth": {"status": {}}},
+        "authMethods": [
+            _method(each) for each in offer.methods(as_object(params.get("capabilities")))
+        ],
+        "_meta": {"steering": {"supported": True}},
+    }
+    return success(request["id"], result)
+
+
+def _capabilities(offer: AgentCapabilities) -> Message:
+    """What can be done with sessions beyond what every agent can."""
+    prompt: dict[str, Any] = {"embeddedContext": {}}
+    session: Message = {"prompt": prompt, "additionalDirectories": {}, "fork": {}, "title": {}}
+    for kind in ("image", "audio"):
+        if getattr(offer, kind):
+            prompt[kind] = {}
+    if offer.mcp:
+        session["mcp"] = {"stdio": {}, "http": {}}
+    if offer.store:
+        session |= {"delete": {}, "status": {}}
+    return session
+
+
+def _method(offered: Message) -> Message:
+    """A way to authenticate; its id has another name here."""
+    return {"methodId": offered["id"], **{k: v for k, v in offered.items() if k != "id"}}

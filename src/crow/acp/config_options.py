@@ -23,20 +23,7 @@ UNSAID = "default"
 """The thought level that leaves the choice to the model's provider."""
 
 
-def session_choices(agent: Agent, session: Session, *, switches: bool = False) -> Message:
-    """The fields ``modes`` and ``configOptions`` of an answer, as far as there is a choice."""
-    fields: Message = {}
-    if offered := modes(agent, session):
-        fields["modes"] = {
-            "currentModeId": session.mode,
-            "availableModes": [_mode(mode) for mode in offered],
-        }
-    if options := config_options(agent, session, switches=switches):
-        fields["configOptions"] = options
-    return fields
-
-
-def config_options(agent: Agent, session: Session, *, switches: bool = False) -> list[Message]:
+def config_options(agent: Agent, session: Session, *, switches: bool) -> list[Message]:
     """The complete list of options, as it is now; switches for clients that show such."""
     options: list[Message] = []
     if offered := modes(agent, session):
@@ -178,7 +165,7 @@ def _by_provider(names: list[str]) -> list[Message]:
         groups.setdefault(provider, []).append(_value(name, shown))
     if len(groups.keys() - {OTHERS}) < SEVERAL:
         return [_value(name, name) for name in names]
-    return [{"group": name, "name": name, "options": listed} for name, listed in groups.items()]
+    return [{"groupId": name, "name": name, "options": listed} for name, listed in groups.items()]
 
 
 def _provider(name: str) -> str:
@@ -189,11 +176,6 @@ def _provider(name: str) -> str:
     return before if slash else provider_meant(name) or OTHERS
 
 
-def _mode(mode: Mode) -> Message:
-    fields: Message = {"id": mode.id, "name": mode.name}
-    return {**fields, "description": mode.description} if mode.description else fields
-
-
 def _value(value: str, name: str, description: str = "") -> Message:
     fields: Message = {"value": value, "name": name}
     return {**fields, "description": description} if description else fields
@@ -202,7 +184,7 @@ def _value(value: str, name: str, description: str = "") -> Message:
 def _switch(name: str, title: str, about: str, session: Session) -> Message:
     return {
         "type": "boolean",
-        "id": name,
+        "configId": name,
         "category": "model_config",
         "name": title,
         "description": about,
@@ -213,7 +195,7 @@ def _switch(name: str, title: str, about: str, session: Session) -> Message:
 def _select(category: str, name: str, current: str, values: list[Message]) -> Message:
     return {
         "type": "select",
-        "id": category,
+        "configId": category,
         "category": category,
         "name": name,
         "currentValue": current,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from crow.acp.jsonrpc import REQUEST_CANCELLED, Message, Refusal
+from crow.acp.errors import Refusal
+from crow.acp.jsonrpc import REQUEST_CANCELLED, Message
 from crow.acp.message_ids import at_work
 from crow.core.session import Reply, Session
 
@@ -36,7 +37,7 @@ class Prompt:
         if reply is None:
             self.inserted.cancel()
         else:
-            refusal = Refusal(REQUEST_CANCELLED, "Request cancelled", reply.detail)
+            refusal = Refusal(REQUEST_CANCELLED, "Request cancelled", details=reply.detail)
             self.inserted.set_exception(refusal)
 
 

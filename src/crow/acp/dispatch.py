@@ -1,0 +1,54 @@
+"""From a message of the client's to the method that answers it, in the version that it speaks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from crow.acp.agent import AcpAgent
+from crow.acp.initialize import DRAFT_VERSION
+from crow.acp.jsonrpc import Message, as_object
+
+if TYPE_CHECKING:
+    from crow.acp.routes import Routes
+
+ROUTES = {1: "crow.acp.routes", DRAFT_VERSION: "crow.acp.v2.routes"}
+
+
+class Dispatcher:
+    """The methods of an agent for one client; a `crow.acp.connection.Methods`."""
+
+    def __init__(self, acp_agent: AcpAgent) -> None:
+        self._acp_agent = acp_agent
+
+    async def answer(self, method: str, params: Message) -> Message | None:
+        """The result of a request. Raises `Refusal`."""
+        if is_plain(method, params):
+            return await self._acp_agent.new_session(params)
+        return await self._routes.answer(method, params)
+
+    async def notice(self, method: str, params: Message) -> None:
+        """Take a notification."""
+        await self._routes.notice(method, params)
+
+    @cached_property
+    def _routes(self) -> Routes:
+        """The table of the client's version, which its first message settles."""
+        return import_module(ROUTES[self._acp_agent.version.number]).routes(self._acp_agent)
+
+
+def load_routes(version: int) -> None:
+    """Import the protocol's library as far as a version needs it, and what is built upon it."""
+    import_module(ROUTES[version])
+
+
+def is_plain_new_session(message: Message) -> bool:
+    """True for a request that opens a session, and needs no schema to be understood."""
+    return "id" in message and is_plain(message.get("method"), as_object(message.get("params")))
+
+
+def is_plain(method: object, params: Message) -> bool:
+    """True for a ``session/new`` that names a directory and nothing else."""
+    is_known = set(params) <= {"cwd", "mcpServers"} and params.get("mcpServers", []) == []
+    return method == "session/new" and is_known and isinstance(params.get("cwd"), str)

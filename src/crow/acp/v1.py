@@ -1,0 +1,254 @@
+"""Version 1 of the protocol: how it says what `crow.acp.projection` says in the newer words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from crow.acp.capabilities import ClientCapabilities
+from crow.acp.config_options import modes
+from crow.acp.jsonrpc import Message
+from crow.acp.projection import PermissionQuestion, Projection, again, option
+from crow.acp.projection import text as chunk
+from crow.acp.prompts import Prompts
+from crow.acp.session_view import SessionView
+from crow.acp.tool_calls import (
+    RunningCalls,
+    ToolCalls,
+    ToolCallView,
+    exit_code,
+    fence,
+    terminal,
+    text,
+    tool_call_update,
+)
+from crow.core.events import Compacted, ConfigChanged, Notice, Retrying, ToolProgress
+from crow.core.ports import Option, PermissionRequest, Question
+from crow.core.scope import Mode
+from crow.core.session import Reply
+from crow.core.tools import Diff, Outcome, ToolResult
+
+SHOWN = 16 * 1024
+"""Characters of a running command's output, which are sent again with each piece of it."""
+RENAMED = {"configId": "id", "groupId": "group"}
+
+
+class Version1:
+    """Version 1; a `crow.acp.versions.Version`."""
+
+    number = 1
+
+    def capabilities(self, hello: Message) -> ClientCapabilities:
+        """What the client announced."""
+        return ClientCapabilities.of(hello)
+
+    def projection(self, view: SessionView) -> ProjectionV1:
+        """A session in the words of version 1."""
+        return ProjectionV1(view, Prompts(), ToolCallsV1(view, RunningCalls()))
+
+
+class ProjectionV1(Projection):
+    """A session in the words of version 1.
+
+    A client shows its prompts itself, and knows by their answers when the work ends. Notices and
+    summaries become text where it does not know them.
+    """
+
+    def _message(self, kind: str, said: str, said_id: str) -> list[Message]:
+        return [chunk(f"{kind}_chunk", said, said_id)]
+
+    def _user_message(self, said_id: str, blocks: list[Message]) -> list[Message]:
+        told: Message = {"sessionUpdate": "user_message_chunk"}
+        return [{**told, "content": block, "messageId": said_id} for block in blocks]
+
+    def _steered(self) -> list[Message]:
+        return []
+
+    def _plan(self, listed: list[Message]) -> Message:
+        return {"sessionUpdate": "plan", "entries": listed}
+
+    def _notice(self, event: Notice) -> list[Message]:
+        """A notice; as text where the client shows none, unless it is mere information."""
+        if self._view.capabilities.notices:
+            return super()._notice(event)
+        if event.severity == "info":
+            return []
+        said = f"\n\n*{event.severity.capitalize()}: {event.text}*\n\n"
+        return [chunk("agent_message_chunk", said, f"{self._id()}.notice")]
+
+    def _retrying(self, event: Retrying) -> list[Message]:
+        if self._view.capabilities.notices:
+            return super()._retrying(event)
+        return [chunk("agent_thought_chunk", f"\n{again(event)}\n", f"{self._id()}.retry")]
+
+    def _compacted(self, event: Compacted) -> list[Message]:
+        if self._view.capabilities.compaction:
+            return super()._compacted(event)
+        return self._notice(Notice("The conversation was summarised to make room."))
+
+    # what can be chosen
+
+    def choices(self) -> Message:
+        """The fields ``modes`` and ``configOptions`` of an answer, as far as there is a choice."""
+        fields: Message = {}
+        if offered := modes(self._view.agent, self.session):
+            listed = list(map(mode_fields, offered))
+            fields["modes"] = {"currentModeId": self.session.mode, "availableModes": listed}
+        options = self.options()
+        return {**fields, "configOptions": options} if options else fields
+
+    def options(self) -> list[Message]:
+        """The complete list of options, as it is now."""
+        return [renamed(each) for each in super().options()]
+
+    def _config(self, event: ConfigChanged) -> list[Message]:
+        told = [update for update in super()._config(event) if update["configOptions"]]
+        if "mode" in event.changes:
+            mode = self.session.mode
+            told.append({"sessionUpdate": "current_mode_update", "currentModeId": mode})
+        return told
+
+    def _commands(self) -> list[Message]:
+        return list(map(untyped, super()._commands()))
+
+    # what is asked
+
+    def permission(self, request: PermissionRequest) -> Message:
+        """The parameters of ``session/request_permission``; the reason stands on the card."""
+        asked = self.calls.asked(request)
+        if request.reason:
+            asked["content"] = [text(request.reason), *asked.get("content", [])]
+        options = list(map(option, request.options))
+        return {"sessionId": self.session.id, "toolCall": asked, "options": options}
+
+    def poll(self, question: Question, offered: list[Option], number: int) -> PermissionQuestion:
+        """A question as a request for permission to go on with a call that is none."""
+        card = {"toolCallId": f"{self.session.id}.question.{number}"}
+        shown: Message = {**card, "title": question.text, "kind": "other", "status": "pending"}
+        if question.detail:
+            shown["content"] = [text(question.detail)]
+        options = list(map(option, offered))
+        return PermissionQuestion(
+            {"sessionId": self.session.id, "toolCall": shown, "options": options},
+            [{"sessionUpdate": "tool_call", **shown}],
+            [{"sessionUpdate": "tool_call_update", **card, "status": "completed"}],
+            [{"sessionUpdate": "tool_call_update", **card, "status": "failed"}],
+        )
+
+    # how far it is
+
+    def running(self) -> list[Message]:
+        """Nothing: the client knows by the request that is not answered yet."""
+        return []
+
+    blocked = running
+
+    def idle(self, reply: Reply | None) -> list[Message]:
+        """Nothing: the request's answer says so."""
+        del reply
+        return []
+
+
+class ToolCallsV1(ToolCalls):
+    """The open calls of a session in the words of version 1.
+
+    A command shows its output as text, or in a terminal of the client's. A client that shows
+    commands that it does not run as terminals reads of them in the ``_meta`` of the updates.
+    """
+
+    first_update = "tool_call"
+
+    def __init__(self, view: SessionView, running: RunningCalls) -> None:
+        super().__init__(view, running)
+        able = view.capabilities
+        self._has_terminals = view.live and able.terminal_output and not able.terminals
+
+    def _planned(self, card: ToolCallView) -> Message:
+        if not self._shows_terminal(card):
+            return super()._planned(card)
+        meta = {"terminal_info": {"terminal_id": card.call_id, "cwd": self.cwd}}
+        return {"content": [terminal(card.call_id)], "_meta": meta}
+
+    def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:
+        del card, call_id
+        return [update]
+
+    def _progressed(
+        self, card: ToolCallView, event: ToolProgress
+    ) -> tuple[ToolCallView, list[Message]]:
+        """The whole of what is shown, since content replaces content."""
+        update = tool_call_update(card.call_id)
+        if event.terminal is not None:
+            card = replace(card, streamed=True, terminal=event.terminal)
+            return card, [{**update, "content": [terminal(event.terminal)]}]
+        if not event.text:
+            return card, []
+        if self._shows_terminal(card):
+            meta = {"terminal_output": output(card.call_id, event.text)}
+            return replace(card, streamed=True), [{**update, "_meta": meta}]
+        shown = (card.output + event.text)[-SHOWN:]
+        return replace(card, output=shown), [{**update, "content": [text(fence(shown))]}]
+
+    def _settled(
+        self, card: ToolCallView, outcome: Outcome, result: ToolResult, update: Message
+    ) -> list[Message]:
+        is_cancelled = outcome == "cancelled"
+        if is_cancelled:
+            update["status"] = "failed"
+        if self._shows_terminal(card) and outcome != "denied":
+            return [{**update, "_meta": self._exit(card, outcome, result)}]
+        kept = until_cancelled(card) if is_cancelled else []
+        return [{**update, "content": [*kept, *self.contents(card, outcome, result)]}]
+
+    def _exit(self, card: ToolCallView, outcome: Outcome, result: ToolResult) -> Message:
+        """The end of a command that is shown as a terminal, with what was not shown of it yet."""
+        ended = {"exit_code": exit_code(result), "signal": None}
+        if outcome == "cancelled":
+            ended = {"exit_code": None, "signal": "SIGTERM"}
+        meta: Message = {"terminal_exit": {"terminal_id": card.call_id, **ended}}
+        if not card.streamed or outcome == "cancelled":
+            meta["terminal_output"] = output(card.call_id, result.text)
+        return meta
+
+    def _diffs(self, diffs: tuple[Diff, ...]) -> list[Message]:
+        return list(map(diff, diffs))
+
+    def _shows_terminal(self, card: ToolCallView) -> bool:
+        return self._has_terminals and card.kind == "execute"
+
+
+def until_cancelled(card: ToolCallView) -> list[Message]:
+    """What a card showed of a call that did not come to its end: people want to see how far."""
+    if card.terminal is not None:
+        return [terminal(card.terminal)]
+    return [text(fence(card.output))] if card.output else []
+
+
+def diff(change: Diff) -> Message:
+    """A change on a card; of a part of a file it is said where that begins."""
+    told = {"type": "diff", "path": change.path, "oldText": change.old, "newText": change.new}
+    return told if change.line is None else {**told, "_meta": {"crow": {"line": change.line}}}
+
+
+def output(terminal_id: str, data: str) -> Message:
+    """More output of a command that is shown as a terminal."""
+    return {"terminal_id": terminal_id, "data": data}
+
+
+def mode_fields(mode: Mode) -> Message:
+    """A mode on offer."""
+    fields: Message = {"id": mode.id, "name": mode.name}
+    return {**fields, "description": mode.description} if mode.description else fields
+
+
+def untyped(told: Message) -> Message:
+    """A command, and its input, which are of one type each here."""
+    fields = {name: value for name, value in told.items() if name != "type"}
+    return {**fields, "input": untyped(fields["input"])} if "input" in fields else fields
+
+
+def renamed(told: Message) -> Message:
+    """An option, or a group of its values, with the names that the ids have here."""
+    fields = {RENAMED.get(name, name): value for name, value in told.items()}
+    return (
+        {**fields, "options": list(map(renamed, told["options"]))} if "options" in told else fields
+    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL_PARTS = {"defaults", "events", "keys", "messages"}
+SMALL_PARTS = {"annotations", "defaults", "events", "keys", "messages"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -14,9 +14,10 @@ from crow.core.events import Event, UsageReported
 from crow.core.messages import Usage
 from crow.core.ports import NullClient
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
+from crow.extensions.cost.prices import Price
 from crow.testing import ScriptedModel, call, text
 
-PRICES = {"scripted": {"input": 2.0, "output": 10.0, "cached": 0.5}}
+PRICES: dict[str, Price] = {"scripted": {"input": 2.0, "output": 10.0, "cached": 0.5}}
 USAGE: Usage = {
     "input_tokens": 100_000,
     "cached_tokens": 80_000,
@@ -77,7 +78,7 @@ async def test_what_the_provider_says_stays():
 
 
 async def test_the_model_that_the_session_chose_has_its_own_price():
-    prices = {**PRICES, "other": {"input": 20.0, "output": 100.0, "cached": 5.0}}
+    prices: dict[str, Price] = {**PRICES, "other": {"input": 20.0, "output": 100.0, "cached": 5.0}}
     agent = Agent(ScriptedModel(text("1", usage=USAGE)), hooks=[CostHook(prices)], tools=[])
     session = await agent.new_session()
     await agent.configure(session, model="other")

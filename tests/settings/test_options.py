@@ -15,7 +15,7 @@ from crow.cli.setting import Row, rows
 from crow.core.extensions import entry_points
 from crow.project.trust import trust
 from crow.settings import load
-from crow.settings.schema import whole
+from crow.settings.schema import expected, whole
 
 ROOT = Path(__file__).parents[2]
 WHOLE = whole()["properties"]["extensions"]["properties"]
@@ -157,6 +157,35 @@ def test_every_option_of_a_built_in_has_a_type_and_a_description(name: str) -> N
     for option, node in WHOLE[name]["properties"].items():
         assert node.get("description"), option
         assert {"type", "anyOf", "$ref"} & set(node), option
+
+
+def takes(node: Any) -> str:
+    """What an option can be, in words."""
+    if "enum" in node:
+        return " or ".join(f"`{each}`" for each in node["enum"])
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
+    bounds = [f"{word} {node[name]}" for name, word in words.items() if name in node]
+    return ", ".join([expected(node), *bounds]) or "anything"
+
+
+def options_table() -> str:
+    """All options of the extensions that come with Crow, as the documentation shows them."""
+    lines = ["| option | takes | default | |", "|---|---|---|---|"]
+    for name, node in sorted(WHOLE.items()):
+        if name == "disable":
+            continue
+        lines.append(f"| **`{name}`** | | | {node['description']} |")
+        for option, each in node["properties"].items():
+            default = f"`{json.dumps(each['default'])}`" if "default" in each else ""
+            row = f"`{name}.{option}` | {takes(each)} | {default} | {each['description']}"
+            lines.append(f"| {row} |")
+    return "\n".join(lines)
+
+
+def test_the_documentation_has_the_options_as_the_classes_have_them() -> None:
+    page = (ROOT / "docs/settings.md").read_text("utf-8")
+    shown = page.split("## Extensions")[1].split("## Trust")[0]
+    assert shown[shown.index("| option |") :].strip() == options_table()
 
 
 # other people's

@@ -9,6 +9,7 @@ import json
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -33,6 +34,7 @@ class Options:
         return {key: readers[key](each) if key in readers else each for key, each in table.items()}
 
 
+@lru_cache(maxsize=64)
 def options_of(cls: type[Any]) -> Options:
     """The options of a class, or of the one that its attribute ``options`` names.
 
@@ -63,10 +65,9 @@ def documented(cls: type[Any]) -> JSONSchema:
     """The schema of a class's options with what its docstrings say; that takes its source."""
     node = options_of(cls).node
     cls = _described_by(cls)
-    notes = dict(_notes(cls))
-    for name, inner in node["properties"].items():
-        if name in notes:
-            inner.setdefault("description", _plain(notes[name]))
+    notes = {name: {"description": _plain(text)} for name, text in _notes(cls)}
+    known = node["properties"].items()
+    node = {**node, "properties": {name: {**notes.get(name, {}), **each} for name, each in known}}
     text = purpose(cls.__doc__)
     return {**node, "description": _plain(text)} if text else node
 

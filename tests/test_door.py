@@ -32,7 +32,7 @@ PUBLIC = (
     "crow.testing",
 )
 NAMES = """
-Agent AgentHook Allow Answer Ask Call Client Command CommandContext CompactContext Completion
+Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError Key LAST LLM
 Message MessageContext Mode ModelError NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
 Request RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SMALL_PARTS = {"defaults", "events", "keys", "messages"}
+SMALL_PARTS = {"annotations", "defaults", "events", "keys", "messages"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -30,7 +30,7 @@ async def test_every_python_block_runs(page, code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     scope: dict[str, Any] = {"__name__": "block"}
     flags = __import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT
-    compiled = compile(code, str(page), "exec", flags=flags)
+    compiled = compile(code, str(page), "exec", flags=flags, dont_inherit=True)
     result = eval(compiled, scope)
     if inspect.isawaitable(result):
         await result

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from crow.acp import run_agent as run_agent
+    from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
     from crow.core.context import Context as Context
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 
 _ROOMS = {
     "crow.acp": "run_agent",
+    "crow.annotations.arg": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
     "crow.core.context": "Context RunContext",

@@ -34,6 +34,7 @@ async def test_every_extension_is_listed_with_its_state_and_source(here: Here, h
         "state": "in use",
         "source": str(good),
         "error": None,
+        "problems": [],
         "hooks": ["before_run"],
     }
     assert found["broken"]["state"] == "broken"
@@ -219,7 +220,7 @@ async def test_extension_options_come_from_the_settings_and_wrong_ones_are_named
     endpoint.play(answer("ok"))
     write(home / ".crow/settings.json", {"extensions": {"limits": {"trns": 3}}})
     ended = await crow("run", "hello")
-    assert "the extension limits has no option 'trns'; did you mean 'turns'?" in ended.complaint
+    assert "there is no setting 'extensions.limits.trns'; did you mean 'turns'?" in ended.complaint
 
 
 async def test_the_limits_of_the_settings_end_a_run(

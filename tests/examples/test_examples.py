@@ -161,6 +161,23 @@ def test_crow_weather_is_found_when_it_is_installed(tmp_path: Path):
     assert messages[-1]["content"] == "Porto, in 2 days: 19 degrees, light rain"
 
 
+def test_the_options_of_crow_weather_are_checked_and_shown(tmp_path: Path, home: Path):
+    install(EXAMPLES / "crow-weather", tmp_path / "site")
+    (home / ".crow").mkdir()
+    path = home / ".crow" / "settings.json"
+    path.write_text('{"extensions": {"weather": {"place": "Lisbon", "days": 9}}}')
+    command = [sys.executable, "-m", "crow", "config", "--json"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    ended = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    shown = [json.loads(line) for line in ended.stdout.splitlines()]
+    rows = {(each["name"], each["state"]): each for each in shown if "weather" in each["name"]}
+    assert rows["extensions.weather.place", "set"]["value"] == "Lisbon"
+    assert rows["extensions.weather.days", "default"]["value"] == 0
+    assert rows["extensions.weather.days", "left out"]["value"] == 9
+    wrong = f"{path}: 'extensions.weather.days' must be at most 7, not 9"
+    assert (ended.returncode, ended.stderr) == (1, f"crow: {wrong}\n")
+
+
 async def test_a_module_that_imports_stop_has_no_hook_of_that_name(agent_of: AgentOf):
     module = ModuleType("polite")
     exec("from crow import Stop\ndef before_run(ctx): return 'Be polite.'", module.__dict__)

@@ -201,13 +201,13 @@ def test_in_the_home_directory_the_users_settings_are_read_once(home: Path) -> N
 
 
 def test_a_toml_file_says_the_same(home: Path, project: Path) -> None:
-    text = 'model = "mine"\n[extensions]\ndisable = ["limits"]\n[extensions.compaction]\nat = 9\n'
+    text = 'model = "mine"\n[extensions]\ndisable = ["limits"]\n[extensions.compaction]\nkeep_turns = 9\n'
     path = write(home / ".crow/settings.toml", text)
     settings = load(project, managed=())
     assert settings.model == "mine"
-    assert settings.extensions == {"compaction": {"at": 9}}
+    assert settings.extensions == {"compaction": {"keep_turns": 9}}
     assert texts(settings.disabled) == ["limits"]
-    assert settings.origins["extensions.compaction.at"].path == str(path)
+    assert settings.origins["extensions.compaction.keep_turns"].path == str(path)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
         yield from getattr(used, "warnings", ())
     yield from unknown_extensions(settings, agent)
     for found in agent.found if agent else ():
+        yield from found.problems
         if found.error and found.error != UNTRUSTED:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
 

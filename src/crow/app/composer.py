@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from crow.core.extensions import EntryPoint, Found, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
+from crow.settings.schema import Sieve
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
@@ -37,6 +39,7 @@ class Composer:
         self.disabled = {entry.text for entry in settings.disabled}
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
+        self.problems: dict[str, tuple[str, ...]] = {}
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -87,17 +90,38 @@ class Composer:
         self.keep(name, package, error, name in self.disabled)
 
     def refuse_unjudged(self) -> None:
-        """Raise `ExtensionError` where nobody judges calls and its user has not wanted that."""
+        """Raise `ExtensionError` where nobody judges calls and its user has not wanted that.
+
+        Nobody does as the user wants where an option of the judge's does not fit.
+        """
         judge = next((found for found in self.agent.found if found.name == JUDGE), None)
         error = "they are not installed" if judge is None else judge.error
+        error = error or next(self.misfits(JUDGE), None)
         if error and JUDGE not in self.disabled:
             raise ExtensionError(f"the permissions cannot be judged: {error}")
 
     def options_for(self, cls: Any, name: str) -> dict[str, Any]:
         """What an extension of this class is made with."""
         own = self.options(name)
+        if own and cls is not None:
+            own = self.read(cls, name, own)
         options_from = getattr(cls, "options_from", None)
         return own if options_from is None else dict(options_from(self.told, own))
+
+    def read(self, cls: type[Any], name: str, own: dict[str, Any]) -> dict[str, Any]:
+        """Options as the class takes them, without those that do not fit; these are complained of.
+
+        Those of installed packages were held against their classes when files were read.
+        """
+        from crow.annotations.options import options_of
+
+        def drop(path: str, value: Any, text: str) -> None:
+            source = self.settings.origins.get(path, "the settings")
+            self.problems[name] = (*self.problems.get(name, ()), f"{source}: {text}")
+
+        options = options_of(cls)
+        fitting = Sieve(drop, options.node).sift(own, f"extensions.{name}")
+        return options.read(fitting)
 
     @cached_property
     def told(self) -> ProjectSettings:
@@ -127,6 +151,14 @@ class Composer:
         live: Any = self.agent.extensions.get("settings")
         if live is not None:
             live.kept(Path(self.settings.project) / KEPT_RULES)
+
+    def misfits(self, name: str) -> Iterator[str]:
+        """Lines about options of an extension that do not fit, in files and in what they make."""
+        start = f"extensions.{name}."
+        for each in self.settings.rejected:
+            if any(path.startswith(start) for path in each.table):
+                yield f"{each.source}: {each.why}"
+        yield from self.problems.get(name, ())
 
     def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""
@@ -180,4 +212,5 @@ class Composer:
 
     def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
         """Remember what became of an extension."""
-        self.agent.found.append(Found(name, source, error, disabled))
+        problems = self.problems.get(name, ())
+        self.agent.found.append(Found(name, source, error, disabled, problems))

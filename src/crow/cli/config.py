@@ -28,9 +28,9 @@ def declare(parser: Parser) -> None:
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow config``."""
     if options.schema:
-        from crow.settings.schema import text
+        from crow.settings.schema import whole
 
-        out.verbatim(text().rstrip("\n"))
+        out.verbatim(json.dumps(whole(), indent=2, ensure_ascii=False))
         return 0
     from crow.cli.setting import rows
 

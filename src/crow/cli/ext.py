@@ -104,6 +104,8 @@ def show(found: Found, agent: Agent, width: int, out: Output) -> None:
     hooks = f", {counted(hung, 'hook')}" if hung else ""
     source = out.styled(one_line(f"{found.source}{hooks}"), "dim")
     out.raw(f"{mark}  {one_line(found.name):{width}}  {source}")
+    for text in found.problems:
+        out.line(f"          {one_line(text)}", "yellow")
     if found.error:
         out.line(f"          {one_line(found.error)}", colour)  # pyright: ignore[reportArgumentType]
 
@@ -116,5 +118,6 @@ def described(found: Found, agent: Agent) -> dict[str, object]:
         "state": state(found),
         "source": found.source,
         "error": found.error,
+        "problems": found.problems,
         "hooks": events,
     }

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 from crow.core.frozen import frozen
 from crow.settings import Settings
-from crow.settings.schema import schema
+from crow.settings.schema import whole as whole_schema
 from crow.settings.secrets import hidden
 
 UNTRUSTED = "the project is not trusted (crow trust)"
@@ -35,7 +35,7 @@ class Row:
 
 def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Row]:
     """All settings that the schema has, and what files say beside; then what is left out."""
-    whole = schema()
+    whole = whole_schema()
     for name, node in whole["properties"].items():
         if name == "hooks":
             yield from _hooks(settings)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,11 +57,26 @@ def entry_points() -> list[EntryPoint]:
     """Every extension that an installed package offers, by name, read from their files.
 
     `importlib.metadata` takes 17 ms for that, at every start; it is asked about what is no folder.
-    Of two packages of one name that counts which would be imported: the first on the path.
+    Of two packages of one name that counts which would be imported: the first on the path. They
+    are looked for again when a package has come or gone.
     """
+    places = [place or "." for place in sys.path]
+    return list(_entry_points(tuple((place, _changed(place)) for place in places)))
+
+
+def _changed(place: str) -> int:
+    """When something came or went in a folder."""
+    try:
+        return os.stat(place).st_mtime_ns  # noqa: PTH116 - five a start
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     found: dict[str, list[EntryPoint]] = {}
-    for place in sys.path:
-        for package, points in _packages_in(place or "."):
+    for place, _ in places:
+        for package, points in _packages_in(place):
             found.setdefault(package, points)
     every = (point for points in found.values() for point in points)
     return sorted(every, key=lambda point: point.name)
@@ -127,12 +143,16 @@ def _normal(name: str) -> str:
 
 @frozen
 class Found:
-    """An extension that was looked for: where it came from, and the error if it is broken."""
+    """An extension that was looked for: where it came from, and the error if it is broken.
+
+    ``problems`` are lines about options that it did not get.
+    """
 
     name: str
     source: str
     error: str | None = None
     disabled: bool = False
+    problems: tuple[str, ...] = ()
 
 
 def attempt(

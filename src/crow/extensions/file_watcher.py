@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crow import (
@@ -45,10 +46,11 @@ class FileContext(Context):
         self.event = event
 
 
+@dataclass(eq=False)
 class FileWatcherHook:
     """Watches single files for as long as a session is open; they need not be there yet.
 
-    ``paths`` are watched in every session, relative ones from its directory. Other extensions put
+    Other extensions put
     absolute paths into the set `WATCHED` of a session; it is read when the session begins, with
     every prompt, after every change of a file and after ``/clear``. Fires ``on_file_changed``
     (``FileChanged``).
@@ -56,9 +58,10 @@ class FileWatcherHook:
 
     name = NAME
     order = 170
+    is_its_options = True
 
-    def __init__(self, paths: Iterable[str] = ()) -> None:
-        self.paths = tuple(paths)
+    paths: Sequence[str] = ()
+    """Files that are watched in every session; relative ones from its directory."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the event."""

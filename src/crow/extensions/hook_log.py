@@ -10,13 +10,15 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from crow import (
     FIRST,
     LAST,
     Allow,
     Answer,
+    Arg,
     Ask,
     Context,
     Continue,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from crow import Agent
 
 TAG = "[HOOK]"
-WIDTH = 120
 EVENT_WIDTH = 18
 NOTEWORTHY = 0.1
 STREAM: Key[type | None] = Key("hook_log")
@@ -52,29 +53,25 @@ SECRET = re.compile(
 )
 
 
+@dataclass(eq=False)
 class HookLog:
     """Writes ``[HOOK] before_tool  Read README.md`` for every point that fires.
 
     Where a hook decided, changed or failed, a line with ``->`` says who and what. ``write`` takes
-    one line without its end (standard error, where it is None); ``events`` are the points to log,
-    by any of their names (all, where it is None). A stream of updates of one kind is one line.
-    Lines are at most ``width`` characters, without control characters, and without what looks
-    like a key or stands in an environment variable named like one.
+    one line without its end (standard error, where it is None). A stream of updates of one kind is
+    one line. Lines are at most ``width`` characters, without control characters, and without what
+    looks like a key or stands in an environment variable named like one.
     """
 
     name = "hook_log"
     order = 190
 
-    def __init__(
-        self,
-        write: Callable[[str], object] | None = None,
-        events: Collection[str] | None = None,
-        *,
-        width: int = WIDTH,
-    ) -> None:
-        self.write = _to_stderr if write is None else write
-        self.events = events
-        self.width = width
+    write: Callable[[str], object] | None = None
+    events: Collection[str] | None = None
+    """Only these events, by any of their names."""
+    _: KW_ONLY
+    width: Annotated[int, Arg(minimum=1)] = 120
+    """Characters of a line."""
 
     def init_agent(self, agent: Agent) -> None:
         """Hang at every point there is, and at those that come until a session starts."""
@@ -93,7 +90,7 @@ class _Log:
     """The log of one agent."""
 
     def __init__(self, log: HookLog, agent: Agent) -> None:
-        self.write = log.write
+        self.write = log.write or _to_stderr
         self.width = log.width
         self.owner = agent.hooks.owner
         self.hung: set[str] = set()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from crow import Key, RunContext, Session
+from crow import Arg, Key, RunContext, Session
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -16,6 +17,7 @@ KIND = "idle_prompt"
 TEXT = "Crow is waiting for your input"
 
 
+@dataclass(eq=False)
 class IdleHook:
     """Fires a notification (``idle_prompt``) when a session was idle for ``after`` seconds.
 
@@ -24,9 +26,10 @@ class IdleHook:
 
     name = NAME
     order = 180
+    is_its_options = True
 
-    def __init__(self, after: float = 60.0) -> None:
-        self.after = after
+    after: Annotated[float, Arg(above=0)] = 60.0
+    """Seconds of waiting."""
 
     def before_run(self, ctx: RunContext) -> None:
         """Somebody has typed something."""

@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from crow import Context, Key, Point, PromptSection, Session, ToolContext, frozen
+from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen
 
 if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "instructions"
-NAMES = ("AGENTS.md", "CLAUDE.md")
-USER_FOLDERS = ("~/.crow", "~/.claude")
 ORDER = 500
 DEPTH = 5
-FILE_LIMIT = 40_000
 TOTAL_LIMIT = 120_000
 INTRODUCTION = """\
 # Instructions
@@ -83,6 +80,7 @@ class Instructions:
     parent: Path | None = None
 
 
+@dataclass(eq=False)
 class InstructionsHook:
     """Adds the user's instruction files and those of the project to the system prompt.
 
@@ -98,17 +96,15 @@ class InstructionsHook:
 
     name = NAME
     order = 40
+    is_its_options = True
 
-    def __init__(
-        self,
-        names: Sequence[str] = NAMES,
-        *,
-        user: Sequence[str | Path] = USER_FOLDERS,
-        limit: int = FILE_LIMIT,
-    ) -> None:
-        self.names = tuple(names)
-        self.user = tuple(user)
-        self.limit = limit
+    names: Sequence[str] = ("AGENTS.md", "CLAUDE.md")
+    """What such files are called."""
+    _: KW_ONLY
+    user: Sequence[str | Path] = ("~/.crow", "~/.claude")
+    """The user's folders."""
+    limit: Annotated[int, Arg(minimum=0)] = 40_000
+    """Characters of one file."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the section and the event."""

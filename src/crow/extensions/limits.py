@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from time import monotonic
+from typing import Annotated
 
 from crow import (
     FIRST,
+    Arg,
     Context,
     Continue,
-    ExtensionError,
     Key,
     RunContext,
     ToolContext,
@@ -37,50 +38,39 @@ class Spent:
 SPENT: Key[Spent] = Key("limits")
 
 
+@dataclass(eq=False)
 class LimitsHook:
     """Ends a run that takes too long, before the request that would be one too many.
 
-    ``turns`` (requests), ``tokens`` (input and output of all its requests), ``seconds`` and
-    ``cost`` (US dollars) are of one run; ``session_turns``, ``session_tokens`` and
-    ``session_cost`` of all runs together, stored with the session. None is no limit. Money is what
-    ``usage`` says under ``cost``; that nobody knows the price is said once. After ``faults``
-    replies in a row in which no call could run (arguments that are no JSON or do not fit, a tool
-    that does not exist) the run ends as well. An empty answer is asked about once a run, unless
-    ``nudge`` is False.
-
-    The stop reason is ``max_tokens`` for tokens, ``max_turn_requests`` for all others: the run is
-    not done. The reply's ``detail`` names the limit.
+    None is no limit. What a session has used is stored with it. Money is what ``usage`` says under
+    ``cost``; that nobody knows the price is said once. The stop reason is ``max_tokens`` for
+    tokens, ``max_turn_requests`` for all others: the run is not done. The reply's ``detail`` names
+    the limit.
     """
 
     name = "limits"
     order = 50
     is_its_options = True
 
-    def __init__(
-        self,
-        turns: int | None = 200,
-        tokens: int | None = None,
-        *,
-        seconds: float | None = None,
-        session_turns: int | None = None,
-        session_tokens: int | None = None,
-        cost: float | None = None,
-        session_cost: float | None = None,
-        faults: int | None = 3,
-        nudge: bool = True,
-    ) -> None:
-        self.turns = turns
-        self.tokens = tokens
-        self.seconds = seconds
-        self.session_turns = session_turns
-        self.session_tokens = session_tokens
-        self.cost = cost
-        self.session_cost = session_cost
-        self.faults = faults
-        self.nudge = nudge
-        for limit, value in vars(self).items():
-            if value is not None and (not isinstance(value, int | float) or value < 0):
-                raise ExtensionError(f"{limit} must be a number or nothing, not {value!r}")
+    turns: Annotated[int | None, Arg(minimum=0)] = 200
+    """Requests in one run."""
+    tokens: Annotated[int | None, Arg(minimum=0)] = None
+    """Tokens in one run: input and output of all its requests."""
+    _: KW_ONLY
+    seconds: Annotated[float | None, Arg(minimum=0)] = None
+    """Seconds of one run."""
+    session_turns: Annotated[int | None, Arg(minimum=0)] = None
+    """Requests in one session."""
+    session_tokens: Annotated[int | None, Arg(minimum=0)] = None
+    """Tokens in one session."""
+    cost: Annotated[float | None, Arg(minimum=0)] = None
+    """US dollars in one run."""
+    session_cost: Annotated[float | None, Arg(minimum=0)] = None
+    """US dollars in one session."""
+    faults: Annotated[int | None, Arg(minimum=1)] = 3
+    """Replies in a row in which no call could run, such as of a tool that does not exist."""
+    nudge: bool = True
+    """Ask about an empty answer, once a run."""
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin to count."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import (
+    Arg,
     CompactContext,
     Context,
     Point,
@@ -72,6 +74,7 @@ class TaskContext(Context):
         self.task_description = todo.get("activeForm")
 
 
+@dataclass(eq=False)
 class PlanHook:
     """Adds the tool ``TodoWrite``, whose list is kept with the session and shown as a plan.
 
@@ -86,8 +89,8 @@ class PlanHook:
     order = 140
     is_its_options = True
 
-    def __init__(self, stale: int = 10) -> None:
-        self.stale = stale
+    stale: Annotated[int, Arg(minimum=1)] = 10
+    """Turns without a look at the list after which the model is reminded."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the tool and the events."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from hashlib import blake2b
+from typing import Annotated
 
-from crow import Key, RunContext, ToolContext, TurnContext, frozen
+from crow import Arg, Key, RunContext, ToolContext, TurnContext, frozen
 
 LONGEST_PERIOD = 5
 NUDGE = (
@@ -38,12 +39,9 @@ class Path:
 PATH: Key[Path] = Key("stuck")
 
 
+@dataclass(eq=False)
 class StuckHook:
     """Tells a model that repeats itself, and ends the run of one that goes on.
-
-    It looks for a call that returns the same ``same`` times in a row, for an error that comes
-    ``errors`` times in a row, and for a cycle of two to five calls that comes round ``rounds``
-    times, whatever it returns (for one call alone, twice as often).
 
     The first time in a run the model is told; the next time the run ends with the stop reason
     ``max_turn_requests``, for it is not done, and the reply's ``detail`` says why.
@@ -53,10 +51,13 @@ class StuckHook:
     order = 60
     is_its_options = True
 
-    def __init__(self, *, same: int = 4, errors: int = 3, rounds: int = 3) -> None:
-        self.same = same
-        self.errors = errors
-        self.rounds = rounds
+    _: KW_ONLY
+    same: Annotated[int, Arg(minimum=1)] = 4
+    """How often in a row a call returns the same."""
+    errors: Annotated[int, Arg(minimum=1)] = 3
+    """How often in a row an error comes."""
+    rounds: Annotated[int, Arg(minimum=1)] = 3
+    """How often a cycle of two to five calls comes round; a single call twice as often."""
 
     def before_run(self, ctx: RunContext) -> None:
         """Begin anew: a person has spoken."""

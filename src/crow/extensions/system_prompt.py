@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from inspect import isawaitable
 from pathlib import Path
@@ -46,22 +47,25 @@ HEAD_BYTES = 1024
 BRANCH_LENGTH = 200
 
 
+@dataclass(eq=False)
 class SystemPromptHook:
     """Puts a system message in front of every request that has none.
 
-    ``prompt_text`` says who the agent is; without it that is a coding agent's usual manners.
-    Behind it stand the agent's prompt sections by their ``order``, the ``hint`` of every tool that
-    has one, and (unless ``environment`` is False) the session's directory, git branch, platform
-    and date. A resumed session composes the same bytes where nothing changed: the date is that of
-    the session's first day. After a compaction it is composed anew.
+    Behind ``prompt_text`` stand the agent's prompt sections by their ``order``, the ``hint`` of
+    every tool that has one, and (unless ``environment`` is False) the session's directory, git
+    branch, platform and date. A resumed session composes the same bytes where nothing changed: the
+    date is that of the session's first day. After a compaction it is composed anew.
     """
 
     name = NAME
     order = 30
+    is_its_options = True
 
-    def __init__(self, prompt_text: str | None = None, *, environment: bool = True) -> None:
-        self.prompt_text = DEFAULT if prompt_text is None else prompt_text
-        self.environment = environment
+    prompt_text: str | None = None
+    """Says who the agent is; without it that is a coding agent's usual manners."""
+    _: KW_ONLY
+    environment: bool = True
+    """Say where the agent works, and the date."""
 
     def for_sub_agent(self, prompt: str) -> SystemPromptHook:
         """The extension that begins a sub-agent's requests with its prompt."""
@@ -104,7 +108,8 @@ class SystemPromptHook:
         sections = sorted(
             ctx.agent.sections_of(ctx.session).values(), key=lambda section: section.order
         )
-        parts = [self.prompt_text, *[await _written(ctx, section) for section in sections]]
+        own = DEFAULT if self.prompt_text is None else self.prompt_text
+        parts = [own, *[await _written(ctx, section) for section in sections]]
         parts.append("\n".join(_hints(ctx)))
         if self.environment:
             date = ctx.state.setdefault("date", _today())

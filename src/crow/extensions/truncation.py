@@ -5,32 +5,35 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from crow import FIRST, ToolContext, hook
+from crow import FIRST, Arg, ToolContext, hook
 from crow.messages import Content, Part
 from crow.tools import boundary
 
-LIMIT = 40_000
 LINE_SLACK = 200
 
 
+@dataclass(eq=False)
 class TruncationHook:
     """Cuts a tool's text for the model at ``limit`` characters: head and tail stay.
 
-    The whole text is kept in a file under ``directory`` (the user's cache, where that is None), and
-    the line in the middle names it. What hooks see as ``tool_response`` (``result.data``) and
-    pictures stay as they are. No grapheme is split. It runs behind the other ``after_tool`` hooks.
+    The whole text is kept in a file, and the line in the middle names it. What hooks see as
+    ``tool_response`` (``result.data``) and pictures stay as they are. No grapheme is split. It runs
+    behind the other ``after_tool`` hooks.
     """
 
     name = "truncation"
     order = 70
     is_its_options = True
 
-    def __init__(self, limit: int = LIMIT, *, directory: str | Path | None = None) -> None:
-        self.limit = limit
-        self.directory = None if directory is None else Path(directory).expanduser()
+    limit: Annotated[int, Arg(minimum=1)] = 40_000
+    """Characters of a result."""
+    _: KW_ONLY
+    directory: str | Path | None = None
+    """Where the whole is kept; without it that is in the user's cache."""
 
     @hook("after_tool", order=FIRST)
     def cut(self, ctx: ToolContext) -> None:
@@ -43,7 +46,8 @@ class TruncationHook:
         ctx.result = replace(result, content=shortened(result.content, self.limit, note))
 
     def _keep(self, text: str, session_id: str, tool: str) -> str:
-        folder = (self.directory or _cache()) / _plain(session_id)
+        directory = _cache() if self.directory is None else Path(self.directory).expanduser()
+        folder = directory / _plain(session_id)
         path = folder / f"{_plain(tool)}-{secrets.token_hex(6)}.txt"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

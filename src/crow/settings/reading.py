@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from crow.core.frozen import frozen
 from crow.project.trust import is_trusted, project_of, state_file
@@ -55,6 +55,14 @@ PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", 
 TABLES = ("extensions", "env")
 
 
+class Layer(NamedTuple):
+    """The options that one file has for an extension; ``path`` is where they stand in it."""
+
+    source: Source
+    path: tuple[str, ...]
+    table: Table
+
+
 @dataclass
 class Reading:
     """What has been read so far, weakest first."""
@@ -69,6 +77,7 @@ class Reading:
     unread: list[str] = field(default_factory=list[str])
     withheld: list[Withheld] = field(default_factory=list[Withheld])
     rejected: list[Unused] = field(default_factory=list[Unused])
+    options: dict[str, list[Layer]] = field(default_factory=dict[str, "list[Layer]"])
 
     @cached_property
     def schema(self) -> Table:
@@ -98,10 +107,9 @@ class Reading:
         if not trusted:
             checked = self._harmless(source, checked)
         permissions = dict(checked.pop("permissions", {}))
-        extensions = dict(checked.pop("extensions", {}))
         for name in LISTS:
             self._extend(f"permissions.{name}", permissions.pop(name, ()), source)
-        self._extend("extensions.disable", extensions.pop("disable", ()), source)
+        self._take_options(source, checked)
         self._take_lists(source, checked)
         for name in SWITCHES:
             if name in checked:
@@ -109,12 +117,48 @@ class Reading:
         if "hooks" in checked:
             self.hooks.append((source, checked.pop("hooks")))
         checked.pop("$schema", None)
-        checked.update(permissions=permissions, extensions=extensions)
+        self._merge(source, {**checked, "permissions": permissions, "extensions": {}})
 
+    def _merge(self, source: Source, table: Table) -> None:
         def mark(path: str) -> None:
             self.origins[path] = source
 
-        merge(self.values, checked, mark)
+        merge(self.values, table, mark)
+
+    def _take_options(self, source: Source, table: Table) -> None:
+        """Take out what is for extensions; `settle_options` puts it back."""
+        extensions = dict(table.pop("extensions", {}))
+        self._extend("extensions.disable", extensions.pop("disable", ()), source)
+        layers = [Layer(source, ("extensions", name), each) for name, each in extensions.items()]
+        if "limits" in table:
+            layers.append(Layer(source, ("limits",), table.pop("limits")))
+        for layer in layers:
+            self.options.setdefault(layer.path[-1], []).append(layer)
+
+    def settle_options(self) -> None:
+        """Hold the options of extensions against their classes, when all files are read.
+
+        So nothing is imported that some file disables.
+        """
+        from crow.settings.schema import Sieve
+
+        disabled = {entry.text for entry in self.listed("extensions.disable")}
+        for name, layers in self.options.items():
+            node = None if name in disabled else self._node(name)
+            for source, path, options in layers:
+                table = options
+                if node is not None:
+                    table = Sieve(self._drop(source), node).sift(options, ".".join(path))
+                for part in reversed(path):
+                    table = {part: table}
+                self._merge(source, table)
+
+    def _node(self, name: str) -> Mapping[str, Any] | None:
+        """What is not in the schema of Crow's own settings is a class's to describe."""
+        from crow.settings.schema import options_node
+
+        known = self.schema["properties"]["extensions"]["properties"]
+        return None if name in known else options_node(name)
 
     def _take_lists(self, source: Source, table: Table) -> None:
         """Take the lists out that all files add to."""
@@ -167,14 +211,18 @@ class Reading:
                 known = self.schema["properties"]["permissions"]["properties"]
                 own = {key: permissions[key] for key in permissions if key in known}
                 table = {**table, "permissions": own}
-
-        def drop(path: str, value: Any, text: str) -> None:
-            self.rejected.append(Unused(source, {path: value}, text))
-
         from crow.settings.schema import Sieve
 
-        sieve = Sieve(lambda text: self.complain(source, text), self.schema, drop)
-        return sieve.sift(table)
+        return Sieve(self._drop(source), self.schema).sift(table)
+
+    def _drop(self, source: Source) -> Callable[[str, Any, str], None]:
+        """Name what of a file does not fit, and keep it for whoever asks."""
+
+        def drop(path: str, value: Any, text: str) -> None:
+            self.complain(source, text)
+            self.rejected.append(Unused(source, {path: value}, text))
+
+        return drop
 
     def _pass_over(self, source: Source, table: Mapping[str, Any]) -> None:
         """Keep what of Claude Code's file is not for Crow, for whoever asks."""
@@ -273,6 +321,7 @@ class Reader:
         for source, table in found:
             if source.layer == "managed":
                 reading.take(source, table, trusted=True)
+        reading.settle_options()
         settings = _settings(reading, project, own, trusted=trusted)
         return replace(settings, reader=self, memory=memory)
 

@@ -1,17 +1,20 @@
-"""The description of settings, ``schema.json``: what editors complete by, and what files must fit.
+"""The description of settings: what editors complete by, and what files must fit.
 
-A file is not refused for one wrong entry: what does not fit is named and left out. The JSON Schema
+Crow's own settings are described in ``schema.json``, the options of extensions by their classes. A
+file is not refused for one wrong entry: what does not fit is named and left out. The JSON Schema
 library says only whether the whole fits; it also takes longer to import than Crow takes to start.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
 from crow.core.errors import nearest
+from crow.core.extensions import EntryPoint, entry_points
 from crow.core.frozen import frozen
 
 PATH = Path(__file__).with_name("schema.json")
@@ -28,8 +31,6 @@ TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }
 OTHERS = frozenset({"hooks"})
 """What is read elsewhere, with complaints of its own."""
-OPEN = frozenset({"extensions", "limits"})
-"""Where names that the schema does not have are for the extension to refuse."""
 
 
 class Dropped:
@@ -39,14 +40,43 @@ class Dropped:
 DROPPED: Final = Dropped()
 
 
-def text() -> str:
-    """The schema as it is published."""
-    return PATH.read_text("utf-8")
-
-
 def schema() -> dict[str, Any]:
-    """The schema."""
-    return json.loads(text())
+    """The schema of Crow's own settings."""
+    return json.loads(PATH.read_text("utf-8"))
+
+
+def whole() -> dict[str, Any]:
+    """The schema with the options of all installed extensions, described; that imports them."""
+    from crow.annotations.options import documented
+    from crow.annotations.schema import hoist
+
+    found = schema()
+    parts = found["properties"]["extensions"]["properties"]
+    for point in entry_points():
+        cls = None if point.name in parts else loaded(point)
+        if cls is not None:
+            parts[point.name] = documented(cls)
+    limits = parts.get("limits", {})
+    found["properties"]["limits"] = {**limits, **found["properties"]["limits"]}
+    return hoist(found)
+
+
+def options_node(name: str) -> Node | None:
+    """The schema of the options of an installed extension; None where that is not known."""
+    from crow.annotations.options import options_of
+
+    points = [point for point in entry_points() if point.name == name]
+    cls = loaded(points[0]) if len(points) == 1 else None
+    return None if cls is None else options_of(cls).node
+
+
+def loaded(point: EntryPoint) -> type[Any] | None:
+    """The class that an entry point names; None for anything else and for what is broken."""
+    try:
+        thing = point.load()
+    except (Exception, SystemExit):  # noqa: BLE001 - whoever uses it says so
+        return None
+    return thing if inspect.isclass(thing) else None
 
 
 def short(value: object) -> str:
@@ -70,33 +100,43 @@ def near(word: str, known: Any) -> str:
 
 @frozen
 class Sieve:
-    """Lets through what fits the schema; ``complain`` gets a line for everything else.
+    """Lets through what fits the schema; ``drop`` is called for everything else.
 
-    ``drop`` gets the dotted path and the value of what is left out, and that line.
+    It gets the dotted path and the value of what is left out, and a line that says why.
     """
 
-    complain: Callable[[str], None]
+    drop: Callable[[str, Any, str], None]
     whole: Node
-    drop: Callable[[str, Any, str], None] | None = None
 
-    def sift(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """A settings file without what does not fit."""
-        return self._object(table, self.whole, "")
+    def sift(self, table: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+        """A table without what does not fit; ``path`` is its name, empty for a whole file."""
+        return self._object(table, self.whole, path)
 
     def _value(self, value: Any, node: Node, path: str) -> Any:
-        node = self._resolved(node)
+        node = self._resolved(node, value)
         if not fits_type(value, node):
-            self._refuse(path, value, f"{path!r} must be {expected(node)}, not {told(path, value)}")
+            text = f"{path!r} must be {expected(node)}, not {told(path, value)}"
+            self.drop(path, value, text)
             return DROPPED
         wrong = _fault(value, node)
         if wrong:
-            self._refuse(path, value, f"{path!r} {wrong}, not {told(path, value)}")
+            self.drop(path, value, f"{path!r} {wrong}, not {told(path, value)}")
             return DROPPED
         if isinstance(value, dict):
-            return self._object(cast("dict[str, Any]", value), node, path)
+            return self._table(cast("dict[str, Any]", value), node, path)
         if isinstance(value, list):
             return self._array(cast("list[Any]", value), node, path)
-        return value
+        is_whole = isinstance(value, float) and "number" not in types_of(node)
+        return int(value) if is_whole and types_of(node) else value
+
+    def _table(self, table: dict[str, Any], node: Node, path: str) -> Any:
+        """A table inside of another one; it is left out where it lacks something."""
+        kept = self._object(table, node, path)
+        lacking = [name for name in node.get("required", ()) if name not in kept]
+        for name in lacking:
+            if name not in table:
+                self.drop(path, table, f"{path!r} needs {name!r}")
+        return DROPPED if lacking else kept
 
     def _object(self, table: Mapping[str, Any], node: Node, path: str) -> dict[str, Any]:
         known: Node = node.get("properties", {})
@@ -110,33 +150,33 @@ class Sieve:
                 sifted = self._value(value, known.get(key, more), inner)
                 if sifted is not DROPPED:
                     kept[key] = sifted
-            elif more or path.partition(".")[0] in OPEN:
+            elif more:
                 kept[key] = value
             else:
-                self._refuse(inner, value, f"there is no setting {inner!r}{near(key, known)}")
+                self.drop(inner, value, f"there is no setting {inner!r}{near(key, known)}")
         return kept
 
     def _array(self, values: list[Any], node: Node, path: str) -> list[Any]:
-        items = self._resolved(node.get("items", {}))
         kept: list[Any] = []
         for value in values:
-            if fits_type(value, items) and not _fault(value, items):
-                kept.append(value)
-            else:
-                text = f"{path!r} holds {told(path, value)}, which is no text"
-                self._refuse(path, value, text)
+            items = self._resolved(node.get("items", {}), value)
+            if not fits_type(value, items) or _fault(value, items):
+                what = expected(items).removeprefix("a ")
+                self.drop(path, value, f"{path!r} holds {told(path, value)}, which is no {what}")
+                continue
+            sifted = self._value(value, items, path)
+            if sifted is not DROPPED:
+                kept.append(sifted)
         return kept
 
-    def _refuse(self, path: str, value: Any, text: str) -> None:
-        self.complain(text)
-        if self.drop is not None:
-            self.drop(path, value, text)
-
-    def _resolved(self, node: Node) -> Node:
+    def _resolved(self, node: Node, value: Any) -> Node:
+        """What a node means; of several that of the value's type."""
         reference = node.get("$ref")
-        if reference is None:
-            return node
-        return self.whole["$defs"][reference.rpartition("/")[2]]
+        if reference is not None:
+            node = self.whole["$defs"][reference.rpartition("/")[2]]
+        several = [self._resolved(each, value) for each in node.get("anyOf", ())]
+        fitting = (each for each in several if fits_type(value, each))
+        return next(fitting, node)
 
 
 def fits_type(value: Any, node: Node) -> bool:
@@ -144,19 +184,24 @@ def fits_type(value: Any, node: Node) -> bool:
     names = types_of(node)
     if isinstance(value, bool):
         return not names or "boolean" in names
+    if value != value:  # NaN, which no limit would ever be above
+        return not names
     is_whole = isinstance(value, float) and value.is_integer() and "integer" in names
     return not names or is_whole or any(isinstance(value, TYPES[name][0]) for name in names)
 
 
 def types_of(node: Node) -> tuple[str, ...]:
     """The types that a value can have; none where all are meant."""
+    if "anyOf" in node:
+        several = [types_of(each) for each in node["anyOf"]]
+        return tuple(name for names in several for name in names) if all(several) else ()
     named: Any = node.get("type", ())
     return (named,) if isinstance(named, str) else tuple(named)
 
 
 def expected(node: Node) -> str:
     """What a value must be, in words."""
-    return " or ".join(TYPES[name][1] for name in types_of(node))
+    return " or ".join(dict.fromkeys(TYPES[name][1] for name in types_of(node)))
 
 
 def _fault(value: Any, node: Node) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from crow.annotations.arg import Arg
 from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolName
 from crow.tools.errors import ToolError
 from crow.tools.function import FunctionTool, tool
-from crow.tools.schema import Arg
 from crow.tools.spill import clip
 from crow.tools.text import boundary, shortened
 

@@ -10,13 +10,13 @@ import typing
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
+from crow.annotations.docstring import parameter_notes, purpose
+from crow.annotations.schema import Reader, hoist, shape
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import Location, ToolKind, ToolResult
 from crow.tools.checker import Checker
-from crow.tools.docstring import parameter_notes, purpose
 from crow.tools.errors import ToolError
-from crow.tools.schema import Reader, hoist, shape
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from crow import Agent, Context, tool
+from dataclasses import dataclass
+from typing import Annotated
+
+from crow import Agent, Arg, Context, tool
 
 
 @tool(kind="fetch")
@@ -16,13 +19,20 @@ def weather(place: str, days: int = 1) -> str:
     return f"{place}, in {days} days: 19 degrees, light rain"
 
 
+@dataclass
 class WeatherSkill:
-    def __init__(self, place: str = "here") -> None:
-        self.place = place
+    """Tells the weather when somebody speaks of it."""
+
+    place: str = "here"
+    """A town."""
+    days: Annotated[int, Arg(minimum=0, maximum=7)] = 0
+    """How many days ahead."""
+
+    is_its_options = True
 
     def init_agent(self, agent: Agent) -> None:
         agent.add_tool(weather)
 
     async def before_run(self, ctx: Context) -> str | None:
         said = await ctx.get_latest_user_message()
-        return f"Now: {weather(self.place, 0)}" if "weather" in said.lower() else None
+        return f"Now: {weather(self.place, self.days)}" if "weather" in said.lower() else None

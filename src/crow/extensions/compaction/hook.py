@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from crow import (
     FIRST,
     Allow,
     Answer,
+    Arg,
     Command,
     CommandContext,
     CompactContext,
     Completion,
     Context,
-    ExtensionError,
     Key,
     Message,
     ModelError,
@@ -64,15 +64,15 @@ class Memory:
 MEMORY: Key[Memory] = Key("compaction")
 
 
+@dataclass(eq=False)
 class CompactionHook:
     """Replaces the older part of a history when the model's window is about to be full.
 
     At ``fraction`` of the window (what the provider reported, and an estimate of what came since)
-    tool outputs of more than ``output_limit`` characters are moved to files under ``directory``
-    (the user's cache, where that is None). Where that is not enough, the model writes a summary.
-    The last ``keep_turns`` turns stay as they are, as far as they fit into a quarter of the
-    window. Where the window is not known, or the endpoint says that a request is too long, it is
-    done then, and the request is sent once more.
+    tool outputs of more than ``output_limit`` characters are moved to files under ``directory``.
+    Where that is not enough, the model writes a summary. The last ``keep_turns`` turns stay as they
+    are, as far as they fit into a quarter of the window. Where the window is not known, or the
+    endpoint says that a request is too long, it is done then, and the request is sent once more.
 
     Two compactions in a row that do not help are enough: the run ends with a `ModelError` that
     says what it is that does not fit. Adds the command ``/compact``. Where a session's option
@@ -86,20 +86,15 @@ class CompactionHook:
         AUTO: ("Compact automatically", "Make room before the model's window is full.")
     }
 
-    def __init__(
-        self,
-        fraction: float = 0.8,
-        *,
-        keep_turns: int = 4,
-        output_limit: int = 1000,
-        directory: str | Path | None = None,
-    ) -> None:
-        if not 0 < fraction <= 1 or keep_turns < 1:
-            raise ExtensionError("compaction: fraction is above 0 and at most 1, keep_turns from 1")
-        self.fraction = fraction
-        self.keep_turns = keep_turns
-        self.output_limit = output_limit
-        self.directory = None if directory is None else Path(directory).expanduser()
+    fraction: Annotated[float, Arg(above=0, maximum=1)] = 0.8
+    """How full the model's window may be."""
+    _: KW_ONLY
+    keep_turns: Annotated[int, Arg(minimum=1)] = 4
+    """Turns that stay as they are."""
+    output_limit: Annotated[int, Arg(minimum=0)] = 1000
+    """Characters of an old result that stay."""
+    directory: str | Path | None = None
+    """Where old results are kept; without it that is in the user's cache."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command."""

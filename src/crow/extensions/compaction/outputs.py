@@ -65,13 +65,13 @@ class Outputs:
         return f"all of it is in {path}"
 
 
-def folder(directory: Path | None, session_id: str) -> Path:
+def folder(directory: str | Path | None, session_id: str) -> Path:
     """Where a session's outputs are kept: in the user's cache, unless there is a place for them."""
     if directory is None:
         import platformdirs
 
         directory = Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs")
-    return directory / plain(session_id)
+    return Path(directory).expanduser() / plain(session_id)
 
 
 def is_kept(path: str, directory: Path) -> bool:

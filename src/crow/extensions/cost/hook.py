@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import (
@@ -23,7 +23,7 @@ from crow import (
     Usage,
     hook,
 )
-from crow.extensions.cost.prices import is_at_home, is_loaded, listed, load, prices_of
+from crow.extensions.cost.prices import Price, cost_of, is_at_home, is_loaded, listed, load
 from crow.messages import add_usage
 
 if TYPE_CHECKING:
@@ -33,28 +33,25 @@ SETTLED: Key[Usage] = Key("cost")
 LOADING: Key[bool] = Key("cost.loading")
 
 
+@dataclass(eq=False)
 class CostHook:
     """Fills ``usage["cost"]`` (US dollars) of every reply, and so of the run and the session.
 
-    ``prices`` maps a model's name to ``input``, ``output`` and (where it differs from ``input``)
-    ``cached``: dollars for a million tokens. Models that it does not name are looked up in the
-    price list of the package ``genai-prices``, by name and by the LLM's ``base_url``, unless
-    ``catalogue`` is False; models on this machine or its network have no price there. What the
-    provider itself says that a request cost stays. Adds the command ``/cost``.
+    Models that ``prices`` does not name are looked up in the price list of the package
+    ``genai-prices``, by name and by the LLM's ``base_url``; models on this machine or its network
+    have no price there. What the provider itself says that a request cost stays. Adds the command
+    ``/cost``.
     """
 
     name = "cost"
     order = 90
     is_its_options = True
 
-    def __init__(
-        self,
-        prices: Mapping[str, Mapping[str, float]] | None = None,
-        *,
-        catalogue: bool = True,
-    ) -> None:
-        self._prices = prices_of(prices or {})
-        self.catalogue = catalogue
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    """Prices by model: dollars for a million tokens, ``cached`` where that is not ``input``."""
+    _: KW_ONLY
+    catalogue: bool = True
+    """Look prices up in the list that comes along."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command."""
@@ -110,7 +107,7 @@ class CostHook:
 
     def _load_meanwhile(self, ctx: TurnContext, names: list[str], url: str | None) -> None:
         """Read the price list while the model works, where a request may need it."""
-        known = any(name in self._prices for name in names)
+        known = any(name in self.prices for name in names)
         if not known and self._looks_up(url) and not is_loaded() and not LOADING.get(ctx):
             LOADING.set(ctx, True)
             ctx.session.spawn(asyncio.to_thread(load))
@@ -118,8 +115,8 @@ class CostHook:
     async def _cost(self, names: list[str], url: str | None, usage: Usage) -> float | None:
         """What tokens cost; None where nobody knows."""
         for name in names:
-            if name in self._prices:
-                return self._prices[name].of(usage)
+            if name in self.prices:
+                return cost_of(usage, self.prices[name])
         if url is None or not self._looks_up(url):
             return None
         if not is_loaded():

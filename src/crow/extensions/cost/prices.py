@@ -4,51 +4,30 @@ from __future__ import annotations
 
 import ipaddress
 import sys
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
-from crow import ExtensionError, Usage, frozen
+from crow import Arg, Usage
 
 LIBRARY = "genai_prices.data"
 MILLION = 1_000_000
-NAMES = ("input", "output", "cached")
+Dollars = Annotated[float, Arg("US dollars for a million tokens.", minimum=0)]
 
 
-@frozen
-class Price:
+class Price(TypedDict):
     """US dollars for a million tokens; ``cached`` is for input that was read from a cache."""
 
-    input: float
-    output: float
-    cached: float
-
-    def of(self, usage: Usage) -> float:
-        """What a request cost."""
-        cached = min(usage.get("cached_tokens", 0), usage.get("input_tokens", 0))
-        fresh = usage.get("input_tokens", 0) - cached
-        written = usage.get("output_tokens", 0)
-        return (fresh * self.input + cached * self.cached + written * self.output) / MILLION
+    input: Dollars
+    output: Dollars
+    cached: NotRequired[Dollars]
 
 
-def prices_of(table: Mapping[str, Any]) -> dict[str, Price]:
-    """The prices of the settings by model. Raises `ExtensionError` for what is no price."""
-    return {model: _price(model, given) for model, given in table.items()}
-
-
-def _price(model: str, given: Any) -> Price:
-    if not isinstance(given, Mapping):
-        raise ExtensionError(f"cost: the price of {model!r} is no table with input and output")
-    numbers: dict[str, Any] = {str(name): number for name, number in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    for name, number in numbers.items():
-        if name not in NAMES:
-            raise ExtensionError(f"cost: the price of {model!r} has no {name!r}; {NAMES}")
-        if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
-            raise ExtensionError(f"cost: {name!r} of {model!r} is no number of dollars: {number!r}")
-    for name in ("input", "output"):
-        if name not in numbers:
-            raise ExtensionError(f"cost: the price of {model!r} needs {name!r}")
-    return Price(numbers["input"], numbers["output"], numbers.get("cached", numbers["input"]))
+def cost_of(usage: Usage, price: Price) -> float:
+    """What a request cost."""
+    cached = min(usage.get("cached_tokens", 0), usage.get("input_tokens", 0))
+    fresh = usage.get("input_tokens", 0) - cached
+    asked = fresh * price["input"] + cached * price.get("cached", price["input"])
+    return (asked + usage.get("output_tokens", 0) * price["output"]) / MILLION
 
 
 def listed(model: str, url: str, usage: Usage) -> float | None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -59,24 +58,26 @@ INNERMOST = LAST + 1
 PATIENCE = 1.0
 
 
+@dataclass(eq=False)
 class PersistenceHook:
     """Stores sessions in one SQLite file, made when the first session opens.
 
-    ``synchronous="full"`` also waits for the disk at every write, for machines whose power fails;
-    without it a power cut can take what happened since the last prompt ended, and never harms the
-    file. What cannot be stored stops the run with an error that says why; prompts after that are
-    answered all the same, with a warning, and everything is stored once that is possible again.
+    A power cut can take what happened since the last prompt ended, unless ``synchronous`` is
+    ``full``, and never harms the file. What cannot be stored stops the run with an error that says
+    why; prompts after that are answered all the same, with a warning, and everything is stored once
+    that is possible again.
     """
 
     order = 20
 
-    def __init__(
-        self,
-        db_path: str | os.PathLike[str] = "~/.crow/crow.db",
-        *,
-        synchronous: Literal["normal", "full"] = "normal",
-    ) -> None:
-        self._archive = Archive(Path(db_path).expanduser().absolute(), synchronous)
+    db_path: str | Path = "~/.crow/crow.db"
+    """The database."""
+    _: KW_ONLY
+    synchronous: Literal["normal", "full"] = "normal"
+    """``full`` waits for the disk at every write, for machines whose power fails."""
+
+    def __post_init__(self) -> None:
+        self._archive = Archive(Path(self.db_path).expanduser().absolute(), self.synchronous)
         self._ledger: Key[Ledger] = Key(f"persistence {self._archive.path}")
         self._users = 0
 

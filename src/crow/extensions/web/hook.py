@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated
 
+from crow import Arg
 from crow.extensions.web.address import Resolve, look_up, networks
 from crow.extensions.web.tool import WebFetch
 
@@ -14,34 +15,38 @@ if TYPE_CHECKING:
     from crow.extensions.web.fetch import Fetcher
 
 
+@dataclass(eq=False)
 class WebHook:
     """Adds the tool ``WebFetch``, which asks for permission unless a rule says otherwise.
 
     It connects to public addresses only, and to the very address that it looked at, at every hop.
-    ``allow_private`` names networks that may be reached all the same (True: all of them).
-    ``limit`` is in bytes, ``timeout`` in seconds. Proxies are not used.
+    Proxies are not used.
     """
 
     name = "web"
     order = 120
+    is_its_options = True
 
-    def __init__(
-        self,
-        *,
-        allow_private: bool | Sequence[str] = False,
-        limit: int = 5_000_000,
-        timeout: float = 30.0,
-        resolve: Resolve = look_up,
-    ) -> None:
-        self._options = tuple(networks(allow_private)), resolve, limit, timeout
+    _: KW_ONLY
+    allow_private: bool | Sequence[str] = False
+    """Private networks that may be reached all the same; true for all of them."""
+    limit: Annotated[int, Arg(minimum=1)] = 5_000_000
+    """Bytes of a page."""
+    timeout: Annotated[float, Arg(above=0)] = 30.0
+    """Seconds for a page."""
+    resolve: Resolve = look_up
+
+    def __post_init__(self) -> None:
+        networks(self.allow_private)  # raises for what is none
 
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""
         agent.add_tool(WebFetch(lambda: self.fetcher))
 
-    @cached_property
+    @property
     def fetcher(self) -> Fetcher:
-        """What fetches, made for the first page."""
+        """What fetches a page, as the options are now."""
         from crow.extensions.web.fetch import Fetcher
 
-        return Fetcher(*self._options)
+        allowed = tuple(networks(self.allow_private))
+        return Fetcher(allowed, self.resolve, self.limit, self.timeout)

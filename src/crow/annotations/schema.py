@@ -12,6 +12,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from crow.annotations.arg import Arg
 from crow.core.frozen import frozen
 
 JSONSchema = dict[str, Any]
@@ -34,21 +35,8 @@ _ARRAYS: dict[Any, Reader | None] = {
     frozenset: frozenset,
     collections.abc.Set: set,
 }
+_FUNCTION: Any = get_origin(Callable[[], Any])
 _OBJECTS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
-
-
-@frozen
-class Arg:
-    """More about a parameter, written inside ``Annotated``.
-
-    ``name`` is what the model calls it, where that is no Python name (``-i``); ``minimum`` and
-    ``maximum`` bound a number.
-    """
-
-    description: str = ""
-    name: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
 
 
 @frozen
@@ -127,6 +115,7 @@ def _annotated(inner: Any, notes: tuple[Any, ...], above: tuple[Any, ...]) -> Sh
                     "description": note.description or None,
                     "minimum": note.minimum,
                     "maximum": note.maximum,
+                    "exclusiveMinimum": note.above,
                 }
                 schema |= {key: value for key, value in more.items() if value is not None}
                 name = note.name or name
@@ -144,7 +133,9 @@ def _choice(values: list[Any]) -> JSONSchema:
 
 
 def _union(annotation: Any, args: tuple[Any, ...], above: tuple[Any, ...]) -> Shape:
-    shapes = [shape(arg, above) for arg in args]
+    shapes = _distinct([shape(arg, above) for arg in args])
+    if len(shapes) == 1:
+        return shapes[0]
     schema: JSONSchema = {"anyOf": [each.schema for each in shapes]}
     if all(set(each.schema) == {"type"} for each in shapes):
         schema = {"type": [each.schema["type"] for each in shapes]}
@@ -155,6 +146,12 @@ def _union(annotation: Any, args: tuple[Any, ...], above: tuple[Any, ...]) -> Sh
         read = readers[0]
         return Shape(schema, lambda value: None if value is None else read(value))
     return _rich(annotation)
+
+
+def _distinct(shapes: list[Shape]) -> list[Shape]:
+    """Without those that look like another one that needs no reader: a path beside text."""
+    plain = [each.schema for each in shapes if each.read is None]
+    return [each for each in shapes if each.read is None or each.schema not in plain]
 
 
 def _array(item: Shape, make: Reader | None) -> Shape:
@@ -252,6 +249,8 @@ def _object(fields: Mapping[str, Shape], required: list[str], make: Callable[...
 
 
 def _rich(annotation: Any) -> Shape:
+    if get_origin(annotation) is _FUNCTION:  # spares the import
+        raise TypeError("a function has no JSON form")
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 

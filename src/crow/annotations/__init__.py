@@ -1,0 +1,1 @@
+"""What type annotations and docstrings say: as JSON Schema, and in words."""

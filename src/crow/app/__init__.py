@@ -21,7 +21,6 @@ from crow.app.models import keys_of, model_of, models_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
 from crow.core.ports import LLM
-from crow.core.scope import Mode
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 
@@ -34,13 +33,6 @@ __all__ = [
     "place_of",
     "rules_of",
 ]
-
-PERMISSION_MODES = (
-    ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
-    ("acceptEdits", "Accept edits", "Changes files in the project without asking"),
-    ("plan", "Plan", "Reads and thinks, and changes nothing"),
-    ("dontAsk", "Do not ask", "Does what rules allow, and refuses the rest without a question"),
-)
 
 
 def build(
@@ -86,19 +78,7 @@ def build(
         agent.use(thing)
     for spec in extensions:
         composer.use_named(spec)
-    if "permissions" in agent.extensions:
-        offer_modes(agent)
     return agent
-
-
-def offer_modes(agent: Agent) -> None:
-    """Let the user choose how permissions are judged, beside what extensions offer.
-
-    ``bypassPermissions`` is for whoever begins with it: settings and options can.
-    """
-    for name, title, text in PERMISSION_MODES:
-        if name not in agent.modes:
-            agent.add_mode(Mode(name, title, text))
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from mcp.types import (
     ToolListChangedNotification,
 )
 
-from crow._version import __version__
+from crow import __version__
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved

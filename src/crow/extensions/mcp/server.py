@@ -7,8 +7,7 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from crow.core.context import Context
-from crow.core.ports import ToolEnvironment
+from crow import Context, ToolEnvironment
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description

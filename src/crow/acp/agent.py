@@ -28,6 +28,7 @@ from crow.acp.options import (
     listed_name,
     option_changes,
     option_values,
+    serves_mcp,
 )
 from crow.acp.peer import Peer
 from crow.acp.projection import Dialect
@@ -302,7 +303,7 @@ class AcpAgent:
         """The answer that makes a session known; commands and held events follow it."""
         self.seating.attach(session, editor)
         self._editors[session.id] = editor
-        if editor.mcp_servers and "mcp" not in self.agent.extensions:
+        if editor.mcp_servers and not serves_mcp(self.agent):
             editor.keep(Notice(NO_MCP, "warning"))
         loop = asyncio.get_running_loop()
 

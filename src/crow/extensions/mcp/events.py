@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
 
 from crow import Context, Point
 
@@ -44,13 +44,15 @@ class ElicitationContext(Context):
 
 def json_content(value: Any) -> bool:
     """an object of JSON, or None"""  # noqa: D400, D403 - a noun for sentences
-    if not isinstance(value, dict | None):
-        return False
+    if value is None:
+        return True
     try:
         json.dumps(value)
     except (TypeError, ValueError, RecursionError):
         return False
-    return True
+    return isinstance(value, dict) and all(
+        isinstance(key, str) for key in cast(Iterable[Any], value)
+    )
 
 
 class ElicitationResultContext(ElicitationContext):

@@ -64,6 +64,7 @@ class McpHook:
 
     name = "mcp"
     order = 160
+    serves_mcp = True
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, Transport

@@ -16,7 +16,7 @@ from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, withou
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import TRACE_CONTEXT
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult

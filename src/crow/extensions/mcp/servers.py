@@ -16,7 +16,7 @@ from crow.extensions.mcp.prompts import Prompts
 from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import KnownWays

@@ -21,6 +21,7 @@ from crow.app.models import keys_of, model_of, models_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
 from crow.core.ports import LLM
+from crow.core.scope import Mode
 from crow.project.home import settle_home
 from crow.settings import Settings, load
 
@@ -78,7 +79,18 @@ def build(
         agent.use(thing)
     for spec in extensions:
         composer.use_named(spec)
+    offer_modes(agent)
     return agent
+
+
+def offer_modes(agent: Agent) -> None:
+    """Let the user choose from the modes that extensions know, beside those that these add."""
+    known: list[Mode] = []
+    for each in agent.extensions.values():
+        known += getattr(each, "modes", ())
+    for mode in known:
+        if mode.name and mode.id not in agent.modes:
+            agent.add_mode(mode)
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

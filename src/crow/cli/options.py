@@ -122,7 +122,7 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
     mode = getattr(options, "mode", None)
     if mode:
         used = agent.extensions.values()
-        known = set(agent.modes).union(*(getattr(each, "begins_in", ()) for each in used))
+        known = {*agent.modes, *(it.id for each in used for it in getattr(each, "modes", ()))}
         if mode not in known:
             raise UsageError(f"{no_such('mode', mode, known)} ({', '.join(sorted(known))})")
 

@@ -15,7 +15,7 @@ from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
 from crow.keys import MAY_READ, UNASKED
 
 if TYPE_CHECKING:
-    from crow import Agent, ProjectSettings, Session
+    from crow import ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.rules.written import Written
@@ -41,7 +41,7 @@ class PermissionsHook:
 
     name = "permissions"
     order = 10
-    begins_in = frozenset(MODES)
+    modes = tuple(Mode(each, *OFFERED.get(each, ("",))) for each in MODES)
 
     def __init__(
         self,
@@ -70,13 +70,6 @@ class PermissionsHook:
             "quiet": QUIET | frozenset(quiet),
             "scripts": scripts,
         }
-
-    def init_agent(self, agent: Agent | Session) -> None:
-        """Let the user choose how calls are judged."""
-        for each in OFFERED:
-            agent.add_mode(Mode(*each), replace=True)
-
-    init_session = init_agent
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:

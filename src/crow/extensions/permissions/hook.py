@@ -151,6 +151,7 @@ class PermissionsHook:
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
         """Decide on a call."""
+        self._confine(ctx.session)
         permissions = self.of_session(ctx)
         interactive = bool(getattr(ctx.tool, "interactive", False))
         judge = partial(

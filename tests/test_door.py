@@ -28,6 +28,7 @@ PUBLIC = (
     "crow.tools",
     "crow.project",
     "crow.process",
+    "crow.cli",
     "crow.extensions",
     "crow.testing",
 )

@@ -1,9 +1,9 @@
 """Crow: a coding agent that is extended, not forked.
 
 The front door: what programs and authors of extensions may use, and with `crow.events`,
-`crow.messages`, `crow.keys`, `crow.tools`, `crow.project`, `crow.process`, `crow.extensions` and
-`crow.testing` all that is public; ``docs/reference.md`` lists it. Names are imported when they are
-first used, so that ``import crow`` costs nothing.
+`crow.messages`, `crow.keys`, `crow.tools`, `crow.project`, `crow.process`, `crow.cli`,
+`crow.extensions` and `crow.testing` all that is public; ``docs/reference.md`` lists it. Names are
+imported when they are first used, so that ``import crow`` costs nothing.
 """
 
 from __future__ import annotations

@@ -25,9 +25,11 @@ from crow.core.events import (
     UsageReported,
     UserMessage,
 )
-from crow.core.ports import Delta, Option, PermissionRequest, Question
+from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Delta, Option, PermissionRequest, Question
 
 __all__ = [
+    "ALLOW_ONCE",
+    "REJECT_ONCE",
     "CallDelta",
     "CommandsChanged",
     "Compacted",

@@ -85,24 +85,35 @@ def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_th
     (home / ".crow").mkdir()
     (home / ".crow" / "settings.json").write_text('{"extensions": {"disable": ["permissions"]}}')
     assert crow("run", "--model", "rehearsal", "Read the file test.txt").returncode == 0
+    ended = crow("permissions", "check", "Bash(ls)")
+    [said] = ended.stderr.splitlines()
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert said.startswith("crow: there is no command 'permissions'")
 
 
 @pytest.mark.parametrize("name", ["permissions", "mcp", "skills"])
 def test_one_that_is_in_a_package_of_its_own_is_made_with_all_settings_too(
     installation: Path, crow: Run, name: str
 ) -> None:
+    lines = (installation / "crow_acp-9.dist-info" / "entry_points.txt").read_text().splitlines()
+    named = (line for line in lines if line.startswith(("[crow.", f"{name} = ")))
+    listed = "\n".join(named)
     shutil.copytree(SRC / "extensions" / name, installation / f"guest_{name}")
     for path in (installation / f"guest_{name}").rglob("*.py"):
         path.write_text(path.read_text().replace(f"crow.extensions.{name}", f"guest_{name}"))
     take_out(installation, name)
     info = installation / f"guest_{name}-1.0.dist-info"
     info.mkdir()
-    point = OWN[name].value.replace(f"crow.extensions.{name}", f"guest_{name}")
-    (info / "entry_points.txt").write_text(f"[crow.extensions]\n{name} = {point}\n")
-    listed = [json.loads(line) for line in crow("ext", "--json").stdout.splitlines()]
-    [mine] = [each for each in listed if each["name"] == name]
+    (info / "entry_points.txt").write_text(
+        listed.replace(f"crow.extensions.{name}", f"guest_{name}")
+    )
+    every = [json.loads(line) for line in crow("ext", "--json").stdout.splitlines()]
+    [mine] = [each for each in every if each["name"] == name]
     assert (mine["state"], mine["source"], mine["error"]) == ("in use", f"guest_{name}", None)
     options = ("--model", "rehearsal", "--deny", "Read(test.txt)")
     ended = crow("run", *options, "Read the file test.txt")
     assert "What stands here." not in ended.stdout
     assert "Read(test.txt)" in ended.stdout + ended.stderr
+    if name == "permissions":
+        ended = crow("permissions", "check", "Read(test.txt)", "--deny", "Read(test.txt)")
+        assert ended.stdout.startswith("deny  ")

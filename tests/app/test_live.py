@@ -195,6 +195,19 @@ async def test_the_mode_follows_where_nobody_has_chosen_another(room: Room, home
     assert session.mode == "dontAsk"
 
 
+async def test_the_mode_without_questions_ends_where_it_is_switched_off(
+    room: Room, home: Path
+) -> None:
+    session = await room.open(mode="bypassPermissions")
+    write(
+        home / ".crow/settings.json", {"permissions": {"disableBypassPermissionsMode": "disable"}}
+    )
+    await room.do()
+    assert session.mode == "default"
+    room.agent()
+    assert (await room.open(mode="bypassPermissions")).mode == "default"
+
+
 async def test_model_variables_and_limits_count_for_the_next_prompt(
     room: Room, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Crow
 
-from crow.cli import main, permissions
+from crow.cli import main
 from crow.cli.parser import COMMANDS, Parser
+from crow.extensions.permissions import cli as permissions
 from crow.testing.endpoint import Endpoint, answer, respond
 
 
@@ -42,7 +43,7 @@ async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
 
 
 async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
-    for name in COMMANDS:
+    for name in (*COMMANDS, "permissions"):
         ended = await crow(name, "--help")
         assert (ended.status, ended.err) == (0, ""), name
         assert ended.out.startswith(f"usage: crow {name}")

@@ -90,6 +90,7 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
 def offer_of(agent: Agent) -> AgentCapabilities:
     """What an agent can do, as far as it shows."""
     from crow.acp.initialize import AgentCapabilities
+    from crow.acp.config_options import serves_mcp
     from crow.core.errors import ModelError
 
     try:
@@ -98,7 +99,7 @@ def offer_of(agent: Agent) -> AgentCapabilities:
         taken = frozenset({"image"})
     return AgentCapabilities(
         store=agent.store is not None,
-        mcp="mcp" in agent.extensions,
+        mcp=serves_mcp(agent),
         image="image" in taken,
         audio="audio" in taken,
     )

@@ -19,6 +19,7 @@ from crow.acp.config_options import (
     listed_name,
     option_changes,
     option_values,
+    serves_mcp,
 )
 from crow.acp.connection import Connection, Result, Transport
 from crow.acp.content import from_blocks, written
@@ -303,7 +304,7 @@ class AcpAgent:
         """The answer that makes a session known; commands and held events follow it."""
         self.access.attach(session, editor)
         self._editors[session.id] = editor
-        if editor.mcp_servers and "mcp" not in self.agent.extensions:
+        if editor.mcp_servers and not serves_mcp(self.agent):
             editor.keep(Notice(NO_MCP, "warning"))
         loop = asyncio.get_running_loop()
 

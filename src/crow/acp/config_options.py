@@ -125,6 +125,11 @@ def modes(agent: Agent, session: Session) -> list[Mode]:
     return offered
 
 
+def serves_mcp(agent: Agent) -> bool:
+    """True where an extension connects to the MCP servers that an editor names."""
+    return any(getattr(each, "serves_mcp", False) for each in agent.extensions.values())
+
+
 def models(agent: Agent, session: Session) -> list[str]:
     """The models on offer, the agent's own first; none where no model is configured.
 

@@ -35,13 +35,6 @@ __all__ = [
     "rules_of",
 ]
 
-PERMISSION_MODES = (
-    ("default", "Ask", "Asks before it changes files or runs commands that no rule allows"),
-    ("acceptEdits", "Accept edits", "Changes files in the project without asking"),
-    ("plan", "Plan", "Reads and thinks, and changes nothing"),
-    ("dontAsk", "Do not ask", "Does what rules allow, and refuses the rest without a question"),
-)
-
 
 def build(
     settings: Settings | None = None,
@@ -86,19 +79,18 @@ def build(
         agent.use(thing)
     for spec in extensions:
         composer.use_named(spec)
-    if "permissions" in agent.extensions:
-        offer_modes(agent)
+    offer_modes(agent)
     return agent
 
 
 def offer_modes(agent: Agent) -> None:
-    """Let the user choose how permissions are judged, beside what extensions offer.
-
-    ``bypassPermissions`` is for whoever begins with it: settings and options can.
-    """
-    for name, title, text in PERMISSION_MODES:
-        if name not in agent.modes:
-            agent.add_mode(Mode(name, title, text))
+    """Let the user choose from the modes that extensions know, beside those that these add."""
+    known: list[Mode] = []
+    for each in agent.extensions.values():
+        known += getattr(each, "modes", ())
+    for mode in known:
+        if mode.name and mode.id not in agent.modes:
+            agent.add_mode(mode)
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import ModuleType
+from typing import Any
 
 from crow.app.composer import UNTRUSTED
 from crow.app.plugins import plugins_of
@@ -17,14 +19,19 @@ def complaints(settings: Settings, agent: Agent | None = None) -> Iterator[str]:
     """What a person should know before the first prompt, one line each."""
     yield from of_settings(settings)
     yield from plugins_of(settings)[1]
-    for name in ("permissions", "shell_hooks"):
-        used = agent.extensions.get(name) if agent else None
-        yield from getattr(used, "warnings", ())
+    yield from of_extensions(agent.extensions if agent else {})
     yield from unknown_extensions(settings, agent)
     for found in agent.found if agent else ():
         yield from found.problems
         if found.error and found.error != UNTRUSTED:
             yield f"the extension {found.name} ({found.source}) is broken: {found.error}"
+
+
+def of_extensions(used: Mapping[str, Any]) -> Iterator[str]:
+    """What extensions find wrong with what they were given, one line each."""
+    for each in used.values():
+        if not isinstance(each, ModuleType):  # which may have imported Python's own
+            yield from getattr(each, "warnings", ())
 
 
 def of_settings(settings: Settings) -> Iterator[str]:

@@ -13,7 +13,7 @@ from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
-from crow.core.extensions import EntryPoint, Found, entry_points
+from crow.core.extensions import JUDGE, ON_REQUEST, EntryPoint, Found, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
@@ -22,8 +22,6 @@ from crow.settings.schema import Sieve
 if TYPE_CHECKING:
     from crow.project.imports import Seal
 
-JUDGE = "permissions"
-"""The extension that judges calls: without it there is no agent, unless its user wants that."""
 LAST = 1000
 """The order of an extension that says none."""
 FOLDER = Path(".crow", "extensions")
@@ -49,7 +47,8 @@ class Composer:
     def installed(self) -> list[EntryPoint]:
         """The extensions of installed packages, as far as they are wanted."""
         wanted = {*self.settings.extensions, *self.disabled}
-        return [point for point in entry_points() if not point.on_request or point.name in wanted]
+        every = entry_points()
+        return [point for point in every if point.group != ON_REQUEST or point.name in wanted]
 
     def use_builtin(self, *, late: bool = False) -> None:
         """Use the extensions that come with Crow, in the order that they say.
@@ -90,15 +89,19 @@ class Composer:
         self.keep(name, package, error, name in self.disabled)
 
     def refuse_unjudged(self) -> None:
-        """Raise `ExtensionError` where nobody judges calls and its user has not wanted that.
+        """Raise `ExtensionError` where a judge is broken, or there is none and none is disabled.
 
-        Nobody does as the user wants where an option of the judge's does not fit.
+        An option of a judge's that does not fit breaks it: nobody judges then as the user wants.
         """
-        judge = next((found for found in self.agent.found if found.name == JUDGE), None)
-        error = "they are not installed" if judge is None else judge.error
-        error = error or next(self.misfits(JUDGE), None)
-        if error and JUDGE not in self.disabled:
-            raise ExtensionError(f"the permissions cannot be judged: {error}")
+        judges = {point.name for point in self.installed if point.group == JUDGE} - self.disabled
+        errors = [found.error for found in self.agent.found if found.name in judges]
+        errors += [line for name in sorted(judges) for line in self.misfits(name)]
+        broken = next(filter(None, errors), None)
+        hooks = self.agent.hooks.before_tool.entries
+        judged = any(hook.judge and hook.tools is None for hook in hooks)
+        if broken or not (judged or self.settings.unjudged):
+            why = broken or "they are not installed"
+            raise ExtensionError(f"the permissions cannot be judged: {why}")
 
     def options_for(self, cls: Any, name: str) -> dict[str, Any]:
         """What an extension of this class is made with."""

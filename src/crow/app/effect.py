@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from crow.app.complaints import of_extensions
 from crow.app.composer import UNTRUSTED, Composer
 from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
@@ -55,10 +56,8 @@ class Effect:
         return late
 
     def warnings(self, session: Session) -> Iterator[str]:
-        """What is wrong with the rules and hooks of a session, a line each."""
-        used = self.agent.extensions_of(session)
-        for name in ("permissions", "shell_hooks"):
-            yield from getattr(used.get(name), "warnings", ())
+        """What extensions find wrong with the settings of a session, a line each."""
+        return of_extensions(self.agent.extensions_of(session))
 
     def _anew(self, name: str, thing: Any, before: Composer, now: Composer) -> Any:
         """An extension as other settings make it; None where it is the same."""

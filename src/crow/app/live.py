@@ -88,7 +88,6 @@ class LiveSettings:
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
-        confine(ctx.session, ground.settings)
         asked = self._will_ask(ctx, ground)
         await self._tell(ctx, ground, later=[*of_trust(ground.settings)] if asked else ())
         await self._offer(ctx, ground)
@@ -142,7 +141,6 @@ class LiveSettings:
             news = await self._read(ctx, ground)
             if ground.settings == old:
                 return
-            confine(root, ground.settings)
             new = self.effect.on_session(root, old, ground.settings)
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
@@ -300,13 +298,6 @@ def lost(ground: Ground, before: set[Any]) -> str:
 def parsed(path: str) -> dict[str, Any] | None:
     """What a file says; None where there is none. Raises what `parse_file` raises."""
     return parse_file(Path(path)) if is_there(Path(path)) else None
-
-
-def confine(session: Session, settings: Settings) -> None:
-    """Take a session out of the mode without questions where that is switched off."""
-    permissions: Mapping[str, Any] = settings.values.get("permissions", {})
-    if session.mode == "bypassPermissions" and "disableBypassPermissionsMode" in permissions:
-        session.mode = "default"
 
 
 def shortened(lines: Iterable[str]) -> str:

@@ -105,14 +105,19 @@ def _servers(table: Table) -> Iterator[str]:
 
 def _extensions(table: Table) -> Iterator[str]:
     for name, options in table.items():
-        if name == "mcp" and isinstance(options, dict):
-            servers: object = cast(Table, options).get("servers")
-            if isinstance(servers, dict):
-                yield from _servers(cast(Table, servers))
         if name == "disable":
             yield f"switches off: {', '.join(map(str, cast('Iterable[object]', options)))}"
         else:
-            yield f"setting: extensions.{name}"
+            yield from _options(f"extensions.{name}", options)
+
+
+def _options(path: str, value: object) -> Iterator[str]:
+    """Each option by itself, however deep: none is cut off for the length of another."""
+    if isinstance(value, dict) and value:
+        for name, each in cast(Table, value).items():
+            yield from _options(f"{path}.{name}", each)
+    else:
+        yield f"setting: {path} = {_short(hidden(path, value))}"
 
 
 def _file(path: Path, project: Path) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""The command line. `main` imports only what the sub-command needs."""
+"""The command line. `main` imports only what the sub-command needs.
+
+A command of an extension is an entry point of the group ``crow.commands``: a module with
+``declare(parser)``, which is given an ``ArgumentParser``, and ``main(options, out)``, which returns
+the exit status; its docstring is the help.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,16 @@ import gc
 import os
 import sys
 from importlib import import_module
+from typing import Any
 
 from crow._version import __version__
+from crow.cli.options import declare_agent, load_agent
 from crow.cli.output import Output, hold
-from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such, overview
+from crow.cli.parser import COMMANDS, Help, Parser, UsageError, overview
 from crow.core.errors import CrowError
 from crow.project.home import settle_home
+
+__all__ = ["Output", "UsageError", "declare_agent", "load_agent"]
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
 LATE = (100_000, 1, 2)
@@ -61,8 +70,6 @@ def dispatch(argv: list[str], out: Output) -> int:
     name, *rest = argv
     if name == "help":
         return dispatch([*rest[:1], "--help"], out)
-    if name not in COMMANDS:
-        raise UsageError(f"{no_such('command', name, COMMANDS)} (see crow --help)")
     return start(name, Parser(prog=f"crow {name}"), rest, out)
 
 
@@ -74,17 +81,33 @@ def without_command(argv: list[str], out: Output) -> int:
         if somebody_is_there() and out.is_terminal:
             return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)
         if not argv:
-            out.write(overview().format_help())
+            out.write(overview_of_all().format_help())
             return MISUSED
-    parser = overview()
+    parser = overview() if "--version" in argv else overview_of_all()
     options = parser.understand(argv)
     out.line(f"crow {__version__}" if options.version else parser.format_help())
     return DONE
 
 
+def overview_of_all() -> Parser:
+    """The parser of ``crow`` without a sub-command, for somebody who reads what there is."""
+    from crow.cli.installed import summaries
+
+    return overview(summaries())
+
+
 def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:
     """Import a sub-command and run it."""
-    command = import_module(f"crow.cli.{name}")
+    command = imported(name)
     parser.description = command.__doc__
     command.declare(parser)
     return command.main(parser.understand(argv), out)
+
+
+def imported(name: str) -> Any:
+    """The module of a sub-command. Raises `UsageError` where there is none of this name."""
+    if name in (*COMMANDS, "chat"):
+        return import_module(f"crow.cli.{name}")
+    from crow.cli.installed import command_of
+
+    return command_of(name)

@@ -94,13 +94,14 @@ def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:
 
 
 async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: Output) -> int:
+    from crow.app import live_of
     from crow.extensions.shell_hooks.event import KNOWN
 
     event = KNOWN[options.event]
     fields = fields_of(options, event.has_tool)
     about = event.about(fields)
     session = Session(cwd=str(directory(options)))
-    session.mode = getattr(agent.extensions.get("permissions"), "mode", session.mode)
+    session.mode = live_of(agent).settings.permissions.mode or session.mode
     if event.has_tool:
         fields["tool_input"] = prepared(agent, session, fields["tool_name"], fields["tool_input"])
     seen: dict[int, tuple[bytes, Printed]] = {}

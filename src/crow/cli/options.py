@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.output import Output
-from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.parser import UsageError, no_such
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -20,14 +20,14 @@ ELSEWHERE = frozenset(
 """Tools of Claude Code that a rule may name although they are not in use here."""
 
 
-def declare_place(parser: Parser) -> None:
+def declare_place(parser: argparse.ArgumentParser) -> None:
     """Where settings are looked for."""
     parser.add_argument("--cwd", metavar="DIR", default=".", help="work in this directory")
     parser.add_argument("--settings", metavar="FILE", help="one more settings file, or JSON")
 
 
-def declare_agent(parser: Parser) -> None:
-    """What the agent is made of."""
+def declare_agent(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the agent is made of."""
     declare_place(parser)
     parser.add_argument(
         "--model", metavar="NAME", help="the model to ask; `rehearsal` needs no key"
@@ -103,6 +103,14 @@ def agent_of(options: argparse.Namespace, settings: Settings) -> Agent:
     return agent
 
 
+def load_agent(options: argparse.Namespace, out: Output) -> Agent:
+    """The agent that the options of `declare_agent` describe; says what is wrong with settings."""
+    settings = settings_of(options)
+    agent = agent_of(options, settings)
+    tell_problems(settings, agent, out)
+    return agent
+
+
 def check_rules(options: argparse.Namespace, agent: Agent) -> None:
     """Hold rules and mode of a command line against what there is."""
     for rule in (*getattr(options, "allow", ()), *getattr(options, "deny", ())):
@@ -113,9 +121,8 @@ def check_rules(options: argparse.Namespace, agent: Agent) -> None:
             raise UsageError(f"{no_such('tool', name, known)} in the rule {rule!r} ({names})")
     mode = getattr(options, "mode", None)
     if mode:
-        from crow.extensions.permissions import MODES
-
-        known = {*MODES, *agent.modes}
+        used = agent.extensions.values()
+        known = {*agent.modes, *(it.id for each in used for it in getattr(each, "modes", ()))}
         if mode not in known:
             raise UsageError(f"{no_such('mode', mode, known)} ({', '.join(sorted(known))})")
 

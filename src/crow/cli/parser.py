@@ -17,7 +17,6 @@ COMMANDS = {
     "sessions": "list, show, search, copy and delete stored sessions",
     "ext": "which extensions were found, loaded, disabled or broken",
     "hooks": "which hooks run, in which order, from which file",
-    "permissions": "what the permission rules say to a call",
     "config": "effective settings and the file that each came from",
     "trust": "let a project's settings and extensions run",
 }
@@ -91,10 +90,11 @@ def no_such(noun: str, word: str, known: Iterable[str]) -> str:
     return f"there is no {noun} {word!r}{hint}"
 
 
-def overview() -> Parser:
-    """The parser of ``crow`` without a sub-command."""
-    width = max(map(len, COMMANDS))
-    rows = "\n".join(f"  {name:{width}}  {text}" for name, text in COMMANDS.items())
+def overview(more: Iterable[tuple[str, str]] = ()) -> Parser:
+    """The parser of ``crow`` without a sub-command; ``more`` are the commands of extensions."""
+    commands = {**COMMANDS, **dict(more)}
+    width = max(map(len, commands))
+    rows = "\n".join(f"  {name:{width}}  {text}" for name, text in commands.items())
     parser = Parser(
         prog="crow",
         usage="crow [COMMAND] ...",

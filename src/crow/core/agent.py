@@ -12,7 +12,7 @@ from crow.core.context import RunContext
 from crow.core.contexts import ConfigContext, NotificationContext, SessionContext, ToolContext
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
-from crow.core.extensions import Found, attempt, entry_points
+from crow.core.extensions import ON_REQUEST, Found, attempt, entry_points
 from crow.core.frozen import KeptList, kept
 from crow.core.hook import Owner
 from crow.core.hooks import Hooks
@@ -138,13 +138,13 @@ class Agent:
         """Offer a slash command; returns the disposer."""
         return self.scope.add_command(command, replace=replace)
 
-    def add_mode(self, mode: Mode) -> Callable[[], None]:
+    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
-        return self.scope.add_mode(mode)
+        return self.scope.add_mode(mode, replace=replace)
 
-    def add_section(self, section: PromptSection) -> Callable[[], None]:
+    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
-        return self.scope.add_section(section)
+        return self.scope.add_section(section, replace=replace)
 
     # what counts in a session: what hangs there, and on the agent
 
@@ -238,7 +238,7 @@ class Agent:
         """
         options = options or {}
         for point in entry_points():
-            if point.own or (point.on_request and point.name not in options):
+            if point.own or (point.group == ON_REQUEST and point.name not in options):
                 continue
             off = point.name in set(disabled)
             chosen = dict(options.get(point.name, {}))

@@ -20,8 +20,12 @@ from crow.core.frozen import frozen
 logger = logging.getLogger("crow.extensions")
 
 GROUP = "crow.extensions"
+JUDGE = f"{GROUP}.judge"
+"""The group of extensions that judge calls: nothing starts where one of them is broken."""
 ON_REQUEST = f"{GROUP}.on_request"
 """The group of extensions that are used where the settings have a table for them."""
+COMMANDS = "crow.commands"
+"""The group of commands for terminals: ``crow NAME``."""
 OWN = "crow_acp"
 KINDS = (".dist-info", ".egg-info")
 ENTER_TIMEOUT = 30.0
@@ -33,16 +37,16 @@ T = TypeVar("T")
 
 @frozen
 class EntryPoint:
-    """What a package says that one of its extensions is: ``value`` is ``module:Name``.
+    """What a package offers under a name: ``value`` is ``module:Name``.
 
-    ``package`` is the distribution's name; ``own`` marks those that come with Crow.
+    ``package`` is the distribution's name; ``own`` marks what comes with Crow.
     """
 
     name: str
     value: str
     package: str
+    group: str = GROUP
     own: bool = False
-    on_request: bool = False
 
     def load(self) -> Any:
         """Import it; raises whatever its module raises."""
@@ -53,15 +57,17 @@ class EntryPoint:
         return thing
 
 
-def entry_points() -> list[EntryPoint]:
-    """Every extension that an installed package offers, by name, read from their files.
+def entry_points(*groups: str) -> list[EntryPoint]:
+    """What installed packages offer in these groups, else every extension, read from their files.
 
     `importlib.metadata` takes 17 ms for that, at every start; it is asked about what is no folder.
     Of two packages of one name that counts which would be imported: the first on the path. They
     are looked for again when a package has come or gone.
     """
     places = [place or "." for place in sys.path]
-    return list(_entry_points(tuple((place, _changed(place)) for place in places)))
+    wanted = groups or (GROUP, JUDGE, ON_REQUEST)
+    every = _entry_points(tuple((place, _changed(place)) for place in places))
+    return [point for point in every if point.group in wanted]
 
 
 def _changed(place: str) -> int:
@@ -104,7 +110,7 @@ def _points(folder: str, package: str) -> list[EntryPoint]:
     except (OSError, UnicodeDecodeError) as error:
         logger.warning("the entry points of %s cannot be read: %s", folder, error)
         return []
-    if GROUP not in text:
+    if "[crow." not in text:
         return []
     return list(_parsed(text, package if package == OWN else _title(Path(folder)) or package))
 
@@ -122,9 +128,9 @@ def _parsed(text: str, package: str) -> Iterator[EntryPoint]:
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
             group = line.strip("[]").strip()
-        elif group in (GROUP, ON_REQUEST) and "=" in line and not line.startswith(("#", ";")):
+        elif group.startswith("crow.") and "=" in line and not line.startswith(("#", ";")):
             name, _, value = map(str.strip, line.partition("="))
-            yield EntryPoint(name, value, package, package == OWN, group == ON_REQUEST)
+            yield EntryPoint(name, value, package, group, package == OWN)
 
 
 def _title(folder: Path) -> str:

@@ -112,7 +112,9 @@ class Option:
 
 
 ALLOW_ONCE = Option("allow_once", "Allow once", "allow_once")
+"""The answer that lets one call through."""
 REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
+"""The answer that refuses one call."""
 
 
 @frozen

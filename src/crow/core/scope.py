@@ -224,13 +224,13 @@ class Scope:
             raise ExtensionError(f"{command!r} is no command: it has no 'run'")
         return self.commands.add(command.name, command, self.hooks.whose(), replace=replace)
 
-    def add_mode(self, mode: Mode) -> Callable[[], None]:
+    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode; returns the disposer."""
-        return self.modes.add(mode.id, mode, self.hooks.whose())
+        return self.modes.add(mode.id, mode, self.hooks.whose(), replace=replace)
 
-    def add_section(self, section: PromptSection) -> Callable[[], None]:
+    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to the system prompt; returns the disposer."""
-        return self.sections.add(section.name, section, self.hooks.whose())
+        return self.sections.add(section.name, section, self.hooks.whose(), replace=replace)
 
     # extensions
 

@@ -237,13 +237,13 @@ class Session:
         """Offer a slash command in this session; returns the disposer."""
         return self.scope.add_command(command, replace=replace)
 
-    def add_mode(self, mode: Mode) -> Callable[[], None]:
+    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
         """Offer a mode in this session; returns the disposer."""
-        return self.scope.add_mode(mode)
+        return self.scope.add_mode(mode, replace=replace)
 
-    def add_section(self, section: PromptSection) -> Callable[[], None]:
+    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
         """Add a part to this session's system prompt; returns the disposer."""
-        return self.scope.add_section(section)
+        return self.scope.add_section(section, replace=replace)
 
     # the history
 

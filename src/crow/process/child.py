@@ -120,6 +120,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     # its end
 
+    async def wait(self, seconds: float) -> bool:
+        """Wait a bounded time for the program's end; whether it came."""
+        return await within(seconds, self.exited)
+
     async def settle(self, seconds: float) -> None:
         """After the program's end, wait for the rest of its output, but not for its children."""
         await within(seconds, self.silent)
@@ -131,14 +135,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
             await self._wait_for_group(grace)
         finally:
             self.kill()
-        await within(LAST, self.exited)
+        await self.wait(LAST)
 
     async def end(self) -> None:
         """SIGKILL the group at once, and let go of the pipes."""
         try:
             self.kill()
             if self._transport is not None:
-                await within(LAST, self.exited)
+                await self.wait(LAST)
         finally:
             self.close()
 

@@ -44,13 +44,14 @@ SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
 LISTS = (*RULES, "additionalDirectories", "workingDirectoriesExclude", "trusted")
+BYPASS = "bypassPermissions"
+NO_BYPASS = "disableBypassPermissionsMode"
 LIMITS = (
     "denyInsteadOfPrompting",
     "blockReadsOutsideWorkingDirectories",
     "blockWritesOutsideWorkingDirectories",
+    NO_BYPASS,
 )
-BYPASS = "bypassPermissions"
-NO_BYPASS = "disableBypassPermissionsMode"
 PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
 TABLES = ("extensions", "env")
 

@@ -80,3 +80,8 @@ class Settings:
     unread: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rejected: tuple[Unused, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def unjudged(self) -> bool:
+        """True where the user has switched the permissions off: nobody need judge calls."""
+        return any(entry.text == "permissions" for entry in self.disabled)

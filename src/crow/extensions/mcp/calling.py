@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from crow.core.ports import ToolEnvironment
+from crow import ToolEnvironment
 from crow.extensions.mcp.failure import plain
 
 T = TypeVar("T")

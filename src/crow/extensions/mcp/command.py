@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from crow.core.verdicts import Answer
+from crow import Answer
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.servers import Servers
 

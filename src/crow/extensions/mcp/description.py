@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
-from crow.core.errors import CrowError
-from crow.core.frozen import frozen
+from crow import CrowError, frozen
 
 Transport = Literal["stdio", "http", "sse"]
 Table = Mapping[str, Any]

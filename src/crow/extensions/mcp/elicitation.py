@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from crow.core.context import Context
-from crow.core.hook_points import Gate
+from crow import Context
 from crow.extensions.mcp.events import (
     ELICITATION,
     RESULT,
@@ -33,7 +32,7 @@ async def elicit(ctx: Context, server: str, asked: Mapping[str, Any]) -> Answer:
     hooks = ctx.agent.hooks
     asked = {**asked, "message": plain(str(asked["message"]))[:LONGEST]}
     question = ElicitationContext(ctx, server, asked)
-    ruling = await cast("Gate[ElicitationContext]", hooks[ELICITATION.name]).fire(question)
+    ruling = await hooks[ELICITATION.name].fire(question)
     if ruling.refused:
         answer = DECLINED
     elif ruling.answer is not None:
@@ -41,7 +40,7 @@ async def elicit(ctx: Context, server: str, asked: Mapping[str, Any]) -> Answer:
     else:
         answer = await ask_user(question)
     result = ElicitationResultContext(ctx, server, asked, answer)
-    ruling = await cast("Gate[ElicitationResultContext]", hooks[RESULT.name]).fire(result)
+    ruling = await hooks[RESULT.name].fire(result)
     if ruling.refused:
         return DECLINED
     return given({"action": result.action, "content": result.content})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, cast
 
-from crow.core.context import Context
-from crow.core.points import Point
-from crow.core.validation import json_object
+from crow import Context, Point
 
 Action = Literal["accept", "decline", "cancel"]
 Answer = tuple[Action, "dict[str, Any] | None"]
@@ -45,7 +44,15 @@ class ElicitationContext(Context):
 
 def json_content(value: Any) -> bool:
     """an object of JSON, or None"""  # noqa: D400, D403 - a noun for sentences
-    return value is None or json_object(value)
+    if value is None:
+        return True
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and all(
+        isinstance(key, str) for key in cast(Iterable[Any], value)
+    )
 
 
 class ElicitationResultContext(ElicitationContext):

@@ -13,24 +13,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import CommandContext, SessionContext, ToolContext, TurnContext
-from crow.core.hooks import FIRST, hook
-from crow.core.messages import text_of
-from crow.core.scope import Command
-from crow.core.session import Session
-from crow.core.verdicts import Answer, Ask
+from crow import (
+    FIRST,
+    Agent,
+    Answer,
+    Ask,
+    Command,
+    CommandContext,
+    Context,
+    RunContext,
+    Session,
+    SessionContext,
+    ToolContext,
+    TurnContext,
+    hook,
+)
 from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.mcp.limits import Limits
 from crow.keys import CLIENT_SERVERS
+from crow.messages import text_of
 
 if TYPE_CHECKING:
+    from crow import ProjectSettings
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
     from crow.extensions.mcp.servers import Servers
-    from crow.project.settings import ProjectSettings
 
 KEY = "mcp.servers"
 LONGEST_WAIT = 24 * 3600.0
@@ -56,6 +64,7 @@ class McpHook:
 
     name = "mcp"
     order = 160
+    serves_mcp = True
 
     def __init__(
         self,

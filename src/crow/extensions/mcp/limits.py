@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crow.core.frozen import frozen
+from crow import frozen
 
 MEBIBYTE = 1024 * 1024
 MESSAGE = 8 * MEBIBYTE

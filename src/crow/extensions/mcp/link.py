@@ -40,14 +40,14 @@ from mcp.types import (
     ToolListChangedNotification,
 )
 
-from crow._version import __version__
+from crow import __version__
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, Transport

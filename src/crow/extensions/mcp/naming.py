@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import TypeVar
 
-from crow.core.tools import ToolName
+from crow.tools import ToolName
 
 T = TypeVar("T")
 LONGEST = 64

@@ -6,11 +6,7 @@ import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from crow.core.agent import Agent
-from crow.core.contexts import CommandContext
-from crow.core.scope import Command
-from crow.core.session import Session
-from crow.core.verdicts import Answer
+from crow import Agent, Answer, Command, CommandContext, Session
 from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import full_name, unambiguous
 from crow.extensions.mcp.result import as_text

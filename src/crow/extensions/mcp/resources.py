@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from crow.core.ports import ToolEnvironment
-from crow.core.tools import ToolKind, ToolResult
+from crow import ToolEnvironment, ToolResult
 from crow.extensions.mcp.failure import Gone, Refused
 from crow.extensions.mcp.result import labelled, of_resource
+from crow.tools import ToolKind
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import Server

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from crow.core.messages import Content, ImagePart, Part
-from crow.core.tools import ToolResult
+from crow import ToolResult
 from crow.extensions.mcp.limits import TEXT
+from crow.messages import Content, ImagePart, Part
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, ReadResourceResult

@@ -7,8 +7,7 @@ from collections.abc import Coroutine
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from crow.core.context import Context
-from crow.core.ports import ToolEnvironment
+from crow import Context, ToolEnvironment
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
@@ -17,7 +16,7 @@ from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, withou
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
 from crow.keys import TRACE_CONTEXT
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult, GetPromptResult, Prompt, ReadResourceResult

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from crow.core.context import Context
-from crow.core.events import CommandsChanged
-from crow.core.ports import Tool
+from crow import Context, Tool
+from crow.events import CommandsChanged
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.limits import Limits
@@ -17,7 +16,7 @@ from crow.extensions.mcp.prompts import Prompts
 from crow.extensions.mcp.resources import ListMcpResources, ReadMcpResource
 from crow.extensions.mcp.server import Server
 from crow.extensions.mcp.tool import McpTool
-from crow.process.reaper import ProcessReaper
+from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.server import KnownWays

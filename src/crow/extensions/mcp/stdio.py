@@ -20,8 +20,7 @@ from mcp.types import jsonrpc_message_adapter
 
 from crow.extensions.mcp.limits import MESSAGE
 from crow.extensions.mcp.requests import Broken
-from crow.process.child import ChildProcess, python_cache_env, within
-from crow.process.reaper import ProcessReaper
+from crow.process import ChildProcess, ProcessReaper, python_cache_env
 
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description
@@ -47,7 +46,6 @@ class ServerProcess(ChildProcess):
         super().__init__(reaper)
         self.output = asyncio.StreamReader(limit=MESSAGE)
         self._failure = failure
-        self._quiet = asyncio.Event()
         self._is_silent = False
         self._is_stopping = False
 
@@ -72,9 +70,7 @@ class ServerProcess(ChildProcess):
         super().pipe_connection_lost(fd, exc)
         if fd == 1:
             self.silence()
-        elif fd == 2:
-            self._quiet.set()
-        else:
+        elif fd == 0:
             self._silence_soon()
 
     def process_exited(self) -> None:
@@ -100,14 +96,14 @@ class ServerProcess(ChildProcess):
         self._is_stopping = not self._is_silent
         try:
             self.end_input()
-            if not await within(grace / 2, self.exited):
+            if not await self.wait(grace / 2):
                 self._is_stopping = True
                 await self.stop(grace / 2)
-            await within(SETTLE, self._quiet)
+            await self.settle(SETTLE)
         finally:
             self.kill()
             self.close()
-        await within(grace / 2, self.exited)
+        await self.wait(grace / 2)
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

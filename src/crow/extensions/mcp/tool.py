@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from crow.core.ports import ToolEnvironment
-from crow.core.tools import ToolKind, ToolResult
+from crow import ToolEnvironment, ToolResult
 from crow.extensions.mcp.definitions import fingerprint
 from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import tool_name
 from crow.extensions.mcp.result import of_call
 from crow.extensions.mcp.schema import compiled, mismatch
+from crow.tools import ToolKind
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator

@@ -8,20 +8,17 @@ from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow.core.contexts import SessionContext, ToolContext
-from crow.core.events import ConfigChanged
-from crow.core.hooks import hook
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
-from crow.core.verdicts import Allow, Ask, Deny
+from crow import Allow, Ask, Deny, Mode, SessionContext, ToolContext, hook
+from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
-from crow.extensions.permissions.mode import MODES, QUIET
+from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
 from crow.keys import MAY_READ, UNASKED
 
 if TYPE_CHECKING:
+    from crow import ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.rules.written import Written
-    from crow.project.settings import ProjectSettings
 
 Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
@@ -44,6 +41,7 @@ class PermissionsHook:
 
     name = "permissions"
     order = 10
+    modes = tuple(Mode(each, *OFFERED.get(each, ("",))) for each in MODES)
 
     def __init__(
         self,
@@ -84,6 +82,7 @@ class PermissionsHook:
             "blockReadsOutsideWorkingDirectories" in rules.switches,
             "blockWritesOutsideWorkingDirectories" in rules.switches,
             rules.excluded,
+            "disableBypassPermissionsMode" in rules.switches,
         )
         return {
             **own,
@@ -97,6 +96,7 @@ class PermissionsHook:
 
     async def catch_up(self, ctx: SessionContext, before: PermissionsHook) -> None:
         """Begin in an open session: its mode follows where its user has not chosen another."""
+        self._confine(ctx.session)
         if before.mode != self.mode and ctx.session.mode == before.mode:
             ctx.session.mode = self.mode
             await ctx.emit(ConfigChanged({"mode": self.mode}))
@@ -125,8 +125,22 @@ class PermissionsHook:
 
     def on_session_start(self, ctx: SessionContext) -> None:
         """A new session begins in the mode of the settings."""
+        self._confine(ctx.session)
         if ctx.source == "new" and ctx.session.mode == "default":
             ctx.session.mode = self.mode
+
+    def _confine(self, session: Session) -> None:
+        """Take a session out of the mode without questions where that is switched off."""
+        if session.mode == "bypassPermissions" and self._rules["limits"].no_bypass:
+            session.mode = "default"
+
+    def sources_of(self, rule: str | None) -> tuple[str, ...]:
+        """The settings files in which a rule stands."""
+        from crow.extensions.permissions.rules.written import Written
+
+        given = (each for name in ("deny", "ask", "allow") for each in self._rules[name])
+        written = (Written(each) if isinstance(each, str) else each for each in given)
+        return tuple(each.source for each in written if each.text == rule)
 
     def rule_applies(self, rule: str, tool: str, args: Mapping[str, Any], cwd: str) -> bool:
         """Whether one rule, whoever has written it down, speaks of a call."""
@@ -137,6 +151,7 @@ class PermissionsHook:
     @hook("before_tool", judge=True)
     async def judge(self, ctx: ToolContext) -> Allow | Ask | Deny:
         """Decide on a call."""
+        self._confine(ctx.session)
         permissions = self.of_session(ctx)
         interactive = bool(getattr(ctx.tool, "interactive", False))
         judge = partial(

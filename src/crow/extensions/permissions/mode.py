@@ -13,6 +13,13 @@ MODES: dict[str, Mode] = {
     "dontAsk": "dontAsk",
     "bypassPermissions": "bypassPermissions",
 }
+OFFERED = {
+    "default": ("Ask", "Asks before it changes files or runs commands that no rule allows"),
+    "acceptEdits": ("Accept edits", "Changes files in the project without asking"),
+    "plan": ("Plan", "Reads and thinks, and changes nothing"),
+    "dontAsk": ("Do not ask", "Does what rules allow, and refuses the rest without a question"),
+}
+"""What users can choose; ``bypassPermissions`` is for whoever begins with it, by settings."""
 QUIET = frozenset({"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput"})
 
 

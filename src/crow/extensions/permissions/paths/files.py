@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.paths.disk import Disk, Place, inside, place
 from crow.extensions.permissions.paths.protected import INSTALLED, is_protected, is_started

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.permissions.programs.readonly import reads
 from crow.extensions.permissions.programs.sed import edited
 from crow.extensions.permissions.programs.table import Program, Use, option, program_of

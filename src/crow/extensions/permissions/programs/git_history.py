@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.permissions.paths.disk import Place, inside, place
 from crow.extensions.permissions.paths.files import Finding
 from crow.extensions.permissions.paths.words import Paths

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from crow.core.frozen import frozen
-from crow.core.tools import ToolName
+from crow import frozen
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern
 from crow.extensions.permissions.rules.written import Written
+from crow.tools import ToolName
 
 Behaviour = Literal["allow", "ask", "deny"]
 

@@ -8,7 +8,7 @@ from functools import cache
 from threading import local
 from typing import TYPE_CHECKING
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.permissions.decision import Decision
 from crow.extensions.permissions.mode import Mode
 from crow.extensions.permissions.paths.files import Files, Finding

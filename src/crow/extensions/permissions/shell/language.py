@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from crow.core.frozen import frozen
+from crow import frozen
 from crow.extensions.permissions.shell.script import HOLE, Word
 from crow.extensions.permissions.shell.wrapper import program
 

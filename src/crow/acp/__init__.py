@@ -89,8 +89,8 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
 
 def offer_of(agent: Agent) -> AgentCapabilities:
     """What an agent can do, as far as it shows."""
-    from crow.acp.initialize import AgentCapabilities
     from crow.acp.config_options import serves_mcp
+    from crow.acp.initialize import AgentCapabilities
     from crow.core.errors import ModelError
 
     try:

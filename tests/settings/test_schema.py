@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.extensions import entry_points
-from crow.extensions.shell_hooks.entry import entries_of
 from crow.extensions.shell_hooks.event import KNOWN
+from crow.extensions.shell_hooks.handler import handlers_of
 from crow.project import HookFile
 from crow.settings import load
 from crow.settings.schema import Sieve, schema, whole
@@ -150,7 +150,7 @@ HANDLER = {"type": "command", "command": "true"}
 )
 def test_hooks_that_crow_complains_of_are_those_that_an_editor_underlines(hooks: Any) -> None:
     problems: list[str] = []
-    list(entries_of([HookFile("x", hooks, own=True)], problems))
+    list(handlers_of([HookFile("x", hooks, own=True)], problems))
     assert VALIDATOR.is_valid({"hooks": hooks}) == (problems == []), problems
 
 
@@ -209,5 +209,5 @@ def test_every_example_of_the_documentation_fits(
     settings = load(tmp_path, managed=())
     assert settings.problems == ()
     problems: list[str] = []
-    list(entries_of([HookFile(str(s), hooks, own=True) for s, hooks in settings.hooks], problems))
+    list(handlers_of([HookFile(str(s), hooks, own=True) for s, hooks in settings.hooks], problems))
     assert problems == []

@@ -46,7 +46,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
             show(found, agent, width, out)
     plugins, problems = plugins_of(settings)
     for plugin in plugins:
-        brought = {what: list(names) for what, names in contents(plugin)}
+        brought = {what: list(names) for what, names in contents(agent, plugin)}
         if options.json:
             table = {"name": plugin.id, "state": "in use", "source": str(plugin.root), **brought}
             out.verbatim(json.dumps(table))
@@ -58,21 +58,11 @@ def main(options: argparse.Namespace, out: Output) -> int:
     return 1 if problems or any(found.error for found in agent.found) else 0
 
 
-def contents(plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
+def contents(agent: Agent, plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
     """What a plugin brings: the sort of thing, and its names."""
-    from crow.extensions.commands.recipe import Recipes
-    from crow.extensions.skills.places import of_plugins
-    from crow.extensions.skills.shelf import Shelf
-    from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definitions
-
-    recipes, shelf = Recipes(), Shelf()
-    for path in plugin.parts["commands"]:
-        recipes.read(path, "plugin", plugin)
-    shelf.refresh(of_plugins([plugin]))
-    agents = Definitions.of((), [plugin]).agents
-    yield "commands", recipes.named
-    yield "skills", shelf.skills
-    yield "agents", (name for name in agents if name != GENERAL_PURPOSE)
+    for extension in agent.extensions.values():
+        if hasattr(extension, "brought_by"):
+            yield from extension.brought_by(plugin).items()
     yield "servers", plugin.servers
     yield "hooks", dict.fromkeys(event for _, table in plugin.hooks for event in table)
 

@@ -19,10 +19,10 @@ from crow.core.session import Session
 
 if TYPE_CHECKING:
     from crow.extensions.shell_hooks import ShellHooks
-    from crow.extensions.shell_hooks.entry import Entry
+    from crow.extensions.shell_hooks.handler import Handler
     from crow.extensions.shell_hooks.handlers import Handlers
-    from crow.extensions.shell_hooks.joined import Joined
-    from crow.extensions.shell_hooks.output import Printed
+    from crow.extensions.shell_hooks.joint_outcome import JointOutcome
+    from crow.extensions.shell_hooks.output import RawOutput
 
 MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "SessionStart": {"source": "startup"},
@@ -104,9 +104,9 @@ async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: 
     session.mode = live_of(agent).settings.permissions.mode or session.mode
     if event.has_tool:
         fields["tool_input"] = prepared(agent, session, fields["tool_name"], fields["tool_input"])
-    seen: dict[int, tuple[bytes, Printed]] = {}
+    seen: dict[int, tuple[bytes, RawOutput]] = {}
 
-    def watch(entry: Entry, body: bytes, printed: Printed) -> None:
+    def watch(entry: Handler, body: bytes, printed: RawOutput) -> None:
         seen[id(entry)] = body, printed
 
     with tempfile.TemporaryDirectory() as folder:
@@ -142,8 +142,8 @@ def show(
     out: Output,
     options: argparse.Namespace,
     number: int,
-    entry: Entry,
-    ran: tuple[bytes, Printed] | None,
+    entry: Handler,
+    ran: tuple[bytes, RawOutput] | None,
     kind: str,
     notice: str,
 ) -> None:
@@ -173,7 +173,7 @@ def show_conclusion(out: Output, options: argparse.Namespace, lines: list[str]) 
         out.raw(f"Crow: {line}")
 
 
-def conclusions(event: str, joined: Joined, args: Mapping[str, Any]) -> Iterator[str]:
+def conclusions(event: str, joined: JointOutcome, args: Mapping[str, Any]) -> Iterator[str]:
     """What Crow makes of the outcomes at an event, a line each."""
     if not joined:
         yield "no hook that is waited for matches"
@@ -190,7 +190,7 @@ def conclusions(event: str, joined: Joined, args: Mapping[str, Any]) -> Iterator
         yield f"the user is told: {text}"
 
 
-def _verdicts(event: str, joined: Joined) -> Iterator[str]:
+def _verdicts(event: str, joined: JointOutcome) -> Iterator[str]:
     if joined.stop is not None and event in ENDS:
         yield f"the run ends: {joined.stop or 'no reason given'}"
     elif joined.stop is not None:

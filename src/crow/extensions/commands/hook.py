@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
-Place = tuple[Path, Scope, Plugin | None]
+CommandFolder = tuple[Path, Scope, Plugin | None]
 
 
-class Shelf:
+class CommandIndex:
     """What one session has of custom commands: the files as they were read, and complaints.
 
     ``left_out`` is a project whose commands wait for its user's trust, ``commands`` take back
@@ -68,6 +68,7 @@ class CommandsHook:
 
     name = "commands"
     order = 100
+    is_its_options = True
 
     def __init__(
         self,
@@ -76,32 +77,30 @@ class CommandsHook:
         paths: Iterable[str | Path] = (),
         plugins: Iterable[Plugin] = (),
     ) -> None:
-        self._added: list[Path] = []
-        self.configure(folders, paths=paths, plugins=plugins)
+        self.folders = tuple(map(Path, folders))
+        self._paths = [Path(path).expanduser().absolute() for path in paths]
+        self._plugins = list(plugins)
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
         return {**own, "plugins": settings.plugins}
 
-    def configure(
-        self,
-        folders: Sequence[str | Path] = FOLDERS,
-        *,
-        paths: Iterable[str | Path] = (),
-        plugins: Iterable[Plugin] = (),
-    ) -> None:
-        """Take other options; in open sessions they count from the next prompt on."""
-        self.folders = tuple(map(Path, folders))
-        self._plugins = list(plugins)
-        for path in paths:
-            self.add_folder(path)
-
     def add_folder(self, path: str | Path) -> None:
         """Look for commands in one more folder that the user trusts, after all others."""
-        folder = Path(path).expanduser().absolute()
-        if folder not in self._added:
-            self._added.append(folder)
+        self._added.append(Path(path).expanduser().absolute())
+
+    @cached_property
+    def _added(self) -> list[Path]:
+        """The folders that are no options, and stay when these change."""
+        return []
+
+    def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
+        """The commands of a plugin, by their names."""
+        recipes = Recipes()
+        for path in plugin.parts[self.name]:
+            recipes.read(path, "plugin", plugin)
+        return {self.name: list(recipes.named)}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the built-in commands and the event."""
@@ -158,15 +157,15 @@ class CommandsHook:
 
     async def _refresh(self, ctx: Context) -> bool:
         """Offer what the files say now; True where that is something else than before."""
-        shelf: Shelf = ctx.cache.setdefault(self.name, Shelf())
+        index: CommandIndex = ctx.cache.setdefault(self.name, CommandIndex())
         places = list(self._places(ctx.cwd))
         now = stamps(folder for folder, *_ in places)
-        is_late = shelf.left_out is not None and is_trusted(shelf.left_out)
-        if now == shelf.stamps and not is_late:
+        is_late = index.left_out is not None and is_trusted(index.left_out)
+        if now == index.stamps and not is_late:
             return False
-        shelf.stamps = now
-        recipes = self._read(ctx, places, shelf)
-        before, shelf.commands = shelf.commands, []
+        index.stamps = now
+        recipes = self._read(ctx, places, index)
+        before, index.commands = index.commands, []
         for take_back in before:
             take_back()
         taken = ctx.agent.commands_of(ctx.session)
@@ -174,14 +173,14 @@ class CommandsHook:
             if name in taken:
                 recipes.problems.append(f"{recipe.path}: there is a command /{name} already")
             else:
-                shelf.commands.append(ctx.session.add_command(self._command(recipe)))
+                index.commands.append(ctx.session.add_command(self._command(recipe)))
         for problem in recipes.problems:
-            if problem not in shelf.told:
-                shelf.told.add(problem)
+            if problem not in index.told:
+                index.told.add(problem)
                 await ctx.ui.notify(problem, severity="warning")
-        return bool(before or shelf.commands)
+        return bool(before or index.commands)
 
-    def _places(self, cwd: str) -> Iterator[Place]:
+    def _places(self, cwd: str) -> Iterator[CommandFolder]:
         """The folders, the project's first."""
         home = Path.home()
         project = project_of(cwd)
@@ -189,13 +188,13 @@ class CommandsHook:
             yield project / folder, "project", None
         for folder in self.folders:
             yield home / folder, "user", None
-        for folder in self._added:
+        for folder in dict.fromkeys((*self._paths, *self._added)):
             yield folder, "user", None
         for plugin in self._plugins:
             for path in plugin.parts.get(self.name, ()):
                 yield path, "plugin", plugin
 
-    def _read(self, ctx: Context, places: list[Place], shelf: Shelf) -> Recipes:
+    def _read(self, ctx: Context, places: list[CommandFolder], index: CommandIndex) -> Recipes:
         recipes = Recipes()
         own = Recipes()
         for folder, scope, plugin in places:
@@ -203,7 +202,7 @@ class CommandsHook:
         project = project_of(ctx.cwd)
         # Asked when all is read: what was read is what is trusted.
         trusted = not (own.named or own.problems) or is_trusted(project)
-        shelf.left_out = None if trusted else project
+        index.left_out = None if trusted else project
         if trusted:
             return Recipes({**recipes.named, **own.named}, [*own.problems, *recipes.problems])
         untrusted = f"the commands of {project} are left out: it is not trusted (crow trust)"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from crow import frozen
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.handler import Handler
 
 
 @frozen
@@ -21,18 +21,18 @@ class Bounds:
     urls: Sequence[str] | None = None
     variables: Sequence[str] | None = None
 
-    def within(self, entry: Entry) -> Entry:
+    def within(self, handler: Handler) -> Handler:
         """The entry as far as it may go: inactive, or with fewer variables."""
-        if entry.kind != "http":
-            return entry
-        if self.urls is not None and not any(_fits(entry.spec["url"], url) for url in self.urls):
-            inactive = entry.inactive or "no pattern of allowedHttpHookUrls fits its url"
-            return replace(entry, inactive=inactive)
+        if handler.kind != "http":
+            return handler
+        if self.urls is not None and not any(_fits(handler.spec["url"], url) for url in self.urls):
+            inactive = handler.inactive or "no pattern of allowedHttpHookUrls fits its url"
+            return replace(handler, inactive=inactive)
         if self.variables is None:
-            return entry
-        wanted = cast("list[object]", entry.spec.get("allowedEnvVars") or [])
+            return handler
+        wanted = cast("list[object]", handler.spec.get("allowedEnvVars") or [])
         allowed = [name for name in wanted if name in self.variables]
-        return replace(entry, spec={**entry.spec, "allowedEnvVars": allowed})
+        return replace(handler, spec={**handler.spec, "allowedEnvVars": allowed})
 
 
 def _fits(url: str, pattern: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import Allow, Ask, Deny, Stop, ToolResult
-from crow.extensions.shell_hooks.joined import Joined, chained
+from crow.extensions.shell_hooks.joint_outcome import JointOutcome, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
 from crow.tools import ToolName
 
@@ -52,22 +52,22 @@ async def before_call(hooks: Handlers, ctx: ToolContext) -> Allow | Ask | Deny |
             return None
 
 
-def _exact(joined: Joined, name: str) -> Joined:
+def _exact(joined: JointOutcome, name: str) -> JointOutcome:
     """What hooks say of a call; what a matcher may mean beside another tool allows nothing."""
     if not isinstance(name, ToolName):
         return joined
     names = [each for _, each in name.exact]
-    return Joined(
+    return JointOutcome(
         [
-            (entry, outcome)
-            if outcome.permission != "allow" or any(map(entry.test, names))
-            else (entry, replace(outcome, permission=None))
-            for entry, outcome in joined.outcomes
+            (handler, outcome)
+            if outcome.permission != "allow" or any(map(handler.test, names))
+            else (handler, replace(outcome, permission=None))
+            for handler, outcome in joined.outcomes
         ]
     )
 
 
-def deferred(ctx: ToolContext, joined: Joined) -> Stop | None:
+def deferred(ctx: ToolContext, joined: JointOutcome) -> Stop | None:
     """The end of the run, where a hook puts a single call off and nobody is there to be asked."""
     if joined.permission != "defer" or len(ctx.run.open) > 1:
         return None
@@ -127,7 +127,7 @@ async def after_call(hooks: Handlers, ctx: ToolContext) -> None:
         ctx.stop(joined.stop or "a hook ended the run")
 
 
-async def replace_output(ctx: ToolContext, joined: Joined) -> None:
+async def replace_output(ctx: ToolContext, joined: JointOutcome) -> None:
     """Put a hook's output in the place of the tool's, where it has the same shape."""
     value = joined.last("updatedToolOutput")
     is_mcp = ctx.call.name.startswith("mcp__")

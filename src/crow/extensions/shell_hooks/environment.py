@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.handler import Handler
 from crow.process import python_cache_env
 
 if TYPE_CHECKING:
@@ -93,20 +93,20 @@ def directory(*wanted: str) -> str:
     return tempfile.gettempdir()
 
 
-def command_line(entry: Entry, env: Mapping[str, str]) -> list[str]:
+def command_line(handler: Handler, env: Mapping[str, str]) -> list[str]:
     """The program and its arguments: spawned as they stand, or for the shell.
 
     Raises ``ValueError`` for an option that its plugin does not have.
     """
-    command: str = entry.spec["command"]
-    args: list[str] | None = entry.spec.get("args")
+    command: str = handler.spec["command"]
+    args: list[str] | None = handler.spec.get("args")
     places = {name: env[name] for name in PLACES if name in env}
     if args is not None:
-        return [_filled(part, places, entry.plugin) for part in (command, *args)]
+        return [_filled(part, places, handler.plugin) for part in (command, *args)]
     for name, path in places.items():
         if HARMLESS.fullmatch(path):  # else the shell puts it in, which quotes it where it must
             command = command.replace(f"${{{name}}}", path)
-    if entry.spec.get("shell") == "powershell":
+    if handler.spec.get("shell") == "powershell":
         return ["pwsh", "-NoProfile", "-NonInteractive", "-Command", command]
     prefix = env.get("CLAUDE_CODE_SHELL_PREFIX")
     return ["sh", "-c", f"{prefix} {shlex.quote(command)}" if prefix else command]

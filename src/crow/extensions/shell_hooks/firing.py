@@ -10,17 +10,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from crow import ModelError, Record, ToolContext
-from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.environment import (
     command_line,
     directory,
     environment,
     of_plugin,
 )
+from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.http import HTTPFailedError
 from crow.extensions.shell_hooks.memory import NAME, SECONDS, Memory, effort_of
 from crow.extensions.shell_hooks.outcome import Outcome, concluded, failed
-from crow.extensions.shell_hooks.output import Printed, without_faults
+from crow.extensions.shell_hooks.output import RawOutput, without_faults
 from crow.extensions.shell_hooks.payload import encoded, own_payload, payload
 from crow.extensions.shell_hooks.process import GRACE, Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds before a handler's status message is shown
 
-Watch = Callable[[Entry, bytes, Printed], None]
+Watch = Callable[[Handler, bytes, RawOutput], None]
 
 
 @dataclass(slots=True)
@@ -51,40 +51,40 @@ class Firing:
     project: str
     env_file: str | None = None
     watch: Watch | None = None
-    spend: Callable[[Entry], None] = lambda entry: None
+    spend: Callable[[Handler], None] = lambda handler: None
 
-    async def run(self, entries: Sequence[Entry]) -> list[tuple[Entry, Outcome]]:
+    async def run(self, entries: Sequence[Handler]) -> list[tuple[Handler, Outcome]]:
         """Start all handlers at once; the outcomes of those that are waited for, in order."""
-        waited = [entry for entry in entries if not entry.detached]
-        for entry in entries:
-            if entry.detached:
-                self._leave(entry, self._beside(entry), entry.spec.get("timeout"))
+        waited = [handler for handler in entries if not handler.detached]
+        for handler in entries:
+            if handler.detached:
+                self._leave(handler, self._beside(handler), handler.spec.get("timeout"))
         outcomes = await asyncio.gather(*map(self._timed, waited))
         return list(zip(waited, outcomes, strict=True))
 
-    async def _timed(self, entry: Entry) -> Outcome:
+    async def _timed(self, handler: Handler) -> Outcome:
         """Run one handler, and put that into the trace."""
         began = perf_counter()
-        outcome = self._settled(entry, await self._announced(entry))
+        outcome = self._settled(handler, await self._announced(handler))
         call = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
         seconds = perf_counter() - began
         error = outcome.notice or None
         answer = {"outcome": outcome.kind, **(outcome.output.fields or {})}
         if outcome.block is not None:
             answer["block"] = outcome.block
-        record = Record(entry.event.name, NAME, str(entry), answer, (), error, seconds, call)
+        record = Record(handler.event.name, NAME, str(handler), answer, (), error, seconds, call)
         self.ctx.session.trace.add(record)
         return outcome
 
-    async def _announced(self, entry: Entry) -> Outcome:
+    async def _announced(self, handler: Handler) -> Outcome:
         """Run one handler; its status message is shown where that takes a while."""
-        text = entry.spec.get("statusMessage")
+        text = handler.spec.get("statusMessage")
         if not text:
-            return await self._handled(entry)
+            return await self._handled(handler)
         done = asyncio.Event()
         teller = asyncio.create_task(self._tell(text, done))
         try:
-            return await self._handled(entry)
+            return await self._handled(handler)
         finally:
             done.set()
             await teller
@@ -96,79 +96,79 @@ class Firing:
         except TimeoutError:
             await self.ctx.ui.notify(text)
 
-    def _settled(self, entry: Entry, outcome: Outcome) -> Outcome:
+    def _settled(self, handler: Handler, outcome: Outcome) -> Outcome:
         """Take away what was to run once and succeeded."""
-        if entry.once and outcome.kind == "success":
-            self.spend(entry)
+        if handler.once and outcome.kind == "success":
+            self.spend(handler)
         return outcome
 
-    async def _handled(self, entry: Entry) -> Outcome:
-        if entry.kind == "command":
-            return await self._command(entry)
+    async def _handled(self, handler: Handler) -> Outcome:
+        if handler.kind == "command":
+            return await self._command(handler)
         try:
-            async with asyncio.timeout(entry.timeout):
-                return await self._asked(entry)
+            async with asyncio.timeout(handler.timeout):
+                return await self._asked(handler)
         except TimeoutError:
-            return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
+            return failed(handler, f"took longer than {handler.timeout:g} s", kind="cancelled")
         except (HTTPFailedError, ModelError, OSError) as error:
-            return failed(entry, str(error))
+            return failed(handler, str(error))
 
-    async def _asked(self, entry: Entry) -> Outcome:
+    async def _asked(self, handler: Handler) -> Outcome:
         """Run a handler that is no program."""
-        body = self.body(entry)
-        if entry.kind == "agent":
+        body = self.body(handler)
+        if handler.kind == "agent":
             path = self.whole["transcript_path"]
-            return await ask_agent(entry, self.ctx, body.decode().strip(), path)
-        if entry.kind == "prompt":
-            return await ask_model(entry, self.ctx, body.decode().strip())
-        if entry.kind == "http":
-            printed: Printed | str | None = await self.memory.web.ask(
-                entry.spec, body, self.env(entry)
+            return await ask_agent(handler, self.ctx, body.decode().strip(), path)
+        if handler.kind == "prompt":
+            return await ask_model(handler, self.ctx, body.decode().strip())
+        if handler.kind == "http":
+            printed: RawOutput | str | None = await self.memory.web.ask(
+                handler.spec, body, self.env(handler)
             )
         else:
-            printed = await call_tool(entry, self.ctx, self.whole)
+            printed = await call_tool(handler, self.ctx, self.whole)
         if printed is None:
             return Outcome()
         if isinstance(printed, str):
-            return failed(entry, printed)
-        self._show(entry, body, printed)
-        outcome = self.conclude(entry, printed)
-        if entry.kind == "http" and outcome.output.plain:
-            return failed(entry, "the answer is no JSON object")
+            return failed(handler, printed)
+        self._show(handler, body, printed)
+        outcome = self.conclude(handler, printed)
+        if handler.kind == "http" and outcome.output.plain:
+            return failed(handler, "the answer is no JSON object")
         return outcome
 
-    async def _command(self, entry: Entry) -> Outcome:
+    async def _command(self, handler: Handler) -> Outcome:
         """Run a program, no longer than it may."""
-        body = self.body(entry)
+        body = self.body(handler)
         try:
-            program = await self._start(entry, body)
+            program = await self._start(handler, body)
         except (OSError, ValueError) as error:
-            return failed(entry, f"it cannot be started: {error}")
+            return failed(handler, f"it cannot be started: {error}")
         try:
-            async with asyncio.timeout(entry.timeout):
+            async with asyncio.timeout(handler.timeout):
                 await program.decided.wait()
         except TimeoutError:
             await program.stop(GRACE)
             program.close()
-            return failed(entry, f"took longer than {entry.timeout:g} s", kind="cancelled")
+            return failed(handler, f"took longer than {handler.timeout:g} s", kind="cancelled")
         except asyncio.CancelledError:
             await program.end()
             raise
         if program.detached:
-            self._leave(entry, self._follow(entry, program, body), program.limit)
+            self._leave(handler, self._follow(handler, program, body), program.limit)
             return Outcome()
         printed = await self._collect(program)
-        self._show(entry, body, printed)
-        return self.conclude(entry, printed)
+        self._show(handler, body, printed)
+        return self.conclude(handler, printed)
 
-    async def _start(self, entry: Entry, body: bytes) -> Program:
-        env = self.env(entry)
+    async def _start(self, handler: Handler, body: bytes) -> Program:
+        env = self.env(handler)
         cwd = directory(self.ctx.cwd, self.ctx.session.root.cwd, self.project)
         program = Program(self.main.reaper)
-        await program.feed(command_line(entry, env), body, cwd, env)
+        await program.feed(command_line(handler, env), body, cwd, env)
         return program
 
-    async def _collect(self, program: Program) -> Printed:
+    async def _collect(self, program: Program) -> RawOutput:
         try:
             return await program.printed()
         except asyncio.CancelledError:
@@ -177,87 +177,91 @@ class Firing:
         finally:
             program.close()
 
-    def _leave(self, entry: Entry, work: Coroutine[Any, Any, None], seconds: float | None) -> None:
+    def _leave(
+        self, handler: Handler, work: Coroutine[Any, Any, None], seconds: float | None
+    ) -> None:
         """Let something run on beside the conversation: a sub-agent's is its caller's as well.
 
         What a session begins with is its surroundings, and no end of a run waits for that.
         """
         task = self.ctx.session.root.spawn(work)
-        task.set_name(f"{entry.event.name} hook [{entry}]")
-        is_setting_up = entry.event.name in ("SessionStart", "Setup")
+        task.set_name(f"{handler.event.name} hook [{handler}]")
+        is_setting_up = handler.event.name in ("SessionStart", "Setup")
         self.main.watch(task, 0.0 if is_setting_up else seconds or SECONDS)
 
-    async def _beside(self, entry: Entry) -> None:
+    async def _beside(self, handler: Handler) -> None:
         """Run a handler that nobody waits for."""
-        body = self.body(entry)
-        if entry.kind != "command":
-            self.deliver(entry, self._settled(entry, await self._handled(entry)))
+        body = self.body(handler)
+        if handler.kind != "command":
+            self.deliver(handler, self._settled(handler, await self._handled(handler)))
             return
         try:
-            program = await self._start(entry, body)
+            program = await self._start(handler, body)
         except (OSError, ValueError) as error:
-            await self.ctx.ui.notify(failed(entry, str(error)).notice, severity="warning")
+            await self.ctx.ui.notify(failed(handler, str(error)).notice, severity="warning")
             return
-        await self._follow(entry, program, body)
+        await self._follow(handler, program, body)
 
-    async def _follow(self, entry: Entry, program: Program, body: bytes) -> None:
+    async def _follow(self, handler: Handler, program: Program, body: bytes) -> None:
         """Wait for a program in the background; what it says reaches the model's next turn."""
-        limit = entry.timeout if entry.spec.get("asyncRewake") else program.limit
+        limit = handler.timeout if handler.spec.get("asyncRewake") else program.limit
         try:
             async with asyncio.timeout(limit):
                 printed = await self._collect(program)
         except TimeoutError:
             return
-        self._show(entry, body, printed)
-        if entry.spec.get("asyncRewake") and printed.code == 2:
-            self._wake(entry, printed)
+        self._show(handler, body, printed)
+        if handler.spec.get("asyncRewake") and printed.code == 2:
+            self._wake(handler, printed)
         else:
-            sound = replace(printed, stdout=without_faults(entry.event, printed.stdout))
-            self.deliver(entry, self._settled(entry, self.conclude(entry, sound)))
+            sound = replace(printed, stdout=without_faults(handler.event, printed.stdout))
+            self.deliver(handler, self._settled(handler, self.conclude(handler, sound)))
 
-    def _wake(self, entry: Entry, printed: Printed) -> None:
+    def _wake(self, handler: Handler, printed: RawOutput) -> None:
         said = printed.stderr.strip() or printed.stdout.strip()
         if said:
             session = self.ctx.session
-            text = capped(f"{entry.event.name} hook in the background: {said}", self.memory.folder)
+            text = capped(
+                f"{handler.event.name} hook in the background: {said}", self.memory.folder
+            )
             reminder = f"<system-reminder>\n{text}\n</system-reminder>"
             self.ctx.agent.steer(session, reminder)
 
-    def deliver(self, entry: Entry, outcome: Outcome) -> None:
+    def deliver(self, handler: Handler, outcome: Outcome) -> None:
         """Put what a handler in the background said before the model's next turn."""
         for said in (outcome.context, outcome.message):
             if said:
-                text = f"{entry.event.name} hook in the background: {said}"
+                text = f"{handler.event.name} hook in the background: {said}"
                 self.ctx.session.pending.append(context_block(text, NAME))
 
-    def conclude(self, entry: Entry, printed: Printed) -> Outcome:
+    def conclude(self, handler: Handler, printed: RawOutput) -> Outcome:
         """What was printed means this; texts that are too long are in files."""
-        outcome = concluded(entry, printed)
+        outcome = concluded(handler, printed)
         texts = (outcome.context, outcome.message)
         if all(len(text) <= LIMIT for text in texts):
             return outcome
         context, message = (capped(text, self.memory.folder) for text in texts)
         return replace(outcome, context=context, message=message)
 
-    def body(self, entry: Entry) -> bytes:
+    def body(self, handler: Handler) -> bytes:
         """What a handler is given."""
-        return encoded(own_payload(self.ctx, self.whole) if entry.own else self.whole)
+        return encoded(own_payload(self.ctx, self.whole) if handler.own else self.whole)
 
-    def env(self, entry: Entry) -> dict[str, str]:
+    def env(self, handler: Handler) -> dict[str, str]:
         """The environment of a handler. Raises ``OSError``."""
         session = self.ctx.session.root
         env = environment(
             self.ctx.environment, self.project, session.id, self.env_file, effort_of(session)
         )
-        return env if entry.plugin is None else env | of_plugin(entry.plugin)
+        return env if handler.plugin is None else env | of_plugin(handler.plugin)
 
-    def _show(self, entry: Entry, body: bytes, printed: Printed) -> None:
+    def _show(self, handler: Handler, body: bytes, printed: RawOutput) -> None:
         if self.watch is not None:
-            self.watch(entry, body, printed)
+            self.watch(handler, body, printed)
 
 
 def place(
-    ctx: Context, fields: Mapping[str, Any], entry: Entry, folder: Path, project: str
+    ctx: Context, fields: Mapping[str, Any], handler: Handler, folder: Path, project: str
 ) -> Firing:
     """The firing of an event in a session; its transcript is brought up to date."""
     memory = Memory.of(ctx.session, folder)
@@ -265,5 +269,5 @@ def place(
     main = memory if root is ctx.session else Memory.of(root, folder)
     for each in {id(memory): memory, id(main): main}.values():
         each.transcript.sync()
-    whole = payload(entry.event, ctx, fields, memory, main)
+    whole = payload(handler.event, ctx, fields, memory, main)
     return Firing(ctx, whole, memory, main, project)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.extensions.shell_hooks.entry import Entry, entries_of
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.firing import Watch, place
-from crow.extensions.shell_hooks.joined import NOTHING, Joined
+from crow.extensions.shell_hooks.handler import Handler, handlers_of
+from crow.extensions.shell_hooks.joint_outcome import NOTHING, JointOutcome
 from crow.extensions.shell_hooks.memory import SILENT, Memory
 from crow.extensions.shell_hooks.terminal import send
 from crow.project import HookFile
@@ -37,37 +37,37 @@ class Handlers:
         bounds: Bounds,
     ) -> None:
         self.warnings: list[str] = []
-        self.entries = tuple(map(bounds.within, entries_of(files, self.warnings)))
+        self.entries = tuple(map(bounds.within, handlers_of(files, self.warnings)))
         self.project = project
         self.applies = applies
         self.directory = directory
-        self._chosen: dict[tuple[str, ...], tuple[Entry, ...]] = {}
+        self._chosen: dict[tuple[str, ...], tuple[Handler, ...]] = {}
 
-    def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
+    def chosen(self, event: str, about: str) -> tuple[Handler, ...]:
         """The entries that match, each thing that they do once."""
         others = sorted(about.others) if isinstance(about, ToolName) else ()
         key = event, about, *others
         if key not in self._chosen:
-            found: dict[str, Entry] = {}
-            for entry in self.entries:
-                if entry.event.name == event and not entry.inactive and entry.test(about):
-                    twin = found.get(entry.key)
-                    blocks = entry.blocks or (twin is not None and twin.blocks)
-                    found[entry.key] = replace(twin or entry, blocks=blocks)
+            found: dict[str, Handler] = {}
+            for handler in self.entries:
+                if handler.event.name == event and not handler.inactive and handler.test(about):
+                    twin = found.get(handler.key)
+                    blocks = handler.blocks or (twin is not None and twin.blocks)
+                    found[handler.key] = replace(twin or handler, blocks=blocks)
             self._chosen[key] = tuple(found.values())
         return self._chosen[key]
 
     def fresh(self, before: Handlers) -> Handlers:
         """Those of the handlers that were not there ``before``."""
-        known = {entry.key for entry in before.entries}
+        known = {handler.key for handler in before.entries}
         fresh = copy(self)
-        fresh.entries = tuple(entry for entry in self.entries if entry.key not in known)
+        fresh.entries = tuple(handler for handler in self.entries if handler.key not in known)
         vars(fresh)["_chosen"] = {}
         return fresh
 
-    def spend(self, entry: Entry) -> None:
+    def spend(self, handler: Handler) -> None:
         """Take an entry away that was to run once."""
-        done = entry.event, entry.key
+        done = handler.event, handler.key
         self.entries = tuple(each for each in self.entries if (each.event, each.key) != done)
         self._chosen.clear()
 
@@ -84,31 +84,31 @@ class Handlers:
         *,
         env_file: str | None = None,
         watch: Watch | None = None,
-    ) -> Joined:
+    ) -> JointOutcome:
         """Run the handlers of an event; ``about`` is what matchers look at."""
         if ctx.session.cache.get(SILENT):
             return NOTHING
         found = self.chosen(event, about)
-        entries = [entry for entry in found if self._is_meant(entry, fields, ctx)]
+        entries = [handler for handler in found if self._is_meant(handler, fields, ctx)]
         if not entries:
             return NOTHING
         firing = place(ctx, fields, entries[0], self.directory, self.project_of(ctx))
         firing.env_file, firing.watch, firing.spend = env_file, watch, self.spend
-        joined = Joined(await firing.run(entries))
-        for entry, outcome in joined.outcomes:
+        joined = JointOutcome(await firing.run(entries))
+        for handler, outcome in joined.outcomes:
             if outcome.notice:
                 await ctx.ui.notify(outcome.notice, severity="warning")
             if outcome.message:
-                text = f"{entry.event.name} hook: {outcome.message}"
+                text = f"{handler.event.name} hook: {outcome.message}"
                 await ctx.ui.notify(text, severity="warning")  # no editor leaves these out
             send(ctx, outcome.output.get("terminalSequence"))
         return joined
 
-    def _is_meant(self, entry: Entry, fields: Mapping[str, Any], ctx: Context) -> bool:
-        applies = self.applies or judge_of(ctx.session.root) if entry.condition else None
+    def _is_meant(self, handler: Handler, fields: Mapping[str, Any], ctx: Context) -> bool:
+        applies = self.applies or judge_of(ctx.session.root) if handler.condition else None
         if applies is None:
             return True
-        return applies(entry.condition, fields["tool_name"], fields["tool_input"], ctx.cwd)
+        return applies(handler.condition, fields["tool_name"], fields["tool_input"], ctx.cwd)
 
     def project_of(self, ctx: Context) -> str:
         """The project of a session: this extension's, where the session is inside."""
@@ -116,7 +116,7 @@ class Handlers:
         inside = self.project and f"{start}{os.sep}".startswith(f"{self.project}{os.sep}")
         return self.project if inside else start
 
-    async def inject(self, ctx: Context, event: str, joined: Joined, about: str = "") -> None:
+    async def inject(self, ctx: Context, event: str, joined: JointOutcome, about: str = "") -> None:
         """Hand the model what the hooks have for it, and why they block what has happened."""
         label = f"{event}:{about}" if about else event
         texts = [f"{label} hook additional context: {text}" for text in joined.contexts]

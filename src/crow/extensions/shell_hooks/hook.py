@@ -14,7 +14,7 @@ from crow.project import HookFile, define_front_matter, is_trusted, state_direct
 
 if TYPE_CHECKING:
     from crow import Agent, Context, ProjectSettings, Session, SessionContext
-    from crow.extensions.shell_hooks.entry import Entry
+    from crow.extensions.shell_hooks.handler import Handler
     from crow.extensions.shell_hooks.handlers import Applies, Handlers
     from crow.project import FrontMatterContext, Plugin
 
@@ -90,11 +90,11 @@ class ShellHooks:
         return Handlers(self.files, self.project, self.applies, self.directory, bounds)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Handler, ...]:
         """The handlers one by one, in their order."""
         return self.handlers.entries if self.files else ()
 
-    def chosen(self, event: str, about: str) -> tuple[Entry, ...]:
+    def chosen(self, event: str, about: str) -> tuple[Handler, ...]:
         """The handlers that run at an event; ``about`` is what matchers look at."""
         return self.handlers.chosen(event, about) if self.files else ()
 
@@ -120,7 +120,7 @@ class ShellHooks:
         if self.front_matter and agent.parent is None:
             define_front_matter(agent)
             host.hooks.register("on_front_matter", self.use_front_matter)
-        wanted = {entry.event.name for entry in self.entries if not entry.inactive}
+        wanted = {handler.event.name for handler in self.entries if not handler.inactive}
         if not wanted:
             return
         from crow.extensions.shell_hooks.moments import GATES, OWN

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.extensions.shell_hooks.output import Printed
+from crow.extensions.shell_hooks.output import RawOutput
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -30,7 +30,7 @@ class Web:
         if self._client is not None:
             await self._client.aclose()
 
-    async def ask(self, spec: Mapping[str, Any], body: bytes, env: Mapping[str, str]) -> Printed:
+    async def ask(self, spec: Mapping[str, Any], body: bytes, env: Mapping[str, str]) -> RawOutput:
         """What a server answers. Raises `HTTPFailedError`."""
         import httpx2
 
@@ -50,7 +50,7 @@ class Web:
         text = text.strip()
         if text and not text.startswith("{"):
             raise HTTPFailedError("the answer is no JSON object")
-        return Printed(0, text)
+        return RawOutput(0, text)
 
 
 async def _text(pieces: Any) -> str:

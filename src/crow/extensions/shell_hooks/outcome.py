@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Literal
 
 from crow import frozen
-from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import Event
-from crow.extensions.shell_hooks.output import SILENCE, Output, Printed, read
+from crow.extensions.shell_hooks.handler import Handler
+from crow.extensions.shell_hooks.output import SILENCE, Output, RawOutput, read
 
 Kind = Literal["success", "blocking", "non_blocking_error", "cancelled"]
 Permission = Literal["allow", "ask", "defer", "deny"]
@@ -34,18 +34,18 @@ class Outcome:
     notice: str = ""
 
 
-def concluded(entry: Entry, printed: Printed) -> Outcome:
+def concluded(handler: Handler, printed: RawOutput) -> Outcome:
     """What a handler that ran to its end means."""
-    event = entry.event
+    event = handler.event
     output = read(event, printed.stdout)
     if printed.code == 2:
-        return _refusal(entry, output, printed)
+        return _refusal(handler, output, printed)
     if output.fault:
-        return failed(entry, output.fault, unread=output.unread)
+        return failed(handler, output.fault, unread=output.unread)
     if output.fields is not None:
         return said(event, output)
     if printed.code:
-        return failed(entry, _status(printed))
+        return failed(handler, _status(printed))
     return Outcome(context=output.plain if event.plain else "", output=output)
 
 
@@ -80,36 +80,36 @@ def _permission(outcome: Outcome, output: Output) -> Outcome:
     return replace(outcome, permission=permission, reason=reason)
 
 
-def _refusal(entry: Entry, output: Output, printed: Printed) -> Outcome:
+def _refusal(handler: Handler, output: Output, printed: RawOutput) -> Outcome:
     """Exit status 2 blocks, whatever else was printed."""
-    event = entry.event
+    event = handler.event
     stderr = printed.stderr.strip()
     outcome = said(event, output) if output.fields is not None else Outcome(output=output)
     if event.blocking == "ignore":
         return replace(outcome, block=None)
     if event.blocking == "user":
         return replace(outcome, block=None, notice=f"{event.name} hook: {stderr}" if stderr else "")
-    reason = outcome.block or stderr or f"[{entry}]: blocked without a reason"
+    reason = outcome.block or stderr or f"[{handler}]: blocked without a reason"
     permission: Permission | None = "deny" if event.name.startswith("Pre") else None
     return replace(outcome, kind="blocking", block=reason, permission=permission, reason=reason)
 
 
 def failed(
-    entry: Entry, why: str, *, kind: Kind = "non_blocking_error", unread: bool = False
+    handler: Handler, why: str, *, kind: Kind = "non_blocking_error", unread: bool = False
 ) -> Outcome:
     """A handler that could not say anything; it blocks only where it is meant to.
 
     ``unread``: it said something that nobody can read, and what that was may have been a refusal.
     """
-    notice = f"{entry.event.name} hook [{entry}] failed: {why}"
-    closed = entry.blocks or (unread and entry.must_decide)
-    closed = closed or (entry.event.name == "PreModelSwitch" and kind == "cancelled")
-    if closed and not entry.detached and entry.event.blocking in ("block", "tell"):
-        reason = f"the hook [{entry}] could not decide: {why}"
+    notice = f"{handler.event.name} hook [{handler}] failed: {why}"
+    closed = handler.blocks or (unread and handler.must_decide)
+    closed = closed or (handler.event.name == "PreModelSwitch" and kind == "cancelled")
+    if closed and not handler.detached and handler.event.blocking in ("block", "tell"):
+        reason = f"the hook [{handler}] could not decide: {why}"
         return Outcome("blocking", block=reason, permission="deny", reason=reason, notice=notice)
     return Outcome(kind, Output(fault=why, unread=unread), notice=notice)
 
 
-def _status(printed: Printed) -> str:
+def _status(printed: RawOutput) -> str:
     first = next(iter(printed.stderr.strip().splitlines()), "nothing on standard error")
     return f"exit status {printed.code}: {first}"

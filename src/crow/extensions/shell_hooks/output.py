@@ -72,7 +72,7 @@ SILENCE = Output()
 
 
 @frozen
-class Printed:
+class RawOutput:
     """What a handler left: exit status (0 where it has none), output and errors."""
 
     code: int = 0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, cast
 
-from crow.extensions.shell_hooks.output import Printed
+from crow.extensions.shell_hooks.output import RawOutput
 from crow.process import ChildProcess, ProcessReaper
 
 LIMIT = 1024 * 1024
@@ -61,7 +61,7 @@ class Program(ChildProcess):
         super().process_exited()
         self.decided.set()
 
-    async def printed(self) -> Printed:
+    async def printed(self) -> RawOutput:
         """Wait for its end; what it left. Children that hold its output are not waited for."""
         await self.exited.wait()
         await self.settle(DRAIN)
@@ -70,7 +70,7 @@ class Program(ChildProcess):
         if self.detached:
             stdout = stdout.partition("\n")[2]
         seconds = perf_counter() - self._began
-        return Printed(code if code >= 0 else 128 - code, stdout, stderr, seconds)
+        return RawOutput(code if code >= 0 else 128 - code, stdout, stderr, seconds)
 
 
 def wish_to_detach(line: bytes | bytearray) -> Mapping[str, Any] | None:

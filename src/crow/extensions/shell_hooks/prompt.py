@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import Call, Request, RunContext, ToolContext, ToolResult
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.outcome import Outcome, failed
-from crow.extensions.shell_hooks.output import Printed
+from crow.extensions.shell_hooks.output import RawOutput
 
 if TYPE_CHECKING:
     from crow import Context, Message, Session, Tool
@@ -30,23 +30,25 @@ CLAUDES = frozenset({"haiku", "sonnet", "opus", "inherit"})
 """Models that are meant by kind and not by name: the session's own stands in."""
 
 
-async def ask_model(entry: Entry, ctx: Context, text: str) -> Outcome:
+async def ask_model(handler: Handler, ctx: Context, text: str) -> Outcome:
     """Let a model judge. Raises `ModelError`."""
     messages: list[Message] = [
         {"role": "system", "content": SYSTEM},
-        {"role": "user", "content": filled(entry.spec["prompt"], text)},
+        {"role": "user", "content": filled(handler.spec["prompt"], text)},
     ]
-    request = Request(messages, model=model_for(entry, ctx.session))
+    request = Request(messages, model=model_for(handler, ctx.session))
     completion = await ctx.complete(request)
     verdict = verdict_of(completion.text)
     if verdict is None:
-        return failed(entry, f"the model answered no verdict: {completion.text[:200]}", unread=True)
-    return judged(entry, verdict)
+        return failed(
+            handler, f"the model answered no verdict: {completion.text[:200]}", unread=True
+        )
+    return judged(handler, verdict)
 
 
-def model_for(entry: Entry, session: Session) -> str | None:
+def model_for(handler: Handler, session: Session) -> str | None:
     """The model that a handler wants asked, else the session's."""
-    wanted = entry.spec.get("model")
+    wanted = handler.spec.get("model")
     return session.model if not wanted or wanted in CLAUDES else wanted
 
 
@@ -76,31 +78,33 @@ def verdict_of(text: str) -> Mapping[str, Any] | None:
     return verdict if isinstance(verdict.get("ok"), bool) else None
 
 
-def judged(entry: Entry, verdict: Mapping[str, Any]) -> Outcome:
+def judged(handler: Handler, verdict: Mapping[str, Any]) -> Outcome:
     """What a model's verdict means at an event."""
-    name = entry.event.name
+    name = handler.event.name
     reason = str(verdict.get("reason") or "a hook's condition does not hold")
     if verdict["ok"] or name in NO_EFFECT or (name in STOPS and verdict.get("impossible")):
         return Outcome()
-    goes_on = entry.kind == "agent" or entry.spec.get("continueOnBlock") is True
+    goes_on = handler.kind == "agent" or handler.spec.get("continueOnBlock") is True
     stop = reason if name in ENDS_TURN and not goes_on else None
     permission = "deny" if name == "PreToolUse" else None
     return Outcome("blocking", block=reason, permission=permission, reason=reason, stop=stop)
 
 
-async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Printed | str | None:
+async def call_tool(
+    handler: Handler, ctx: Context, whole: Mapping[str, Any]
+) -> RawOutput | str | None:
     """Call a tool of a server; what it says, or what is wrong as a text.
 
     None where a session begins and its servers are not there yet. Where ``onFailure`` is given, an
     answer that is no object is a failure.
     """
-    server, name = entry.spec["server"], entry.spec["tool"]
+    server, name = handler.spec["server"], handler.spec["tool"]
     tool = _tool_of(ctx, server, name)
-    if tool is None and entry.event.name == "SessionStart":
+    if tool is None and handler.event.name == "SessionStart":
         return None
     if tool is None:
         return f"there is no tool {name!r} of a server {server!r}: it is not connected"
-    args: object = entry.spec.get("input")
+    args: object = handler.spec.get("input")
     given = cast("dict[str, Any]", _put(args, whole)) if isinstance(args, dict) else {}
     run = ctx.run or RunContext(ctx.agent, ctx.session, "")
     call = ToolContext(run, Call(f"hook_{uuid.uuid4().hex[:8]}", tool.name, given), tool)
@@ -111,9 +115,9 @@ async def call_tool(entry: Entry, ctx: Context, whole: Mapping[str, Any]) -> Pri
         return f"{type(error).__name__}: {error}"
     if result.error:
         return result.text or "the tool failed"
-    if "onFailure" in entry.spec and not result.text.lstrip().startswith("{"):
+    if "onFailure" in handler.spec and not result.text.lstrip().startswith("{"):
         return "the tool answered no JSON object"
-    return Printed(0, result.text)
+    return RawOutput(0, result.text)
 
 
 def _tool_of(ctx: Context, server: str, name: str) -> Tool | None:

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from crow import Stop
-from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.joint_outcome import JointOutcome
 from crow.extensions.shell_hooks.memory import NAME
 from crow.extensions.shell_hooks.payload import model_of
 from crow.messages import context_block, text_of
@@ -60,7 +60,7 @@ async def after_response(hooks: Handlers, ctx: TurnContext) -> Stop | None:
     return verdict
 
 
-def stopped(joined: Joined, event: str) -> Stop | None:
+def stopped(joined: JointOutcome, event: str) -> Stop | None:
     """The end of the run, where a hook wants that."""
     if joined.stop is not None:
         return Stop(joined.stop or f"a {event} hook ended the run")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow import Answer, Ask, Deny
 from crow.events import ConfigChanged
-from crow.extensions.shell_hooks.joined import NOTHING
+from crow.extensions.shell_hooks.joint_outcome import NOTHING
 from crow.extensions.shell_hooks.payload import model_of
 from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.surroundings import (

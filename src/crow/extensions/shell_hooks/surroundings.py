@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.extensions.shell_hooks.entry import Entry
 from crow.extensions.shell_hooks.event import EVENTS
-from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.handler import Handler
+from crow.extensions.shell_hooks.joint_outcome import JointOutcome
 from crow.extensions.shell_hooks.spill import capped
 from crow.keys import ENV_FILE, WATCHED
 
@@ -77,7 +77,7 @@ def source_variables(ctx: Context, path: str) -> None:
         ctx.session.cache[ENV_FILE] = path
 
 
-def watch_files(hooks: Handlers, ctx: Context, joined: Joined) -> None:
+def watch_files(hooks: Handlers, ctx: Context, joined: JointOutcome) -> None:
     """Have files watched: those that matchers name, and those that hooks named last."""
     memory = hooks.memory(ctx)
     named = cast("list[list[object]]", list(joined.answers("watchPaths")))
@@ -86,7 +86,9 @@ def watch_files(hooks: Handlers, ctx: Context, joined: Joined) -> None:
         memory.watched = {os.path.normpath(path) for path in texts if _is_whole(path)}
     used = ctx.agent.extensions_of(ctx.session).values()
     every = (getattr(each, "handlers", None) for each in used)
-    entries = [entry for each in every if isinstance(each, type(hooks)) for entry in each.entries]
+    entries = [
+        handler for each in every if isinstance(each, type(hooks)) for handler in each.entries
+    ]
     always = {os.path.normpath(Path(ctx.cwd, name)) for name in names(entries)}
     ctx.session.cache[WATCHED] = always | memory.watched
 
@@ -95,8 +97,8 @@ def _is_whole(path: str) -> bool:
     return os.path.isabs(path) and "\0" not in path  # noqa: PTH117
 
 
-def names(entries: Iterable[Entry]) -> set[str]:
+def names(entries: Iterable[Handler]) -> set[str]:
     """The files that matchers of FileChanged name, split at ``|``."""
-    texts = {entry.matcher for entry in entries if entry.event.name == "FileChanged"}
+    texts = {handler.matcher for handler in entries if handler.event.name == "FileChanged"}
     named = {name.strip() for text in texts for name in text.split("|")}
     return {name for name in named if name and name != "*"}

@@ -8,7 +8,7 @@ from crow import Continue, Deny, ModelError, Stop
 from crow.events import TitleChanged
 from crow.extensions.shell_hooks.display import show_written
 from crow.extensions.shell_hooks.environment import DEEPEST, depth
-from crow.extensions.shell_hooks.joined import Joined
+from crow.extensions.shell_hooks.joint_outcome import JointOutcome
 from crow.extensions.shell_hooks.payload import background_tasks, model_of
 from crow.extensions.shell_hooks.requests import after_response
 from crow.messages import text_of
@@ -46,9 +46,9 @@ async def prompted(hooks: Handlers, ctx: RunContext) -> Deny | Stop | None:
     joined = await hooks.fire("UserPromptSubmit", ctx, "", fields)
     verdict = refused(joined, "UserPromptSubmit")
     if verdict is None:
-        for entry, outcome in joined.outcomes:
+        for handler, outcome in joined.outcomes:
             rewritten = outcome.output.specific.get("updatedPrompt")
-            if rewritten and entry.own:
+            if rewritten and handler.own:
                 ctx.prompt = rewritten
         await hooks.inject(ctx, "UserPromptSubmit", joined)
         await bring_up(hooks, ctx)
@@ -81,14 +81,14 @@ async def expanded(hooks: Handlers, ctx: CommandContext) -> Deny | Stop | None:
     return verdict
 
 
-def refused(joined: Joined, event: str) -> Deny | Stop | None:
+def refused(joined: JointOutcome, event: str) -> Deny | Stop | None:
     """The verdict at an event where blocking refuses; the reason is the user's."""
     if joined.stop is not None:
         return Stop(joined.stop or f"a {event} hook ended the run")
     return None if joined.blocked is None else Deny(joined.blocked)
 
 
-async def entitle(ctx: Context, joined: Joined) -> None:
+async def entitle(ctx: Context, joined: JointOutcome) -> None:
     """Give the session the title that a hook wants."""
     title = joined.last("sessionTitle")
     if title:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crow import Allow, Continue, ModelError
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.memory import SILENT
 from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.prompt import filled, judged, model_for, verdict_of
@@ -59,7 +59,7 @@ class Verifier:
         return None if is_done else Continue(REMINDER)
 
 
-async def ask_agent(entry: Entry, ctx: Context, text: str, transcript: str) -> Outcome:
+async def ask_agent(handler: Handler, ctx: Context, text: str, transcript: str) -> Outcome:
     """Let an agent judge; its tokens count for the session. Raises `ModelError`.
 
     It has a history of its own and the session's gates: calls are judged in the mode ``dontAsk``,
@@ -70,8 +70,8 @@ async def ask_agent(entry: Entry, ctx: Context, text: str, transcript: str) -> O
     child = ctx.agent.child(hooks=[Verifier(transcript)], tools=mine)
     session: Session | None = None
     try:
-        session = await child.new_session(ctx.cwd, parent=ctx.session, **_fields(entry, ctx))
-        reply = await child.prompt(session, filled(entry.spec["prompt"], text))
+        session = await child.new_session(ctx.cwd, parent=ctx.session, **_fields(handler, ctx))
+        reply = await child.prompt(session, filled(handler.spec["prompt"], text))
     finally:
         if session is not None:
             _count(ctx, session)
@@ -81,18 +81,18 @@ async def ask_agent(entry: Entry, ctx: Context, text: str, transcript: str) -> O
     verdict = verdict_of(reply.text)
     if verdict is None:
         why = f"the agent gave no verdict: {reply.detail or reply.text[:200]}"
-        return failed(entry, why, unread=True)
-    return judged(entry, verdict)
+        return failed(handler, why, unread=True)
+    return judged(handler, verdict)
 
 
-def _fields(entry: Entry, ctx: Context) -> dict[str, Any]:
+def _fields(handler: Handler, ctx: Context) -> dict[str, Any]:
     """The session in which it works; rules that the user gave today hold there."""
     session = ctx.session
     points = [ctx.agent.hooks.points[point] for point in DECIDING]
     owners = {hook.owner.name for hook_point in points for hook in hook_point.chain(session)}
     return {
         "directories": session.directories,
-        "model": model_for(entry, session),
+        "model": model_for(handler, session),
         "mode": "dontAsk",
         "options": dict(session.options),
         "state": {name: session.state.setdefault(name, {}) for name in sorted(owners)},

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow import Allow, Answer, Ask, Command, ConfigContext, Context, CrowError, PromptSection, hook
 from crow.events import CommandsChanged
-from crow.extensions.skills.places import Place, folders_of_extensions, of_plugins, places
-from crow.extensions.skills.shelf import Shelf
+from crow.extensions.skills.folders import SkillFolder, folders_of_extensions, of_plugins, places
+from crow.extensions.skills.index import SkillIndex
 from crow.extensions.skills.skill import Skill, front_matter, instructions
 from crow.extensions.skills.tool import SkillTool
 from crow.messages import text_of
@@ -76,6 +76,7 @@ class SkillsHook:
 
     name = NAME
     order = 110
+    is_its_options = True
 
     def __init__(
         self,
@@ -85,55 +86,51 @@ class SkillsHook:
         plugins: Iterable[Plugin] = (),
         keywords: bool = False,
     ) -> None:
-        self._added: list[Path] = []
-        self.configure(folders, paths=paths, plugins=plugins, keywords=keywords)
+        self.folders = tuple(map(Path, folders))
+        self._paths = [Path(path).expanduser().absolute() for path in paths]
+        self._plugins = list(plugins)
+        self.keywords = keywords
 
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with the plugins in use."""
         return {**own, "plugins": settings.plugins}
 
-    def configure(
-        self,
-        folders: Sequence[str | Path] = FOLDERS,
-        *,
-        paths: Iterable[str | Path] = (),
-        plugins: Iterable[Plugin] = (),
-        keywords: bool = False,
-    ) -> None:
-        """Take other options; in open sessions they count from the next prompt on."""
-        self.folders = tuple(map(Path, folders))
-        self.keywords = keywords
-        self._plugins = list(plugins)
-        for path in paths:
-            self.add_folder(path)
-
     def add_folder(self, path: str | Path) -> None:
         """Look for skills in one more folder; in open sessions from the next prompt on."""
-        folder = Path(path).expanduser().absolute()
-        if folder not in self._added:
-            self._added.append(folder)
+        self._added.append(Path(path).expanduser().absolute())
+
+    @cached_property
+    def _added(self) -> list[Path]:
+        """The folders that are no options, and stay when these change."""
+        return []
+
+    def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
+        """The skills of a plugin, by their names."""
+        index = SkillIndex()
+        index.refresh(of_plugins([plugin]))
+        return {NAME: list(index.skills)}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the list to the system prompt, the command ``/skills`` and the event."""
         define_front_matter(agent)
 
         def section(session: Session) -> str:
-            return self._list(self.shelf(Context(agent, session)))
+            return self._list(self.index(Context(agent, session)))
 
         agent.add_section(PromptSection(NAME, section, ORDER))
         agent.add_command(Command(NAME, "List the skills", self._show))
 
-    def shelf(self, ctx: Context) -> Shelf:
+    def index(self, ctx: Context) -> SkillIndex:
         """The skills of a session."""
-        shelf: Shelf | None = ctx.cache.get(NAME)
-        if shelf is None:
-            shelf = ctx.cache[NAME] = Shelf()
-            shelf.refresh(self._places(ctx))
-        return shelf
+        index: SkillIndex | None = ctx.cache.get(NAME)
+        if index is None:
+            index = ctx.cache[NAME] = SkillIndex()
+            index.refresh(self._places(ctx))
+        return index
 
-    def _places(self, ctx: Context) -> Iterable[Place]:
-        installed = (*folders_of_extensions(ctx.agent), *self._added)
+    def _places(self, ctx: Context) -> Iterable[SkillFolder]:
+        installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *self._paths, *self._added))
         yield from places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
         yield from of_plugins(self._plugins)
 
@@ -141,34 +138,34 @@ class SkillsHook:
 
     async def on_session_start(self, ctx: SessionContext) -> None:
         """Look for skills, and tell of faults."""
-        shelf = self.shelf(ctx)
-        if shelf.skills and SkillTool.name not in ctx.agent.tools_of(ctx.session):
-            ctx.session.add_tool(SkillTool(shelf, self.load))
-        await self._offer(ctx, shelf)
+        index = self.index(ctx)
+        if index.skills and SkillTool.name not in ctx.agent.tools_of(ctx.session):
+            ctx.session.add_tool(SkillTool(index, self.load))
+        await self._offer(ctx, index)
 
     async def before_run(self, ctx: RunContext) -> str | None:
         """Look again; put the texts of skills behind a prompt that names their keywords."""
-        shelf = self.shelf(ctx)
-        await self._ask_hooks(ctx, shelf)
-        if shelf.refresh(self._places(ctx)) and await self._offer(ctx, shelf):
+        index = self.index(ctx)
+        await self._ask_hooks(ctx, index)
+        if index.refresh(self._places(ctx)) and await self._offer(ctx, index):
             await ctx.emit(CommandsChanged())
-        shelf.matched = list(self._matching(ctx, shelf)) if self.keywords else []
-        texts = [_text_of(ctx, skill) for skill in shelf.matched]
+        index.matched = list(self._matching(ctx, index)) if self.keywords else []
+        texts = [_text_of(ctx, skill) for skill in index.matched]
         return "\n\n".join(filter(None, texts)) or None
 
-    async def _ask_hooks(self, ctx: RunContext, shelf: Shelf) -> None:
+    async def _ask_hooks(self, ctx: RunContext, index: SkillIndex) -> None:
         """Ask whether skills that are new or changed may be used as they are."""
         gate = ctx.agent.hooks.on_config_change
-        for stamp in shelf.changed(self._places(ctx)) if gate.chain(ctx.session) else ():
+        for stamp in index.changed(self._places(ctx)) if gate.chain(ctx.session) else ():
             path = stamp[0]
             change = ConfigContext(ctx.agent, ctx.session, {NAME: path}, source="skills", path=path)
             if (await change.ui.agreed(await gate.fire(change))).refused:
-                shelf.refused.add(stamp)
+                index.refused.add(stamp)
 
-    def _matching(self, ctx: RunContext, shelf: Shelf) -> Iterable[Skill]:
+    def _matching(self, ctx: RunContext, index: SkillIndex) -> Iterable[Skill]:
         prompt = text_of(ctx.prompt)
         used = _used(ctx)
-        for skill in shelf.for_model():
+        for skill in index.for_model():
             is_here = used.get(skill.name) == ctx.session.segment
             if not is_here and not prompt.startswith(f"/{skill.name}") and skill.matches(prompt):
                 yield skill
@@ -177,22 +174,22 @@ class SkillsHook:
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
     ) -> object:
         """Announce what was found since the model was last told."""
-        shelf = self.shelf(ctx)
-        for skill in shelf.matched:
+        index = self.index(ctx)
+        for skill in index.matched:
             await _use(ctx, skill)
-        if shelf.listed is None and shelf.begun:
-            shelf.listed = set()
-        shelf.begun = True
-        if shelf.listed is not None:
-            fresh = [skill for skill in shelf.for_model() if skill.name not in shelf.listed]
-            shelf.listed.update(skill.name for skill in fresh)
+        if index.listed is None and index.begun:
+            index.listed = set()
+        index.begun = True
+        if index.listed is not None:
+            fresh = [skill for skill in index.for_model() if skill.name not in index.listed]
+            index.listed.update(skill.name for skill in fresh)
             if fresh:
                 await ctx.inject_context("\n".join([ANNOUNCED, *map(_line, fresh)]))
         return await call_next()
 
     async def after_compact(self, ctx: CompactContext) -> None:
         """Bring to mind which skills were in use, where a summary stands in for the history."""
-        known = self.shelf(ctx).skills
+        known = self.index(ctx).skills
         skills = [known[name] for name in _used(ctx) if name in known]
         if skills and ctx.summary:
             await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, skills)]))
@@ -212,15 +209,15 @@ class SkillsHook:
 
     def _is_own_file(self, ctx: ToolContext) -> bool:
         path = ctx.args.get("file_path")
-        if not isinstance(path, str) or not self.shelf(ctx).skills:
+        if not isinstance(path, str) or not self.index(ctx).skills:
             return False
         real = Path(os.path.realpath(path))
-        own = [skill for skill in self.shelf(ctx).skills.values() if skill.scope != "project"]
+        own = [skill for skill in self.index(ctx).skills.values() if skill.scope != "project"]
         return any(real.is_relative_to(os.path.realpath(skill.folder)) for skill in own)
 
     def _runs_untrusted(self, ctx: ToolContext) -> bool:
         command = str(ctx.args.get("command", ""))
-        found = [skill for skill in self.shelf(ctx).skills.values() if skill.project is not None]
+        found = [skill for skill in self.index(ctx).skills.values() if skill.project is not None]
         if not re.search(_SCRIPTS, command) and all(str(s.folder) not in command for s in found):
             return False
         projects = {skill.project for skill in found if skill.project is not None}
@@ -228,10 +225,10 @@ class SkillsHook:
 
     # what is told
 
-    def _list(self, shelf: Shelf) -> str:
+    def _list(self, index: SkillIndex) -> str:
         """The part of the system prompt."""
-        skills = shelf.for_model()
-        shelf.listed = {skill.name for skill in skills}
+        skills = index.for_model()
+        index.listed = {skill.name for skill in skills}
         lines = list(map(_line, skills))
         room = LONGEST_LIST
         for number, line in enumerate(lines):
@@ -240,28 +237,28 @@ class SkillsHook:
                 lines[number] = f"- {skills[number].name}"
         return "\n".join([INTRODUCTION, *lines]) if lines else ""
 
-    async def _offer(self, ctx: Context, shelf: Shelf) -> bool:
+    async def _offer(self, ctx: Context, index: SkillIndex) -> bool:
         """Make the skills commands and tell of faults; True where the commands have changed."""
-        before, shelf.commands = shelf.commands, []
+        before, index.commands = index.commands, []
         for take_back in before:
             take_back()
         taken = ctx.agent.commands_of(ctx.session)
         wanted = {
             name: skill
-            for name, skill in shelf.skills.items()
+            for name, skill in index.skills.items()
             if skill.for_user and name not in taken
         }
         for name, skill in wanted.items():
             told = f"{skill.description} ({skill.plugin.name if skill.plugin else skill.scope})"
             command = Command(name, told, partial(self._run, name), skill.hint)
-            shelf.commands.append(ctx.session.add_command(command))
-        for fault in shelf.news():
+            index.commands.append(ctx.session.add_command(command))
+        for fault in index.news():
             await ctx.ui.notify(fault, severity="warning")
         return bool(before or wanted)
 
     async def _run(self, name: str, ctx: CommandContext) -> str | Answer:
         """Make a prompt of a skill."""
-        skill = self.shelf(ctx).skills.get(name)
+        skill = self.index(ctx).skills.get(name)
         if skill is None:
             return Answer(f"There is no skill {name} any more.")
         try:
@@ -277,9 +274,9 @@ class SkillsHook:
         return text
 
     async def _show(self, ctx: CommandContext) -> Answer:
-        shelf = self.shelf(ctx)
-        lines = [f"{_line(skill)} [{skill.scope}]" for skill in shelf.skills.values()]
-        lines += [f"- fault: {fault}" for fault in shelf.faults]
+        index = self.index(ctx)
+        lines = [f"{_line(skill)} [{skill.scope}]" for skill in index.skills.values()]
+        lines += [f"- fault: {fault}" for fault in index.faults]
         return Answer("\n".join(lines) or "There are no skills.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import CrowError, ToolResult
-from crow.extensions.skills.shelf import Shelf
+from crow.extensions.skills.index import SkillIndex
 from crow.extensions.skills.skill import Skill
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ class SkillTool:
 
     def __init__(
         self,
-        shelf: Shelf,
+        index: SkillIndex,
         load: Callable[[Context, Skill, str], Awaitable[str]],
     ) -> None:
-        self._shelf = shelf
+        self._index = index
         self._load = load
 
     def title(self, args: dict[str, Any]) -> str:
@@ -54,16 +54,16 @@ class SkillTool:
 
     def _whole(self, written: str) -> str:
         name = written.strip().removeprefix("/")
-        found = self._shelf.meant(name)
+        found = self._index.meant(name)
         return found[0].name if len(found) == 1 else name
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Read the skill. A name that there is not, or a file that is gone, is an error."""
         context = cast("ToolContext", ctx)
         name = str(args["skill"])
-        found = self._shelf.meant(name)
+        found = self._index.meant(name)
         if len(found) != 1:
-            return ToolResult.failure(_unknown(name, found, self._shelf.skills))
+            return ToolResult.failure(_unknown(name, found, self._index.skills))
         skill = found[0]
         if not skill.for_model:
             return ToolResult.failure(f"only the user can start {name}, with /{name}")

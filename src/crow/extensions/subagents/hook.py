@@ -107,6 +107,11 @@ class SubagentsHook:
         if before != (self.folders, self.plugins):
             vars(self).pop("definitions", None)
 
+    def brought_by(self, plugin: Plugin) -> dict[str, list[str]]:
+        """The sub-agents of a plugin, by their names."""
+        agents = Definitions.of((), [plugin]).agents
+        return {"agents": [name for name in agents if name != GENERAL_PURPOSE]}
+
     def init_agent(self, agent: Agent) -> None:
         """Add the tool."""
         agent.add_tool(AgentTool(self))

@@ -43,7 +43,7 @@ class Beginning:
             await use_front_matter(ctx, self.definition.source, self.definition.front_matter)
 
 
-class Leash:
+class CallerMode:
     """Lets calls be judged in the mode that the user has chosen by now."""
 
     name = "leash"

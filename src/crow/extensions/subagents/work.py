@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crow import ToolResult, frozen
 from crow.extensions.subagents.definition import Definition
 from crow.extensions.subagents.relay import Relay
-from crow.extensions.subagents.role import Beginning, Leash
+from crow.extensions.subagents.role import Beginning, CallerMode
 from crow.keys import SUBAGENT_CALLS, SUBAGENTS
 from crow.messages import add_usage
 
@@ -97,7 +97,7 @@ def hire(
 ) -> Agent:
     """The agent of a definition: its caller's gates, and those of its tools that it may have."""
     mine = tools(call, definition, depth)
-    return call.agent.child(llm, hooks=(Beginning(definition), Leash(), *hooks), tools=mine)
+    return call.agent.child(llm, hooks=(Beginning(definition), CallerMode(), *hooks), tools=mine)
 
 
 def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[Tool]:

@@ -7,17 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crow import frozen
-from crow.extensions.shell_hooks.entry import Entry
+from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.outcome import Outcome, Permission
 
 STRICTNESS: tuple[Permission | None, ...] = (None, "allow", "ask", "defer", "deny")
 
 
 @frozen
-class Joined:
+class JointOutcome:
     """The outcomes of one firing, in the order in which the handlers are configured."""
 
-    outcomes: Sequence[tuple[Entry, Outcome]] = ()
+    outcomes: Sequence[tuple[Handler, Outcome]] = ()
 
     def __bool__(self) -> bool:
         return bool(self.outcomes)
@@ -92,4 +92,4 @@ def chained(
     return result
 
 
-NOTHING = Joined()
+NOTHING = JointOutcome()

@@ -41,7 +41,7 @@ USER_CONFIG = "${user_config."
 
 
 @frozen
-class Entry:
+class Handler:
     """One handler at one event.
 
     ``spec`` is the handler as it was written; ``once`` takes it away after its first success;
@@ -90,21 +90,21 @@ class Entry:
         return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def entries_of(files: Iterable[HookFile], problems: list[str]) -> Iterator[Entry]:
+def handlers_of(files: Iterable[HookFile], problems: list[str]) -> Iterator[Handler]:
     """Every handler of every file; what is wrong goes into ``problems``, a line each.
 
     The handlers of SessionEnd share their time: the most that one of settings files has.
     """
-    entries = list(_entries(files, problems))
-    last = [entry for entry in entries if entry.event.name == "SessionEnd"]
-    asked = max((entry.timeout for entry in last if entry.plugin is None), default=1.5)
+    entries = list(_handlers(files, problems))
+    last = [handler for handler in entries if handler.event.name == "SessionEnd"]
+    asked = max((handler.timeout for handler in last if handler.plugin is None), default=1.5)
     shared = min(_milliseconds(os.environ.get(SESSION_END_VARIABLE)) or asked, SESSION_END)
-    for entry in entries:
-        if entry.event.name == "SessionEnd":
-            own = entry.timeout if "timeout" in entry.spec else shared
-            yield replace(entry, timeout=min(own, shared))
+    for handler in entries:
+        if handler.event.name == "SessionEnd":
+            own = handler.timeout if "timeout" in handler.spec else shared
+            yield replace(handler, timeout=min(own, shared))
         else:
-            yield entry
+            yield handler
 
 
 def _milliseconds(written: str | None) -> float:
@@ -112,7 +112,7 @@ def _milliseconds(written: str | None) -> float:
     return int(written) / 1000 if written is not None and written.isdecimal() else 0.0
 
 
-def _entries(files: Iterable[HookFile], problems: list[str]) -> Iterator[Entry]:
+def _handlers(files: Iterable[HookFile], problems: list[str]) -> Iterator[Handler]:
     for file in files:
         for name, groups in file.table.items():
             events = KNOWN if file.own else EVENTS
@@ -130,7 +130,7 @@ def _entries(files: Iterable[HookFile], problems: list[str]) -> Iterator[Entry]:
 
 def _group(
     file: HookFile, event: Event, group: object, where: str, problems: list[str]
-) -> Iterator[Entry]:
+) -> Iterator[Handler]:
     if not isinstance(group, dict):
         problems.append(f"{where} must be a table")
         return
@@ -153,7 +153,7 @@ def _group(
             problems.append(f"{where}: {fault}")
         else:
             spec = cast("dict[str, Any]", handler)
-            yield _entry(file, event, spec, text or "", test)
+            yield _handler(file, event, spec, text or "", test)
 
 
 def _fault(handler: object) -> str:
@@ -185,7 +185,7 @@ def _option_fault(spec: Mapping[str, Any]) -> str:
     return ""
 
 
-def _entry(file: HookFile, event: Event, spec: dict[str, Any], text: str, test: Test) -> Entry:
+def _handler(file: HookFile, event: Event, spec: dict[str, Any], text: str, test: Test) -> Handler:
     kind = cast("Kind", spec["type"])
     seconds = event.seconds if kind in SHORT else SECONDS[kind]
     timeout = float(spec.get("timeout", seconds))
@@ -193,7 +193,7 @@ def _entry(file: HookFile, event: Event, spec: dict[str, Any], text: str, test: 
     blocks = wish != "continue" and event.name not in OPEN
     if event.name == "PreModelSwitch":
         blocks = blocks or file.own
-    return Entry(
+    return Handler(
         event,
         kind,
         spec,

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crow import CrowError
-from crow.extensions.skills.places import Place, Stamp
+from crow.extensions.skills.folders import SkillFolder, Stamp
 from crow.extensions.skills.skill import Skill, read
 from crow.project import matching_names
 
 
 @dataclass(slots=True)
-class Shelf:
+class SkillIndex:
     """The ``skills`` by name; ``faults`` are lines for a person, each told once.
 
     ``listed`` are the names that the model knows of, None before the system prompt was asked for.
@@ -31,14 +31,14 @@ class Shelf:
     commands: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     begun: bool = False
     refused: set[Stamp] = field(default_factory=set[Stamp])
-    _stamps: list[tuple[Place, Stamp]] | None = None
+    _stamps: list[tuple[SkillFolder, Stamp]] | None = None
 
-    def changed(self, places: Iterable[Place]) -> list[Stamp]:
+    def changed(self, places: Iterable[SkillFolder]) -> list[Stamp]:
         """The files that are new or changed since they were read."""
         known = {stamp for _, stamp in self._stamps or ()}
         return [stamp for place in places for stamp in place.stamps() if stamp not in known]
 
-    def refresh(self, places: Iterable[Place]) -> bool:
+    def refresh(self, places: Iterable[SkillFolder]) -> bool:
         """Read what is new or changed; False where nothing is."""
         stamps = [(place, stamp) for place in places for stamp in place.stamps()]
         if stamps == self._stamps:
@@ -57,7 +57,7 @@ class Shelf:
                 self._add(place, Path(path), Path(real))
         return True
 
-    def _add(self, place: Place, path: Path, real: Path) -> None:
+    def _add(self, place: SkillFolder, path: Path, real: Path) -> None:
         if place.border is not None and not real.is_relative_to(place.border.resolve()):
             self.faults.append(f"{path} is not read: it is outside of the project {place.border}")
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ Stamp = tuple[str, int, int]
 
 
 @frozen
-class Place:
+class SkillFolder:
     """A folder of skills.
 
     A project's lies below the directory ``base``, and nothing of it may lead out of ``border``.
@@ -50,21 +50,21 @@ class Place:
 
 
 def places(
-    cwd: Path, home: Path, project: Sequence[Path], user: Sequence[Path], installed: Sequence[Path]
-) -> Iterator[Place]:
+    cwd: Path, home: Path, project: Sequence[Path], user: Sequence[Path], installed: Iterable[Path]
+) -> Iterator[SkillFolder]:
     """The places: the project's from the directory at work upwards, the user's, the installed."""
     chain = project_chain(cwd, home)
     for base in chain:
-        yield from (Place(base / folder, "project", base, chain[-1]) for folder in project)
-    yield from (Place(home / folder, "user") for folder in user)
-    yield from (Place(folder, "installed") for folder in installed)
+        yield from (SkillFolder(base / folder, "project", base, chain[-1]) for folder in project)
+    yield from (SkillFolder(home / folder, "user") for folder in user)
+    yield from (SkillFolder(folder, "installed") for folder in installed)
 
 
-def of_plugins(plugins: Sequence[Plugin]) -> Iterator[Place]:
+def of_plugins(plugins: Sequence[Plugin]) -> Iterator[SkillFolder]:
     """The places of plugins."""
     for plugin in plugins:
         for folder in plugin.parts.get("skills", ()):
-            yield Place(folder, "plugin", plugin=plugin)
+            yield SkillFolder(folder, "plugin", plugin=plugin)
 
 
 def project_chain(cwd: Path, home: Path) -> list[Path]:

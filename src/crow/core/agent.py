@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -20,7 +20,7 @@ from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
 from crow.core.prompt import answer, follow_up, refuse_own
 from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
-from crow.core.session import Reply, Session, Store
+from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call
@@ -58,7 +58,7 @@ class Defaults:
         return ()
 
 
-class Agent:
+class Agent(Host):
     """A model and tools in a loop, and whatever hangs on it.
 
     ``llm`` is a model, the name of one, or a client such as ``openai.AsyncOpenAI``, which
@@ -130,22 +130,6 @@ class Agent:
         """Everything that extensions add to, beside hooks."""
         return self.scope.catalogs
 
-    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
-        """Let the model call a tool; returns the disposer."""
-        return self.scope.add_tool(tool, replace=replace)
-
-    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command; returns the disposer."""
-        return self.scope.add_command(command, replace=replace)
-
-    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a mode; returns the disposer."""
-        return self.scope.add_mode(mode, replace=replace)
-
-    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
-        """Add a part to the system prompt; returns the disposer."""
-        return self.scope.add_section(section, replace=replace)
-
     # what counts in a session: what hangs there, and on the agent
 
     def scope_of(self, session: Session | None) -> Scope:
@@ -198,30 +182,6 @@ class Agent:
         return Request(messages, tools, session.model, params, session.id, session.next_message_id)
 
     # extensions
-
-    def use(
-        self,
-        thing: Any,
-        *,
-        name: str | None = None,
-        trusted: bool = True,
-        source: str = "code",
-        **options: Any,
-    ) -> Any:
-        """Hang an extension on the agent; returns it.
-
-        It is an object, a class (made with ``options``), a module or a function. Calls its
-        ``init_agent(agent)`` if it has one, then registers its methods that are named like
-        events. What fails half-way leaves nothing behind. Raises `ExtensionError` or `HookError`.
-        """
-        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
-
-    def remove(self, name: str) -> None:
-        """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
-
-        What its ``lifespan`` holds is released by `close`, or now by ``await agent.stop(name)``.
-        """
-        self.scope.remove(name)
 
     def discover(
         self,

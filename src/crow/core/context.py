@@ -29,9 +29,9 @@ from crow.core.messages import (
 )
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session
-from crow.core.tasks import was_abandoned
+from crow.core.tasks import Clock, was_abandoned
 from crow.core.trace import Trace
-from crow.core.ui import UI, Clock
+from crow.core.ui import UI
 from crow.core.validation import check
 
 if TYPE_CHECKING:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 from crow.core.frozen import IN_LIST, kept
-from crow.core.messages import Message, tool_answer
+from crow.core.messages import Message, TokenCount, Usage, tool_answer, weight
 from crow.core.validation import fits
 
 UNBEGUN = "it must begin with what the user said"
+NO_ANSWERS: Mapping[str, Message] = MappingProxyType({})
 
 
 class History(list[Message]):
@@ -19,16 +22,19 @@ class History(list[Message]):
 
     The messages in it cannot be changed in place: who tries that is told so there and then.
     Every other change keeps what was there ``before``, the ``place`` (file and line) from which it
-    was made and the ``task`` that made it, until `judged` keeps it or takes it back.
+    was made and the ``task`` that made it, until `judged` keeps it or takes it back. ``anchor`` is
+    what a provider reported for how many of the messages.
     """
 
-    __slots__ = ("before", "place", "task")
+    __slots__ = ("_weighed", "anchor", "before", "place", "task")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         super().__init__(map(kept, messages))
         self.before: list[Message] | None = None
         self.place = ""
         self.task: asyncio.Task[Any] | None = None
+        self.anchor: tuple[int, Usage] = (0, Usage())
+        self._weighed = (0, 0)
 
     def add(self, message: Message) -> None:
         """Put a message at the end."""
@@ -38,6 +44,45 @@ class History(list[Message]):
         """Become these messages; what others changed is kept."""
         super().__setitem__(slice(None), [kept(message) for message in messages])
         self.before = None
+
+    def mend(self, why: str, answers: Mapping[str, Message], *, ongoing: bool) -> list[Message]:
+        """Become whole, as `repaired` has it; the messages that were added."""
+        known = set(map(id, self))
+        whole = repaired(self, why, answers=answers, ongoing=ongoing)
+        added = [message for message in whole if id(message) not in known]
+        if added or len(whole) != len(self):
+            self.put(whole)
+        return added
+
+    def report(self, usage: Usage, *, ahead: bool) -> None:
+        """Count what a provider reported for the messages, and for one more that is ``ahead``."""
+        length = len(self) + ahead
+        self.anchor, self._weighed = (length, kept(usage)), (length, 0)
+
+    def tokens(self, context_window: int | None) -> TokenCount:
+        """How many tokens the next request will have, about."""
+        usage = self.anchor[1]
+        total = usage.get("total_tokens", 0) + self._weigh() // 4
+        return {
+            "total_tokens": total,
+            "input_tokens": usage.get("input_tokens", 0),
+            "cached_tokens": usage.get("cached_tokens", 0),
+            "context_window": context_window,
+            "fraction": total / context_window if context_window else None,
+        }
+
+    def _weigh(self) -> int:
+        """Characters since the anchor; what was weighed before is not weighed again."""
+        length, characters = self._weighed
+        if new := self[length:]:
+            characters += sum(map(weight, new))
+            self._weighed = (length + len(new), characters)
+        return characters
+
+    def follow(self, old: History, depth: int) -> None:
+        """Stand in the place of another one, as somebody's change of it."""
+        self.anchor, self._weighed = old.anchor, old._weighed
+        self.touch(list(old) if old.before is None else old.before, depth)
 
     def touch(self, before: list[Message], depth: int = 2) -> None:
         """Remember what was there, and who changes it."""
@@ -100,21 +145,37 @@ def begins(messages: Sequence[Message]) -> bool:
     return next(spoken, "user") == "user"
 
 
-def open_end(messages: Sequence[Message]) -> list[Message]:
-    """The last messages, from a reply on whose calls are not all answered; else none."""
+def unanswered(messages: Sequence[Message]) -> list[str]:
+    """Ids of the tool calls at the end that have no answer yet."""
     answered: set[str] = set()
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
+    for message in reversed(messages):
         if message["role"] != "tool":
             calls = message.get("tool_calls", ())
-            is_open = any(call["id"] not in answered for call in calls)
-            return list(messages[index:]) if is_open else []
+            return [call["id"] for call in calls if call["id"] not in answered]
         answered.add(message.get("tool_call_id", ""))
     return []
 
 
-def repaired(messages: Sequence[Message]) -> list[Message]:
-    """The messages as an endpoint takes them: lost results answered for, the rest left out."""
+def open_end(messages: Sequence[Message]) -> list[Message]:
+    """The last messages, from a reply on whose calls are not all answered; else none."""
+    if not unanswered(messages):
+        return []
+    answers = takewhile(lambda message: message["role"] == "tool", reversed(messages))
+    return list(messages[-1 - len(list(answers)) :])
+
+
+def repaired(
+    messages: Sequence[Message],
+    why: str = "the result was lost",
+    *,
+    answers: Mapping[str, Message] = NO_ANSWERS,
+    ongoing: bool = False,
+) -> list[Message]:
+    """The messages as an endpoint takes them: lost results answered for, the rest left out.
+
+    A call that lacks its result gets that of ``answers``, else ``why``; those at the end stay open
+    where they are ``ongoing``.
+    """
     whole: list[Message] = []
     waiting: list[str] = []
     for message in [*messages, None]:
@@ -123,10 +184,11 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
         if message is not None and message["role"] == "tool":
             if (call_id := message.get("tool_call_id", "")) in waiting:
                 waiting.remove(call_id)
-                whole.append({"content": "", **message})
+                answer: Message = {"content": "", **message}
+                whole.append(message if "content" in message else answer)
             continue
-        whole += [tool_answer(call_id, "the result was lost") for call_id in waiting]
-        waiting = []
+        if message is not None or not ongoing:
+            whole += [answers.get(call_id) or tool_answer(call_id, why) for call_id in waiting]
         if message is not None:
             whole.append(message)
             waiting = [call["id"] for call in message.get("tool_calls", ())]

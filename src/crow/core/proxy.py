@@ -20,9 +20,8 @@ from crow.core.history import flaw, open_end
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.session import Session
-from crow.core.tasks import DOING, Spawned
+from crow.core.tasks import DOING, Clock, Spawned
 from crow.core.tools import Call
-from crow.core.ui import Clock
 from crow.core.validation import check
 
 C = TypeVar("C", bound=Context)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
 from crow.core.frozen import Inbox, OwnList, OwnSet, Shelf, frozen, kept
-from crow.core.history import UNBEGUN, History, begins, open_end
+from crow.core.history import UNBEGUN, History, begins, open_end, unanswered
 from crow.core.messages import (
     INTERRUPTED,
     Content,
@@ -27,8 +27,6 @@ from crow.core.messages import (
     add_usage,
     is_prompt,
     text_of,
-    tool_answer,
-    weight,
 )
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
 from crow.core.tasks import DOING, Spawned, nobodys
@@ -101,8 +99,60 @@ SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
 """The sessions of the sub-agents that work for a session, by id."""
 
 
+class Host:
+    """What things hang on: an agent, or one of its sessions, where they count alone."""
+
+    __slots__ = ()
+
+    scope: Scope
+
+    def use(
+        self,
+        thing: Any,
+        *,
+        name: str | None = None,
+        trusted: bool = True,
+        source: str = "code",
+        **options: Any,
+    ) -> Any:
+        """Hang an extension here; returns it.
+
+        It is an object, a class (made with ``options``), a module or a function. Calls its
+        ``init_agent(agent)`` if it has one, on a session its ``init_session(session)``, then
+        registers its methods that are named like events. What fails half-way leaves nothing behind.
+        Raises `ExtensionError` or `HookError`.
+
+        On a session it stands in the place of the agent's extension of that name; a ``lifespan`` is
+        called with the session, entered before the next prompt is answered and left at its end.
+        """
+        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
+
+    def remove(self, name: str) -> None:
+        """Take an extension away with all that it added. Raises `ExtensionError` for no such one.
+
+        What its ``lifespan`` holds is released at the end, or now by ``await agent.stop(name)``.
+        """
+        self.scope.remove(name)
+
+    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
+        """Let the model call a tool; returns the disposer."""
+        return self.scope.add_tool(tool, replace=replace)
+
+    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a slash command; returns the disposer."""
+        return self.scope.add_command(command, replace=replace)
+
+    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
+        """Offer a mode; returns the disposer."""
+        return self.scope.add_mode(mode, replace=replace)
+
+    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
+        """Add a part to the system prompt; returns the disposer."""
+        return self.scope.add_section(section, replace=replace)
+
+
 @dataclass(slots=True, eq=False)
-class Session:
+class Session(Host):
     """One conversation: its history, its directory, and who is at the other end.
 
     ``messages`` is the history of the current ``segment``: append only, and no message is changed
@@ -136,8 +186,6 @@ class Session:
     closed: bool = False
     agent: Agent | None = None
     hung: Scope | None = None
-    _anchor: tuple[int, Usage] = (0, Usage())
-    _weighed: tuple[int, int] = (0, 0)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set a field; a list of messages becomes a history, which remembers the one before.
@@ -165,7 +213,7 @@ class Session:
             return History(messages)
         if messages is not old:
             new = History(messages)
-            new.touch(list(old) if old.before is None else old.before, 3)
+            new.follow(old, 4)
             return new
         return old
 
@@ -181,7 +229,7 @@ class Session:
         object.__setattr__(self, "agent", agent)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> Scope:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Where things hang that count here alone. Raises `SessionError` before it is open."""
         if self.hung is None:
             if self.agent is None:
@@ -208,42 +256,6 @@ class Session:
     def commands(self) -> Mapping[str, SlashCommand]:
         """The slash commands of this session."""
         return self.scope.commands
-
-    def use(
-        self,
-        thing: Any,
-        *,
-        name: str | None = None,
-        trusted: bool = True,
-        source: str = "code",
-        **options: Any,
-    ) -> Any:
-        """Hang an extension here, as `Agent.use` does on the agent; its ``init_session`` is called.
-
-        Under the name of one of the agent's it stands in that one's place. A ``lifespan`` is called
-        with the session, entered before the next prompt is answered and left when the session ends.
-        """
-        return self.scope.use(thing, name=name, trusted=trusted, source=source, **options)
-
-    def remove(self, name: str) -> None:
-        """Take an extension of this session away with all that it added."""
-        self.scope.remove(name)
-
-    def add_tool(self, tool: Tool, *, replace: bool = False) -> Callable[[], None]:
-        """Let this session's model call a tool; returns the disposer."""
-        return self.scope.add_tool(tool, replace=replace)
-
-    def add_command(self, command: SlashCommand, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a slash command in this session; returns the disposer."""
-        return self.scope.add_command(command, replace=replace)
-
-    def add_mode(self, mode: Mode, *, replace: bool = False) -> Callable[[], None]:
-        """Offer a mode in this session; returns the disposer."""
-        return self.scope.add_mode(mode, replace=replace)
-
-    def add_section(self, section: PromptSection, *, replace: bool = False) -> Callable[[], None]:
-        """Add a part to this session's system prompt; returns the disposer."""
-        return self.scope.add_section(section, replace=replace)
 
     # the history
 
@@ -290,40 +302,11 @@ class Session:
         which closes them. Returns the messages that were added.
         """
         self._judge()
-        return self._mend(why, self.busy if ongoing is None else ongoing, {})
-
-    def _mend(self, why: str, ongoing: bool, answers: Mapping[str, Message]) -> list[Message]:
-        added: list[Message] = []
-        whole: list[Message] = []
-        open_ids: list[str] = []
-        for message in [*self.messages, None]:
-            if message is not None and message["role"] == "tool":
-                call_id = message.get("tool_call_id", "")
-                if call_id in open_ids:
-                    open_ids.remove(call_id)
-                    whole.append(message)
-                continue
-            ended = [] if ongoing and message is None else open_ids
-            closing = [answers.get(call_id) or tool_answer(call_id, why) for call_id in ended]
-            added += closing
-            whole += closing
-            open_ids = []
-            if message is not None:
-                whole.append(message)
-                open_ids = [call["id"] for call in message.get("tool_calls", ())]
-        if added or len(whole) != len(self.messages):
-            self.history.put(whole)
-        return added
+        return self.history.mend(why, {}, ongoing=self.busy if ongoing is None else ongoing)
 
     def unanswered(self) -> list[str]:
         """Ids of the tool calls at the end of the history that have no answer yet."""
-        answered: set[str] = set()
-        for message in reversed(self.messages):
-            if message["role"] != "tool":
-                calls = message.get("tool_calls", ())
-                return [call["id"] for call in calls if call["id"] not in answered]
-            answered.add(message.get("tool_call_id", ""))
-        return []
+        return unanswered(self.messages)
 
     def restart(self, messages: Sequence[Message] | None = None) -> None:
         """Begin a new segment of history under the same id.
@@ -343,8 +326,7 @@ class Session:
         answers = {m.get("tool_call_id", ""): m for m in self.messages if m["role"] == "tool"}
         self.segment += 1
         object.__setattr__(self, "messages", History(messages))
-        self._anchor, self._weighed = (0, Usage()), (0, 0)
-        self._mend(INTERRUPTED, bool(waiting), answers)
+        self.history.mend(INTERRUPTED, answers, ongoing=bool(waiting))
 
     def _judge(self) -> None:
         """Take back what somebody did to the history, where it is not whole since."""
@@ -359,28 +341,11 @@ class Session:
         """
         if usage:
             self.usage = add_usage(self.usage, usage)
-            length = len(self.messages) + ahead
-            self._anchor, self._weighed = (length, kept(usage)), (length, 0)
+            self.history.report(usage, ahead=ahead)
 
     def tokens(self, context_window: int | None = None) -> TokenCount:
         """How many tokens the next request will have, about."""
-        usage = self._anchor[1]
-        total = usage.get("total_tokens", 0) + self._weigh() // 4
-        return {
-            "total_tokens": total,
-            "input_tokens": usage.get("input_tokens", 0),
-            "cached_tokens": usage.get("cached_tokens", 0),
-            "context_window": context_window,
-            "fraction": total / context_window if context_window else None,
-        }
-
-    def _weigh(self) -> int:
-        """Characters since the anchor; what was weighed before is not weighed again."""
-        length, characters = self._weighed
-        if new := self.messages[length:]:
-            characters += sum(map(weight, new))
-            self._weighed = (length + len(new), characters)
-        return characters
+        return self.history.tokens(context_window)
 
     def save(self) -> bool:
         """Hand what is new to the store; False where no store is in use."""

@@ -9,17 +9,11 @@ from typing import Any, Protocol, TypeVar
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
+from crow.core.tasks import Clock
 from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
-
-
-class Clock(Protocol):
-    """A running hook's time, which stands still while it waits for the user."""
-
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
 
 
 class Asking(Protocol):

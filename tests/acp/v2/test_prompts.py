@@ -67,6 +67,8 @@ async def test_prompts_wait_for_each_other_and_the_work_ends_once(
         await client.prompt(session, "first")
         second = asyncio.create_task(client.prompt(session, "second"))
         await client.saw("tool_call_update", status="in_progress")
+        await asyncio.sleep(0)  # the second one is sent, and taken before what comes behind it
+        await client.wire.request("auth/status")
         assert not second.done()
         (tmp_path / "go").touch()
         await second

@@ -17,7 +17,6 @@ RSYNC_VALUED = frozenset(
     "--bwlimit --log-file --out-format --rsync-path --block-size".split()
 )
 UNPACKERS = frozenset({"tar", "bsdtar", "unzip", "bsdunzip", "7z", "7za", "unrar", "cpio"})
-TAR_VALUED = re.compile(r"-[A-Za-z]*[fCTXbHVgK]|--(?:file|exclude|transform|strip-components)")
 REMOTE = re.compile(r"[^/]*:")
 FINDS = frozenset({"-name", "-iname"})
 

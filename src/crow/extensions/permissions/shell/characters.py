@@ -13,7 +13,6 @@ INVISIBLE = frozenset(
 EMOJI_STYLE = "\ufe0f"
 SPECIAL = frozenset(";&|<>$`()\n\"'\\ ")
 CONTINUED = re.compile(r"\\\n")
-USUAL_CONTINUATION = re.compile(r"[^\s\\][ \t]+\\\n[ \t]*[^\s\\#]")
 
 
 def odd_character(text: str) -> str | None:

@@ -80,6 +80,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
     given = {name: value for name, value in permissions.items() if value}
     if given:
         flags["permissions"] = given
+    if extensions := getattr(options, "extensions", None):
+        flags["extensions"] = extensions
     return load(directory(options), file=options.settings, flags=flags)
 
 

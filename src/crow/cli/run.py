@@ -65,6 +65,9 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow run``."""
     prompt = "" if options.init_only else prompt_of(options, out)
     check_session(options)
+    if options.init or options.init_only or options.maintenance:
+        trigger = "maintenance" if options.maintenance else "init"
+        options.extensions = {"setup": {"trigger": trigger}}
     settings = settings_of(options)
     try:
         refuse_unread(settings)
@@ -99,7 +102,6 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
     asker = Asker(out) if somebody_is_there() and options.prompt not in (None, "-") else None
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
-    set_up(agent, options)
     view = client_of(options, out, asker)
     view.waits_for_servers = True
     if options.init_only:
@@ -139,13 +141,11 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
 
 def refuse_unknown(agent: Agent, session: Session, prompt: str) -> None:
     """Raise for a command that does not exist; those of servers may still come."""
-    if "commands" not in agent.extensions:
-        return
-    from crow.extensions.commands.naming import missing
-
-    told = missing(prompt, agent.commands_of(session))
-    if told and not prompt.startswith("/mcp__"):
-        raise UsageError(told)
+    for extension in agent.extensions_of(session).values():
+        refuses = getattr(extension, "no_such_command", None)
+        told = refuses(prompt, agent.commands_of(session)) if refuses else ""
+        if told and not prompt.startswith("/mcp__"):
+            raise UsageError(told)
 
 
 async def settle(agent: Agent, session: Session, out: Output) -> None:
@@ -160,14 +160,6 @@ async def settle(agent: Agent, session: Session, out: Output) -> None:
     for name in await settling:
         out.error(f"the {name} in the background was not done in time and is ended ('timeout')")
     await idle(session)
-
-
-def set_up(agent: Agent, options: argparse.Namespace) -> None:
-    """Have the Setup hooks run before the session begins, where that is wanted."""
-    if options.init or options.init_only or options.maintenance:
-        from crow.extensions import SetupHook
-
-        agent.use(SetupHook("maintenance" if options.maintenance else "init"))
 
 
 def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from crow import FIRST, Context, Point, Session, SessionContext, hook
@@ -23,13 +24,14 @@ class SetupContext(Context):
         self.trigger = trigger
 
 
+@dataclass(eq=False)
 class SetupHook:
     """Fires ``on_setup`` (``Setup``) before anything else happens in a session."""
 
     name = "setup"
 
-    def __init__(self, trigger: Trigger = "init") -> None:
-        self.trigger: Trigger = trigger
+    trigger: Trigger = "init"
+    """Whether the project is to be set up or looked after."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the event."""

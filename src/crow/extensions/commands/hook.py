@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ToolContext,
         TurnContext,
     )
+    from crow.messages import Content
 
 FOLDERS = (Path(".crow", "commands"), Path(".claude", "commands"))
 MODEL = "commands model"
@@ -129,8 +130,12 @@ class CommandsHook:
         if text is not None:
             ctx.prompt = text
             return None
-        told = missing(ctx.prompt, commands)
+        told = self.no_such_command(ctx.prompt, commands)
         return Answer(told) if told else None
+
+    def no_such_command(self, prompt: Content, commands: Iterable[str]) -> str:
+        """What a person is told where a prompt names no command of these; empty where it does."""
+        return missing(prompt, commands)
 
     @hook("before_tool", tools={READER}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | None:

@@ -150,3 +150,20 @@ class Hanging(RuleBasedStateMachine):
 
 TestHanging = Hanging.TestCase
 TestHanging.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+def test_a_hook_keeps_its_place_when_what_hung_before_it_is_replaced():
+    hanging = Hanging()
+    hanging.begin()
+    both = {"before_run", "after_run"}
+    for height, name, events, order in (
+        ("child", "c", both, 1),
+        ("child", "a", both, -1),
+        ("sub", "b", both, 0),
+        ("sub", "c", {"after_run"}, -1),
+    ):
+        hanging.use(height, name, events, order)
+    hanging.remove("child", "c")
+    hanging.use("sub", "b", {"before_run"}, 0)
+    hanging.fires_what_the_model_says()
+    hanging.teardown()

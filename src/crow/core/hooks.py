@@ -246,7 +246,7 @@ class Hooks:
         alike = (other for other in hooks if other.function == hook.function)
         same = next((other for other in alike if other.when in (hook.when, None)), None)
         if same is None:
-            hook.place = self._place(hook.owner)
+            hook.place = hook.place or self._place(hook.owner)
             hooks.append(hook)
             hook_point.put(hooks)
         return same or hook

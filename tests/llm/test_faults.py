@@ -591,7 +591,7 @@ async def test_L12_endless_arguments_are_cut_off_and_not_executed(endpoint, ask)
 
 async def test_L12_an_event_without_end_does_not_fill_the_memory(endpoint, ask, model):
     endpoint.play(stream(b'data: {"x": "', *[b"x" * 1_000_000] * 40, HANG, done=False))
-    llm = ChatCompletions("m-1", endpoint.url, timeouts=QUICK, retries=ONCE)
+    llm = ChatCompletions("m-1", endpoint.url, timeouts=Timeouts(idle=30), retries=ONCE)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ModelError, match="event of more than"):
         await ask(llm=llm)

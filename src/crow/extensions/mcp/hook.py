@@ -106,7 +106,7 @@ class McpHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with all settings' servers; an untrusted project starts none."""
-        servers = {**settings.mcp_servers, **(own.get("servers") or {})}
+        servers: dict[str, Any] = {**settings.mcp_servers, **(own.get("servers") or {})}
         project = settings.project if settings.trusted else None
         return {**own, "servers": servers, "project": project}
 

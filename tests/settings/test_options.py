@@ -12,6 +12,7 @@ import pytest
 from crow.annotations.options import documented, options_of
 from crow.app import build, complaints
 from crow.cli.setting import Row, rows
+from crow.core.errors import ExtensionError
 from crow.core.extensions import entry_points
 from crow.project.trust import trust
 from crow.settings import load
@@ -100,6 +101,10 @@ WRONG = [
     ("web", {"allow_private": "all"}, 'must be true or false or a list, not "all"'),
     ("web", {"allow_private": [1]}, "'extensions.web.allow_private' holds 1, which is no text"),
     ("web", {"resolve": "x"}, "there is no setting 'extensions.web.resolve'"),
+    ("skills", {"plugins": []}, "there is no setting 'extensions.skills.plugins'"),
+    ("subagents", {"depth": -1}, "'extensions.subagents.depth' must be at least 0, not -1"),
+    ("mcp", {"servers": {"a": 3}}, "'extensions.mcp.servers.a' must be a table, not 3"),
+    ("mcp", {"call_timeout": 0}, "'extensions.mcp.call_timeout' must be above 0, not 0"),
     ("background", {"x": 1}, "there is no setting 'extensions.background.x'"),
     ("cost", {"prices": {"m": 3}}, "'extensions.cost.prices.m' must be a table, not 3"),
     ("cost", {"prices": {"m": {"input": 3}}}, "'extensions.cost.prices.m' needs 'output'"),
@@ -126,6 +131,15 @@ def test_what_does_not_fit_is_named_with_its_file_and_the_rest_applies(
     agent = build(settings, cwd=project, env={})
     assert list(complaints(settings, agent)) == [line]
     assert name in agent.extensions
+
+
+@pytest.mark.parametrize("table", [{"quiet": "Bash"}, {"quiet": [3]}, {"allow": ["Bash"]}])
+def test_nobody_judges_calls_where_an_option_of_the_judge_does_not_fit(
+    home: Path, project: Path, table: Any
+) -> None:
+    write(home / ".crow/settings.json", {"extensions": {"permissions": table}})
+    with pytest.raises(ExtensionError, match=r"cannot be judged: .*extensions\.permissions\."):
+        build(cwd=project, env={})
 
 
 def test_what_a_weaker_file_says_holds_where_the_stronger_one_is_wrong(

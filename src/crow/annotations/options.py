@@ -64,8 +64,8 @@ def options_of(cls: type[Any]) -> Options:
 def documented(cls: type[Any]) -> JSONSchema:
     """The schema of a class's options with what its docstrings say; that takes its source."""
     node = options_of(cls).node
-    cls = _described_by(cls)
-    notes = {name: {"description": _plain(text)} for name, text in _notes(cls)}
+    said = _notes(_described_by(cls))
+    notes = {name: {"description": _plain(text)} for name, text in said}
     known = node["properties"].items()
     node = {**node, "properties": {name: {**notes.get(name, {}), **each} for name, each in known}}
     text = purpose(cls.__doc__)

@@ -17,7 +17,6 @@ from crow.core.extensions import JUDGE, ON_REQUEST, EntryPoint, Found, entry_poi
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
-from crow.settings.schema import Sieve
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
@@ -117,6 +116,7 @@ class Composer:
         Those of installed packages were held against their classes when files were read.
         """
         from crow.annotations.options import options_of
+        from crow.settings.schema import Sieve
 
         def drop(path: str, value: Any, text: str) -> None:
             source = self.settings.origins.get(path, "the settings")

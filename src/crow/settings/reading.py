@@ -141,11 +141,13 @@ class Reading:
 
         So nothing is imported that some file disables.
         """
-        from crow.settings.schema import Sieve
+        if not self.options:
+            return
+        from crow.settings.schema import Sieve, options_node
 
         disabled = {entry.text for entry in self.listed("extensions.disable")}
         for name, layers in self.options.items():
-            node = None if name in disabled else self._node(name)
+            node = None if name in disabled else options_node(name)
             for source, path, options in layers:
                 table = options
                 if node is not None:
@@ -153,13 +155,6 @@ class Reading:
                 for part in reversed(path):
                     table = {part: table}
                 self._merge(source, table)
-
-    def _node(self, name: str) -> Mapping[str, Any] | None:
-        """What is not in the schema of Crow's own settings is a class's to describe."""
-        from crow.settings.schema import options_node
-
-        known = self.schema["properties"]["extensions"]["properties"]
-        return None if name in known else options_node(name)
 
     def _take_lists(self, source: Source, table: Table) -> None:
         """Take the lists out that all files add to."""

@@ -53,7 +53,7 @@ def whole() -> dict[str, Any]:
     found = schema()
     parts = found["properties"]["extensions"]["properties"]
     for point in entry_points():
-        cls = None if point.name in parts else loaded(point)
+        cls = loaded(point)
         if cls is not None:
             parts[point.name] = documented(cls)
     limits = parts.get("limits", {})

@@ -8,7 +8,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import FIRST, LAST, Allow, Answer, Command, ConfigContext, CrowError, ModelError, hook
+from crow import (
+    FIRST,
+    LAST,
+    Allow,
+    Answer,
+    Command,
+    ConfigContext,
+    CrowError,
+    ModelError,
+    frozen,
+    hook,
+)
 from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
@@ -50,6 +61,16 @@ class CommandIndex:
         self.left_out: Path | None = None
 
 
+@frozen
+class CommandsOptions:
+    """What settings say of custom commands."""
+
+    folders: Sequence[str | Path] = FOLDERS
+    """Folders of custom ones, in the project and in the user's home."""
+    paths: Sequence[str | Path] = ()
+    """Further folders."""
+
+
 class CommandsHook:
     """Adds ``/help``, ``/clear``, ``/model``, ``/mode``, ``/context``, ``/hooks``, ``/extensions``.
 
@@ -70,6 +91,7 @@ class CommandsHook:
     name = "commands"
     order = 100
     is_its_options = True
+    options = CommandsOptions
 
     def __init__(
         self,

@@ -11,12 +11,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import (
     FIRST,
     Agent,
     Answer,
+    Arg,
     Ask,
     Command,
     CommandContext,
@@ -26,6 +27,7 @@ from crow import (
     SessionContext,
     ToolContext,
     TurnContext,
+    frozen,
     hook,
 )
 from crow.extensions.mcp.events import ELICITATION, RESULT
@@ -44,6 +46,22 @@ KEY = "mcp.servers"
 LONGEST_WAIT = 24 * 3600.0
 """Seconds of a hook that waits: each server has a limit of its own."""
 CHANGED = "mcp: the definition of a tool has changed"
+
+
+@frozen
+class McpOptions:
+    """What settings say of MCP servers, beside `mcpServers`."""
+
+    servers: Mapping[str, Mapping[str, Any]] | None = None
+    """Servers by name; the same as ``mcpServers``."""
+    connect_timeout: Annotated[float, Arg(above=0)] = 60.0
+    """Seconds for connecting."""
+    call_timeout: Annotated[float, Arg(above=0)] = 300.0
+    """Seconds that a call may be silent."""
+    wait: Annotated[float | None, Arg(minimum=0)] = None
+    """Seconds that the first request waits: 3 without it, in ``crow run`` until each is there."""
+    close_timeout: Annotated[float, Arg(minimum=0)] = 1.0
+    """Seconds that a server has for ending by itself."""
 
 
 class McpHook:
@@ -65,6 +83,7 @@ class McpHook:
     name = "mcp"
     order = 160
     serves_mcp = True
+    options = McpOptions
 
     def __init__(
         self,
@@ -87,7 +106,7 @@ class McpHook:
     @classmethod
     def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
         """The options, with all settings' servers; an untrusted project starts none."""
-        servers = {**settings.mcp_servers, **own.get("servers", {})}
+        servers: dict[str, Any] = {**settings.mcp_servers, **(own.get("servers") or {})}
         project = settings.project if settings.trusted else None
         return {**own, "servers": servers, "project": project}
 

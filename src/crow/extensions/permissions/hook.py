@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import Allow, Ask, Deny, Mode, SessionContext, ToolContext, hook
+from crow import Allow, Ask, Deny, Mode, SessionContext, ToolContext, frozen, hook
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
@@ -27,6 +27,14 @@ BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 
+@frozen
+class PermissionsOptions:
+    """What settings say of the judge, beside `permissions`."""
+
+    quiet: Sequence[str] = ()
+    """Further tools that need no question."""
+
+
 class PermissionsHook:
     """Lets calls through, asks about them or refuses them, by the rules of the settings.
 
@@ -42,6 +50,7 @@ class PermissionsHook:
     name = "permissions"
     order = 10
     modes = tuple(Mode(each, *OFFERED.get(each, ("",))) for each in MODES)
+    options = PermissionsOptions
 
     def __init__(
         self,

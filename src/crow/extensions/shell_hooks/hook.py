@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from crow import Key
+from crow import Key, frozen
 from crow.project import HookFile, define_front_matter, is_trusted, state_directory
 
 if TYPE_CHECKING:
@@ -25,6 +25,14 @@ OF_PLUGIN = "{}: the agents of a plugin bring no hooks: they do not run"
 NO_TABLE = "{}: 'hooks' must be a table"
 BROUGHT: Key[dict[str, ShellHooks]] = Key("shell_hooks.brought")
 """The hooks of front matter that hang on a session, by the files' paths."""
+
+
+@frozen
+class ShellHooksOptions:
+    """What settings say of their hooks, beside `hooks`."""
+
+    directory: str | Path | None = None
+    """Where transcripts are written; without it that is beside the user's state."""
 
 
 class ShellHooks:
@@ -43,6 +51,7 @@ class ShellHooks:
 
     name = NAME
     order = 2000  # behind the files of the user and the project
+    options = ShellHooksOptions
 
     def __init__(
         self,

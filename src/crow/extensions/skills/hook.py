@@ -9,7 +9,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow import Allow, Answer, Ask, Command, ConfigContext, Context, CrowError, PromptSection, hook
+from crow import (
+    Allow,
+    Answer,
+    Ask,
+    Command,
+    ConfigContext,
+    Context,
+    CrowError,
+    PromptSection,
+    frozen,
+    hook,
+)
 from crow.events import CommandsChanged
 from crow.extensions.skills.folders import SkillFolder, folders_of_extensions, of_plugins, places
 from crow.extensions.skills.index import SkillIndex
@@ -55,6 +66,18 @@ FORGOTTEN = (
 _SCRIPTS = r"\.(?:crow|agents|claude)/+skills\b"
 
 
+@frozen
+class SkillsOptions:
+    """What settings say of skills."""
+
+    folders: Sequence[str | Path] = FOLDERS
+    """Folders of skills, in the project and in the user's home."""
+    paths: Sequence[str | Path] = ()
+    """Further folders."""
+    keywords: bool = False
+    """Put a skill's text behind a prompt that names its keywords."""
+
+
 class SkillsHook:
     """Finds skills and gives the model their names, and their texts when they are used.
 
@@ -77,6 +100,7 @@ class SkillsHook:
     name = NAME
     order = 110
     is_its_options = True
+    options = SkillsOptions
 
     def __init__(
         self,

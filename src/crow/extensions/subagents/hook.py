@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import ExtensionError, ToolResult
+from crow import Arg, ExtensionError, ToolResult, frozen
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, Definitions
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
@@ -48,6 +48,20 @@ def plainly(definition: Definition) -> Iterable[Any]:
     return (Role(definition.prompt),)
 
 
+@frozen
+class SubagentsOptions:
+    """What settings say of sub-agents."""
+
+    folders: Sequence[str]
+    """Folders of definitions, in place of those of the project and the user's home."""
+    inherit: Sequence[str] = INHERITED
+    """Extensions that sub-agents have too."""
+    models: Mapping[str, str] | None = None
+    """What names of models in definitions stand for, such as ``haiku``."""
+    depth: Annotated[int, Arg(minimum=0)] = 1
+    """How deep sub-agents may call sub-agents."""
+
+
 class SubagentsHook:
     """Adds the tool ``Agent``, which hands a task to a sub-agent and gives back its last words.
 
@@ -66,6 +80,7 @@ class SubagentsHook:
 
     name = "subagents"
     order = 150
+    options = SubagentsOptions
 
     def __init__(
         self,

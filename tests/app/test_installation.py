@@ -20,6 +20,10 @@ OWN = {point.name: point for point in entry_points() if point.own}
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
+SOME = {"persistence", "mcp", "shell_hooks", "system_prompt"}
+"""Those that are taken out in every run; the others are when the slow tests run."""
+
+
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
     """A copy of what is installed, which counts before that."""
@@ -63,7 +67,14 @@ def take_out(installation: Path, name: str) -> None:
     listed.write_text("".join(line for line in lines if not line.startswith(f"{name} = ")))
 
 
-@pytest.mark.parametrize("name", [name for name in OWN if name != "permissions"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in SOME else pytest.param(name, marks=pytest.mark.slow)
+        for name in OWN
+        if name != "permissions"
+    ],
+)
 def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     installation: Path, crow: Run, name: str
 ) -> None:

@@ -100,6 +100,7 @@ class Whole(AgentHook):
 """
 
 
+@pytest.mark.slow
 def test_types_are_those_of_the_fields_and_whatever_a_hook_names_is_legal(tmp_path: Path):
     """Of the whole program one line is wrong, so that it is seen to be looked at."""
     code = NAMED + OVERRIDDEN
@@ -172,6 +173,7 @@ class Editor:
         self.server.communicate()
 
 
+@pytest.mark.slow
 def test_an_editor_completes_the_arguments_of_each_event(tmp_path: Path):
     editor = Editor(tmp_path)
     offered: dict[str, str] = {}

@@ -87,7 +87,7 @@ def write(path: Path, content: Any) -> Path:
 
 
 WRONG = [
-    ("limits", {"turns": "many"}, "'extensions.limits.turns' must be a number or null"),
+    ("limits", {"turns": "many"}, "'extensions.limits.turns' must be a whole number or null"),
     ("limits", {"session_turns": -1}, "'extensions.limits.session_turns' must be at least 0"),
     ("limits", {"seconds": [3]}, "'extensions.limits.seconds' must be a number or null, not [3]"),
     ("limits", {"faults": 0}, "'extensions.limits.faults' must be at least 1, not 0"),
@@ -95,7 +95,7 @@ WRONG = [
     ("compaction", {"fraction": 0}, "'extensions.compaction.fraction' must be above 0, not 0"),
     ("compaction", {"fraction": 1.5}, "must be at most 1, not 1.5"),
     ("compaction", {"keep_turns": 0}, "must be at least 1, not 0"),
-    ("compaction", {"keep_turns": True}, "must be a number, not true"),
+    ("compaction", {"keep_turns": True}, "must be a whole number, not true"),
     ("persistence", {"synchronous": "on"}, 'must be one of normal, full, not "on"'),
     ("idle", {"after": float("nan")}, "'extensions.idle.after' must be a number, not NaN"),
     ("web", {"allow_private": "all"}, 'must be true or false or a list, not "all"'),

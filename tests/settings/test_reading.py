@@ -217,7 +217,7 @@ def test_a_toml_file_says_the_same(home: Path, project: Path) -> None:
         ("[1]", "must be a JSON object, not [1]"),
         ({"modle": "x"}, "there is no setting 'modle'; did you mean 'model'?"),
         ({"model": 3}, "'model' must be text, not 3"),
-        ({"context_window": True}, "'context_window' must be a number, not true"),
+        ({"context_window": True}, "'context_window' must be a whole number, not true"),
         ({"permissions": {"alow": []}}, "there is no setting 'permissions.alow'; did you mean "),
         ({"permissions": {"deny": "Bash"}}, "'permissions.deny' must be a list, not \"Bash\""),
         ({"permissions": {"deny": [3]}}, "'permissions.deny' holds 3, which is no text"),

@@ -45,3 +45,9 @@ def test_what_nobody_should_see_is_hidden_wherever_it_stands(path: str, value: A
 )
 def test_what_a_shell_would_run_is_not_hidden_behind_a_name(value: Any) -> None:
     assert hidden("args", value) == value
+
+
+def test_a_number_of_tokens_is_no_secret() -> None:
+    assert hidden("limits.tokens", 5000) == 5000
+    assert hidden("limits.session_tokens", "SECRET") == "(hidden)"
+    assert hidden("headers.tokens", 5000) == "(hidden)"

@@ -24,7 +24,7 @@ TYPES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "string": (str, "text"),
     "array": (list, "a list"),
     "object": (dict, "a table"),
-    "integer": (int, "a number"),
+    "integer": (int, "a whole number"),
     "number": ((int, float), "a number"),
     "boolean": (bool, "true or false"),
     "null": (type(None), "null"),

@@ -23,7 +23,9 @@ OPTION = re.compile(rf"--?[\w-]*(?:{NAMED}|authorization|cookie)", re.IGNORECASE
 
 def hidden(path: str, value: Any) -> Any:
     """A value without what nobody should see; ``path`` is its dotted name."""
-    if SECRET.search(path.rpartition(".")[2]) or WHOLLY.search(path):
+    name = path.rpartition(".")[2]
+    is_count = name.endswith("tokens") and isinstance(value, int)
+    if (SECRET.search(name) and not is_count) or WHOLLY.search(path):
         return HIDDEN
     match value:
         case str():

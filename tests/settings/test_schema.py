@@ -144,7 +144,10 @@ def test_hooks_that_crow_complains_of_are_those_that_an_editor_underlines(hooks:
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"limits": {"turns": "ten"}}, "'limits.turns' must be a whole number or null, not \"ten\""),
+        (
+            {"limits": {"turns": "ten"}},
+            "'limits.turns' must be a whole number or null, not \"ten\"",
+        ),
         ({"limits": {"turns": -1}}, "'limits.turns' must be at least 0, not -1"),
         ({"extensions": {"compaction": {"fraction": 2}}}, "must be at most 1, not 2"),
         (

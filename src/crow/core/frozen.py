@@ -119,9 +119,13 @@ IN_SET = (
 
 
 class KeptDict(dict[Any, Any]):
-    """An object that stays as it is. Copies of it, deep ones too, are plain dicts and lists."""
+    """An object that stays as it is. Copies of it, deep ones too, are plain dicts and lists.
 
-    __slots__ = ()
+    ``fits`` is the type that it was last found to be of: it is of that for good.
+    """
+
+    __slots__ = ("fits",)
+    fits: Any
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)

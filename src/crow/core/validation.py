@@ -22,6 +22,8 @@ from typing import (
     is_typeddict,
 )
 
+from crow.core.frozen import KeptDict
+
 Fits = Callable[[Any], bool]
 V = TypeVar("V")
 NO_SHAPES: Mapping[str, Any] = types.MappingProxyType({})
@@ -201,7 +203,16 @@ def _typed_dict(shape: Any) -> Fits:
             and all(isinstance(k, str) for k in cast("dict[Any, Any]", value))
         )
 
-    return typed
+    def known(value: Any) -> bool:
+        if not isinstance(value, KeptDict):
+            return typed(value)
+        if getattr(value, "fits", None) is not shape:
+            if not typed(value):
+                return False
+            value.fits = shape
+        return True
+
+    return known
 
 
 def _required(shape: Any) -> Iterator[str]:

@@ -1,0 +1,35 @@
+"""Whether a value is what an annotation says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crow.core.frozen import kept
+from crow.core.messages import Message, ToolCall
+from crow.core.validation import fits
+
+CALL: Any = {"id": "1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
+
+
+def test_what_cannot_change_is_looked_through_once_for_each_type():
+    message = kept({"role": "assistant", "content": "", "tool_calls": [CALL]})
+    assert fits(Message)(message)
+    assert not fits(ToolCall)(message)
+    assert fits(Message)(message)
+    assert fits(list[Message])([message, {"role": "user", "content": "Hi"}])
+
+
+@pytest.mark.parametrize("wrong", [{"role": 1}, {"role": "assistant", "tool_calls": [{"id": 1}]}])
+def test_what_does_not_fit_never_fits(wrong: Any):
+    for message in (wrong, kept(wrong)):
+        assert not fits(Message)(message)
+        assert not fits(list[Message])([message])
+
+
+def test_a_copy_that_was_changed_is_looked_through_again():
+    message: Any = kept({"role": "user", "content": "Hi"})
+    assert fits(Message)(message)
+    assert not fits(Message)({**message, "role": 1})
+    assert not fits(Message)(kept({**message, "role": 1}))

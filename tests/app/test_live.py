@@ -13,6 +13,7 @@ from tests.app.conftest import Room, write
 
 from crow.app import export, live_of
 from crow.core.events import ConfigChanged
+from crow.core.extensions import Found
 from crow.core.hooks import hook
 from crow.core.verdicts import Deny
 from crow.project.trust import trust
@@ -389,3 +390,55 @@ async def test_a_session_that_began_before_its_settings_could_be_read_runs_nothi
     assert "could not decide" in room.reply.detail
     write(more, {"permissions": {"deny": ["Bash(touch *)"]}})
     assert "denies it" in (await room.do(TOUCH))[0]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"permissions": {"deny": "Bash"}},
+        {"permissions": {"ask": None}},
+        {"permissions": "Bash"},
+        {"extensions": {"permissions": {"quiet": "Bash"}}},
+        {"extensions": {"permissions": []}},
+    ],
+)
+async def test_an_edit_that_leaves_open_who_may_do_what_lets_nothing_run_until_it_is_mended(
+    room: Room, home: Path, table: dict[str, Any]
+) -> None:
+    path = write(home / ".crow/settings.json", {"permissions": {"allow": ["Bash"]}})
+    assert await room.do(TOUCH) == ["(no output)"]
+    write(path, table)
+    for _ in range(2):
+        assert "the permissions cannot be judged" in (await room.do(TOUCH))[0]
+    write(path, {"permissions": {"allow": ["Bash"]}})
+    assert await room.do(TOUCH) == ["(no output)"]
+
+
+async def test_an_extension_that_an_edit_breaks_stays_as_it_was_and_holds_up_no_other(
+    room: Room, home: Path
+) -> None:
+    class Level:
+        """Cannot be made at some levels."""
+
+        @classmethod
+        def options_from(cls, settings: Any, own: dict[str, Any]) -> dict[str, Any]:
+            if own.get("level") == 15:
+                raise RuntimeError("no such level")
+            return own
+
+        def __init__(self, level: int = 0) -> None:
+            self.level = level
+
+        def after_turn(self, ctx: Any) -> None:
+            """Nothing."""
+
+    agent = room.agent()
+    agent.use(Level(), name="level")
+    agent.found.append(Found("level", "level"))
+    path = write(home / ".crow/settings.json", {"permissions": {"allow": ["Bash"]}})
+    assert await room.do(TOUCH) == ["(no output)"]
+    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}
+    write(path, {"extensions": {"level": {"level": 15}}, "hooks": hooks})
+    for _ in range(2):
+        assert "no" in (await room.do(TOUCH))[0].split()
+    assert "level stays as it was, the settings break it: RuntimeError" in room.person.told

@@ -38,7 +38,7 @@ def installed(tmp_path: Path, crow: Crow) -> Crow:
     info = tmp_path / "greeting-1.0.dist-info"
     info.mkdir()
     (info / "entry_points.txt").write_text(
-        "[crow.commands]\ngreet = greeting\nsmash = smashed\nrun = greeting\n"
+        "[crow.commands]\ngreet = greeting\nsmash = smashed\nrun = greeting\npermissions = greeting\n"
     )
     crow.env["PYTHONPATH"] = str(tmp_path)
     return crow
@@ -77,3 +77,4 @@ async def test_what_goes_wrong_is_said_in_a_line(
 async def test_nobody_takes_the_name_of_one_of_crows_own(installed: Crow) -> None:
     ended = await installed("run", "--help")
     assert ended.out.startswith("usage: crow run [-h]")
+    assert (await installed("permissions", "check", "Read(a.txt)")).out.startswith("allow")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,15 +92,26 @@ class Composer:
 
         An option of a judge's that does not fit breaks it: nobody judges then as the user wants.
         """
-        judges = {point.name for point in self.installed if point.group == JUDGE} - self.disabled
-        errors = [found.error for found in self.agent.found if found.name in judges]
-        errors += [line for name in sorted(judges) for line in self.misfits(name)]
-        broken = next(filter(None, errors), None)
+        errors = {found.name: found.error for found in self.agent.found if found.error}
+        broken = next(self.misjudged(errors), None)
         hooks = self.agent.hooks.before_tool.entries
         judged = any(hook.judge and hook.tools is None for hook in hooks)
         if broken or not (judged or self.settings.unjudged):
             why = broken or "they are not installed"
             raise ExtensionError(f"the permissions cannot be judged: {why}")
+
+    def misjudged(self, broken: Mapping[str, str]) -> Iterator[str]:
+        """Why nobody judges calls as the settings want, where judges are among what is ``broken``.
+
+        An option that does not fit breaks a judge, and lists of rules that are none break them all.
+        """
+        judges = {point.name for point in self.installed if point.group == JUDGE} - self.disabled
+        for name in sorted(judges):
+            if name in broken:
+                yield broken[name]
+            yield from self.misfits(name)
+        if not self.settings.unjudged:
+            yield from self.settings.lost_rules
 
     def options_for(self, cls: Any, name: str) -> dict[str, Any]:
         """What an extension of this class is made with."""
@@ -157,9 +168,9 @@ class Composer:
 
     def misfits(self, name: str) -> Iterator[str]:
         """Lines about options of an extension that do not fit, in files and in what they make."""
-        start = f"extensions.{name}."
+        start = f"extensions.{name}"
         for each in self.settings.rejected:
-            if any(path.startswith(start) for path in each.table):
+            if any(path == start or path.startswith(f"{start}.") for path in each.table):
                 yield f"{each.source}: {each.why}"
         yield from self.problems.get(name, ())
 

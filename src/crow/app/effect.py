@@ -9,17 +9,32 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.app.complaints import of_extensions
-from crow.app.composer import UNTRUSTED, Composer
+from crow.app.composer import UNTRUSTED, Composer, in_a_line
 from crow.app.models import MODEL, keys_of, models_of
 from crow.core.agent import Agent
 from crow.core.contexts import SessionContext
 from crow.core.errors import CrowError
 from crow.core.extensions import make
+from crow.core.frozen import frozen
 from crow.core.ports import LLM
 from crow.core.session import SUBAGENTS, Session
 from crow.settings import Settings
 
 CatchUp = Callable[[SessionContext], Awaitable[None]]
+
+
+@frozen
+class Applied:
+    """What came of other settings for a session.
+
+    ``late`` tells extensions that are new to a session which has begun before; it may take as long
+    as they do. ``broken`` are those that cannot be made so, by name, and why. ``unjudged`` says why
+    nobody judges calls as the settings want; empty where somebody does.
+    """
+
+    late: list[CatchUp]
+    broken: dict[str, str]
+    unjudged: str
 
 
 class Effect:
@@ -38,22 +53,26 @@ class Effect:
 
     # for a session
 
-    def on_session(self, session: Session, old: Settings, new: Settings) -> list[CatchUp]:
+    def on_session(self, session: Session, old: Settings, new: Settings) -> Applied:
         """Let rules, hooks and servers of a session be those of other settings.
 
-        What is returned tells extensions that are new to a session which has begun before; it may
-        take as long as they do.
+        An extension that cannot be made so stays as it is, and holds up no other.
         """
         before, now = Composer(self.agent, old), Composer(self.agent, new)
         late: list[CatchUp] = []
+        broken: dict[str, str] = {}
         for name, thing in list(self.agent.extensions_of(session).items()):
-            if name in self._made and is_of_sessions(thing):
+            if name not in self._made or not is_of_sessions(thing):
+                continue
+            try:
                 fresh = self._anew(name, thing, before, now)
                 if fresh is not None:
                     hang(session, name, fresh, thing)
                     if hasattr(fresh, "catch_up"):
                         late.append(partial(fresh.catch_up, before=thing))
-        return late
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
+                broken[name] = in_a_line(error)
+        return Applied(late, broken, next(now.misjudged(broken), ""))
 
     def warnings(self, session: Session) -> Iterator[str]:
         """What extensions find wrong with the settings of a session, a line each."""

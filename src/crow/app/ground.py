@@ -19,7 +19,8 @@ class Ground:
 
     ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
     that the user is being asked about them. ``begins`` says that hooks that hang now will hear of
-    the session's beginning.
+    the session's beginning. ``unjudged`` says why no call may run: nobody judges as the settings
+    want.
     """
 
     settings: Settings
@@ -29,6 +30,7 @@ class Ground:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     asking: bool = False
     begins: bool = False
+    unjudged: str = ""
 
     @property
     def project(self) -> Path:

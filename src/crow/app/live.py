@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
-from crow.app.effect import CatchUp, Effect
+from crow.app.effect import Applied, Effect
 from crow.app.ground import NAME, Ground, ground_of
 from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
@@ -20,6 +20,7 @@ from crow.core.contexts import ConfigContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
 from crow.core.hooks import FIRST, hook
 from crow.core.session import Session
+from crow.core.verdicts import Deny
 from crow.project.trust import (
     fingerprint,
     is_refused,
@@ -78,13 +79,12 @@ class LiveSettings:
         if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
             return
         ground = self._ground(ctx.cwd)
-        new: list[CatchUp] = []
+        new = None
         if ground.settings is not self._made:
             new = self.effect.on_session(ctx.session, self._made, ground.settings)
         ctx.cache[NAME] = ground
         ground.begins = not late
-        for catch_up in new if late else ():
-            await catch_up(ctx)
+        await self._applied(ctx, ground, new, late=late)
         if not self._is_begun or ground.settings.project == self.settings.project:
             await self._follow(ctx, ground, ground.settings)
         self._is_begun = True
@@ -104,11 +104,17 @@ class LiveSettings:
         await self._offer(_context(ctx), ground)
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
-    async def look_again(self, ctx: ToolContext) -> None:
-        """Look at the files that are known before a call; for new ones a prompt is soon enough."""
+    async def look_again(self, ctx: ToolContext) -> Deny | None:
+        """Look at the files that are known before a call; for new ones a prompt is soon enough.
+
+        No call runs while nobody judges as the settings want.
+        """
         ground = await self._known(ctx)
         if ground is not None and (ground.memory.changed or is_touched(ground.would_run)):
             await self.refresh(ctx.session, ground)
+        if ground is None or not ground.unjudged:
+            return None
+        return Deny(f"the permissions cannot be judged: {ground.unjudged}")
 
     # what is done
 
@@ -139,13 +145,13 @@ class LiveSettings:
         async with ground.lock:
             old, ran = ground.settings, set(ground.would_run)
             news = await self._read(ctx, ground)
-            if ground.settings == old:
+            if ground.settings == old and ground.settings.rejected == old.rejected:
                 return
             new = self.effect.on_session(root, old, ground.settings)
+            ground.unjudged = new.unjudged
             if ground.settings.project == self.settings.project:
                 await self._follow(ctx, ground, ground.settings)
-        for catch_up in () if ground.begins else new:  # which may look at settings themselves
-            await catch_up(ctx)
+        await self._applied(ctx, ground, new, late=not ground.begins)
         is_lost = old.trusted and not ground.settings.trusted
         for path in news:
             if not (is_lost and Path(path).is_relative_to(ground.project)):
@@ -154,6 +160,19 @@ class LiveSettings:
             await ctx.ui.notify(lost(ground, ran), severity="warning")
         await self._tell(ctx, ground)
         await ctx.emit(ConfigChanged({NAME: news}))
+
+    async def _applied(
+        self, ctx: SessionContext, ground: Ground, new: Applied | None, *, late: bool
+    ) -> None:
+        """Go on from what came of other settings: say what is broken, tell what is new."""
+        if new is None:
+            return
+        ground.unjudged = new.unjudged
+        for name, error in new.broken.items():
+            text = f"the extension {name} stays as it was, the settings break it: {error}"
+            await ctx.ui.notify(text, severity="error")
+        for catch_up in new.late if late else ():  # which may look at settings themselves
+            await catch_up(ctx)
 
     async def _read(self, ctx: SessionContext, ground: Ground) -> list[str]:
         """Read the files; the paths of those that say something new that holds."""

@@ -17,7 +17,10 @@ from crow.core.extensions import EntryPoint, entry_points
 
 def installed() -> dict[str, EntryPoint]:
     """The commands by name; Crow's own stand for themselves."""
-    found = {point.name: point for point in reversed(entry_points(GROUP))}
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(GROUP):
+        if point.own or point.name not in found:
+            found[point.name] = point
     return {name: found[name] for name in sorted(found.keys() - COMMANDS.keys())}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,6 +80,13 @@ class Settings:
     unread: tuple[str, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     rejected: tuple[Unused, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def lost_rules(self) -> Iterator[str]:
+        """Lines about files whose rules that refuse or ask are not known: they are no lists."""
+        for each in self.rejected:
+            if not {"permissions", "permissions.deny", "permissions.ask"}.isdisjoint(each.table):
+                yield f"{each.source}: {each.why}"
 
     @property
     def unjudged(self) -> bool:

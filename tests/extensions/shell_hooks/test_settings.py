@@ -16,6 +16,7 @@ from crow.project.trust import trust
 from crow.settings import Settings, load
 from crow.testing import ScriptedModel, call
 
+WRITE = call("Write", file_path="made.txt", content="x")
 GOOD = {"hooks": [{"type": "command", "command": "true"}]}
 
 
@@ -27,8 +28,8 @@ def handler(**fields: Any) -> Any:
     ("event", "groups", "said"),
     [
         ("PreTolUse", [GOOD], "there is no hook event 'PreTolUse'; did you mean 'PreToolUse'?"),
-        ("PreToolUse", {}, "'hooks.PreToolUse' must be a list"),
-        ("PreToolUse", ["x"], "'hooks.PreToolUse' entry 1 must be a table"),
+        ("PreToolUse", {}, "'hooks.PreToolUse': it must be a list"),
+        ("PreToolUse", ["x"], "'hooks.PreToolUse' entry 1: it must be a table"),
         ("PreToolUse", [GOOD, {"hooks": 1}], "entry 2: 'hooks' must be a list"),
         ("PreToolUse", [{"matcher": 1, "hooks": []}], "entry 1: 'matcher' is no text"),
         ("PreToolUse", [{"matcher": "(", **GOOD}], "the matcher '(' is no regular expression"),
@@ -50,6 +51,39 @@ def test_what_is_malformed_is_named_in_a_line_and_the_rest_applies(
     assert warning.startswith("the/file: ")
     assert said in warning
     assert "Stop" in [entry.event.name for entry in hooks.entries]
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize(
+    "groups, reason",
+    [
+        (handler(type="shell"), "there is no handler type 'shell'"),
+        ([{"matcher": "(", **GOOD}], "is no regular expression"),
+        ([{"hooks": {}}], "'hooks' must be a list"),
+        ("rm.sh", "it must be a list"),
+    ],
+)
+async def test_a_guard_that_nobody_can_read_refuses_what_it_was_to_decide(
+    stage: Stage, groups: Any, reason: str, own: bool
+):
+    stage.tables[own]["PreToolUse"] = groups
+    await stage.run(WRITE, "I see.")
+    assert not (stage.cwd / "made.txt").exists()
+    assert "could not decide" in stage.told()
+    assert reason in stage.told()
+
+
+@pytest.mark.parametrize(
+    "matcher, wish, runs",
+    [("Write", "block", False), ("Write", "continue", True), ("Bash", "block", True)],
+)
+async def test_an_unreadable_guard_refuses_the_calls_that_it_names_unless_it_says_otherwise(
+    stage: Stage, matcher: str, wish: str, runs: bool
+):
+    guard = {"type": "shell", "onFailure": wish}
+    stage.tables[False]["PreToolUse"] = [{"matcher": matcher, "hooks": [guard]}]
+    await stage.run(WRITE, "I see.")
+    assert (stage.cwd / "made.txt").exists() == runs
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,8 @@ class Firing:
         return outcome
 
     async def _handled(self, handler: Handler) -> Outcome:
+        if handler.kind == "unreadable":
+            return failed(handler, handler.spec["fault"])
         if handler.kind == "command":
             return await self._command(handler)
         try:

@@ -1,4 +1,7 @@
-"""Hooks as they stand in settings files, read; what is malformed is named and left out."""
+"""Hooks as they stand in settings files, read; what is malformed is named.
+
+It is left out, but for one at a gate, which refuses: what was to be asked there is no consent.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswr
 if TYPE_CHECKING:
     from crow.project import HookFile, Plugin
 
-Kind = Literal["command", "http", "mcp_tool", "prompt", "agent"]
+Kind = Literal["command", "http", "mcp_tool", "prompt", "agent", "unreadable"]
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "command": ("command",),
     "http": ("url",),
@@ -79,12 +82,13 @@ class Handler:
     @property
     def key(self) -> str:
         """The same for handlers that do the same; those of two plugins never do."""
-        names = ("if", "shell", "args", "input", *NEEDED[self.kind])
+        names = ("if", "shell", "args", "input", *NEEDED.get(self.kind, ("fault",)))
         root = self.plugin and str(self.plugin.root)
         return json.dumps([self.kind, root, *(self.spec.get(name) for name in names)], default=str)
 
     def __str__(self) -> str:
-        text = " ".join(str(self.spec[NEEDED[self.kind][-1]]).split())
+        needed = NEEDED.get(self.kind, ("where",))
+        text = " ".join(str(self.spec[needed[-1]]).split())
         args = cast("list[str]", self.spec.get("args") or [])
         text = " ".join([text, *args])
         return text if len(text) <= 80 else f"{text[:79]}…"
@@ -121,7 +125,8 @@ def _handlers(files: Iterable[HookFile], problems: list[str]) -> Iterator[Handle
                 hint = f"; did you mean {near[0]!r}?" if near else ""
                 problems.append(f"{file.path}: there is no hook event {name!r}{hint}")
             elif not isinstance(groups, list):
-                problems.append(f"{file.path}: 'hooks.{name}' must be a list")
+                where = f"{file.path}: 'hooks.{name}'"
+                yield from _unreadable(file, events[name], where, "it must be a list", problems)
             else:
                 for number, group in enumerate(cast("list[object]", groups), 1):
                     where = f"{file.path}: 'hooks.{name}' entry {number}"
@@ -132,28 +137,46 @@ def _group(
     file: HookFile, event: Event, group: object, where: str, problems: list[str]
 ) -> Iterator[Handler]:
     if not isinstance(group, dict):
-        problems.append(f"{where} must be a table")
+        yield from _unreadable(file, event, where, "it must be a table", problems)
         return
     table = cast("dict[str, object]", group)
     text, handlers = table.get("matcher"), table.get("hooks")
     if not isinstance(text, str | None) or not isinstance(handlers, list):
         wrong = "'hooks' must be a list" if isinstance(text, str | None) else "'matcher' is no text"
-        problems.append(f"{where}: {wrong}")
+        yield from _unreadable(file, event, where, wrong, problems)
         return
     try:
         test = matcher(text, names_only=event.names_only) if event.matches else everything
     except ValueError as error:
-        problems.append(f"{where}: {error}")
+        yield from _unreadable(file, event, where, str(error), problems)
         return
     miss = miswritten(text or "") if event.has_tool else ""
     problems += [f"{where}: {miss}"] if miss else []
     for handler in cast("list[object]", handlers):
         fault = _fault(handler)
         if fault:
-            problems.append(f"{where}: {fault}")
+            yield from _unreadable(file, event, where, fault, problems, text or "", test, handler)
         else:
             spec = cast("dict[str, Any]", handler)
             yield _handler(file, event, spec, text or "", test)
+
+
+def _unreadable(
+    file: HookFile,
+    event: Event,
+    where: str,
+    fault: str,
+    problems: list[str],
+    text: str = "",
+    test: Test = everything,
+    handler: object = None,
+) -> Iterator[Handler]:
+    """Say what is wrong; at a gate something stays that refuses what it was to decide."""
+    problems.append(f"{where}: {fault}")
+    wish = cast("dict[str, object]", handler).get("onFailure") if isinstance(handler, dict) else ""
+    if event.name in MUST_DECIDE and wish != "continue":
+        spec = {"where": where, "fault": fault}
+        yield Handler(event, "unreadable", spec, file.path, text, test, blocks=True)
 
 
 def _fault(handler: object) -> str:

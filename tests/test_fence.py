@@ -66,7 +66,7 @@ WRONG = [  # where, what, the edge that is named, the contract that breaks
         "No extension",
     ),
     ("extensions.compaction", "from crow.tools import bash", "crow.tools.bash", "The house"),
-    ("tools.bash", "import acp", "acp", "Only crow.acp"),
+    ("acp.agent", "import acp", "acp", "The library of the protocol"),
     ("acp.server", "import crow.cli", "crow.cli", "The house"),
     ("cli.run", "import crow.testing.script", "crow.testing.script", "The house"),
     ("tools.bash", "from crow import Agent", "crow", "Nobody inside"),

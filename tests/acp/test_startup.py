@@ -20,7 +20,7 @@ import sys, time
 from importlib.machinery import PathFinder
 from pathlib import Path
 HEAVY = set({heavy!r})
-GATE, SEEN = Path({gate!r}), Path({seen!r})
+GATE = Path({gate!r})
 
 class Gate:
     def find_spec(self, name, path=None, target=None):
@@ -30,7 +30,6 @@ class Gate:
         load = spec.loader.exec_module
 
         def wait(module):
-            SEEN.touch()
             while not GATE.exists():
                 time.sleep(0.01)
             load(module)
@@ -52,10 +51,9 @@ class Process:
     def __init__(self, cwd: Path, heavy: list[str]) -> None:
         self.cwd = cwd
         self.gate = cwd / "gate"
-        self.seen = cwd / "seen"
         self._site = cwd / "site"
         self._site.mkdir()
-        text = GATE.format(heavy=heavy, gate=str(self.gate), seen=str(self.seen))
+        text = GATE.format(heavy=heavy, gate=str(self.gate))
         (self._site / "sitecustomize.py").write_text(text, "utf-8")
 
     async def start(self, *options: str, env: dict[str, str]) -> None:
@@ -116,16 +114,20 @@ def env(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.rule("a quick start", "start-up")
-async def test_initialize_and_the_first_session_need_nothing_heavy(
-    tmp_path: Path, env: dict[str, str]
+@pytest.mark.parametrize("version", [1, 2])
+async def test_initialize_the_first_session_and_its_first_prompt_need_nothing_heavy(
+    tmp_path: Path, env: dict[str, str], version: int
 ) -> None:
     """Who imports one of these before waits for a gate that opens after the answers."""
     process = Process(tmp_path, HEAVY)
-    await process.start(env=env)
+    await process.start("--protocol", str(version), env=env)
     try:
         process.write(HELLO, opening(tmp_path))
         assert (await process.answer(0))["agentInfo"]["name"] == "crow"
-        assert (await process.answer(1))["sessionId"]
+        session = (await process.answer(1))["sessionId"]
+        params = {"sessionId": session, "prompt": [{"type": "text", "text": "Say hello"}]}
+        process.write({"id": 2, "method": "session/prompt", "params": params})
+        assert (await process.answer(2)) is not None
         process.gate.touch()
         await process.left()
         assert process.process.returncode == 0
@@ -162,13 +164,6 @@ async def idle(process: Process) -> None:
     process.write(HELLO, opening(process.cwd))
     await process.answer(1)
     await process.said(lambda message: "availableCommands" in json.dumps(message))
-
-
-async def importing(process: Process) -> None:
-    """The library will never be there."""
-    process.write(HELLO, opening(process.cwd))
-    await process.answer(1)
-    await until(process.seen.exists)
 
 
 async def asking(process: Process) -> None:
@@ -218,13 +213,13 @@ Phase = Callable[[Process], Awaitable[None]]
 @pytest.mark.slow
 @pytest.mark.rule("no orphans", "a pure stdout, an exit in time")
 @pytest.mark.parametrize(
-    "phase", [nothing, greeted, idle, importing, asking, running, connecting], ids=lambda p: p.__name__
+    "phase", [nothing, greeted, idle, asking, running, connecting], ids=lambda p: p.__name__
 )  # fmt: skip
 async def test_the_end_of_input_is_the_end_of_the_command(
     tmp_path: Path, env: dict[str, str], phase: Phase
 ) -> None:
     """The streams of a model are in test_process.py, with an agent of their own."""
-    process = Process(tmp_path, ["acp"] if phase is importing else [])
+    process = Process(tmp_path, [])
     options = ["--allow", "Bash"] if phase is running else []
     await process.start(*options, env=env)
     try:

@@ -1,7 +1,6 @@
 """The ACP server: an agent behind the Agent Client Protocol.
 
-Nothing heavy is imported before it is needed: ``initialize`` is answered long before the
-protocol's library is there.
+Nothing heavy is imported before it is needed: ``initialize`` is answered before there is an agent.
 """
 
 from __future__ import annotations

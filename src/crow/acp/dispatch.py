@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from crow.acp.agent import AcpAgent
 from crow.acp.initialize import DRAFT_VERSION
-from crow.acp.jsonrpc import Message, as_object
+from crow.acp.jsonrpc import Message
 
 if TYPE_CHECKING:
     from crow.acp.routes import Routes
@@ -24,8 +24,6 @@ class Dispatcher:
 
     async def answer(self, method: str, params: Message) -> Message | None:
         """The result of a request. Raises `Refusal`."""
-        if is_plain(method, params):
-            return await self._acp_agent.new_session(params)
         return await self._routes.answer(method, params)
 
     async def notice(self, method: str, params: Message) -> None:
@@ -36,19 +34,3 @@ class Dispatcher:
     def _routes(self) -> Routes:
         """The table of the client's version, which its first message settles."""
         return import_module(ROUTES[self._acp_agent.version.number]).routes(self._acp_agent)
-
-
-def load_routes(version: int) -> None:
-    """Import the protocol's library as far as a version needs it, and what is built upon it."""
-    import_module(ROUTES[version])
-
-
-def is_plain_new_session(message: Message) -> bool:
-    """True for a request that opens a session, and needs no schema to be understood."""
-    return "id" in message and is_plain(message.get("method"), as_object(message.get("params")))
-
-
-def is_plain(method: object, params: Message) -> bool:
-    """True for a ``session/new`` that names a directory and nothing else."""
-    is_known = set(params) <= {"cwd", "mcpServers"} and params.get("mcpServers", []) == []
-    return method == "session/new" and is_known and isinstance(params.get("cwd"), str)

@@ -1,42 +1,39 @@
-"""From the method of a message to the agent: parameters in the schema's shape, errors as errors.
-
-Imports the protocol's library, so it is imported itself only when that is there.
-"""
+"""From the method of a message to the agent: parameters in the schema's shape, errors as errors."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any, TypedDict
 
-from acp import schema
-from pydantic import BaseModel, ValidationError
-
+import crow.acp.schema as schema
 from crow.acp.agent import AcpAgent
 from crow.acp.errors import invalid, unknown_method
 from crow.acp.jsonrpc import Message
+from crow.acp.params import MismatchError, reader
 
 Method = Callable[[Message], Awaitable[Message | None]]
-Route = tuple[type[BaseModel], Method]
+Route = tuple[type[Any], Method]
 """What a method's parameters are, and what answers it."""
 OPENS_SESSION = ("session/new", "session/load", "session/resume", "session/fork")
 Option = schema.SetSessionConfigOptionSelectRequest
 Switch = schema.SetSessionConfigOptionBooleanRequest
 
 
-class Nothing(BaseModel):
+class Nothing(TypedDict):
     """The parameters of a method that takes none."""
 
 
-class OfSession(BaseModel):
+class OfSession(TypedDict):
     """The parameters of a method that takes a session's id."""
 
-    sessionId: str  # noqa: N815 - the protocol's
+    sessionId: str
 
 
-class SetTitle(BaseModel):
+class SetTitle(TypedDict):
     """The parameters of ``session/set_title``, which the library does not know yet."""
 
-    sessionId: str  # noqa: N815 - the protocol's
+    sessionId: str
     title: str
 
 
@@ -53,24 +50,22 @@ class Routes:
             raise unknown_method(method=method)
         try:
             return await self._call(self._requests[method], method, params)
-        except ValidationError as error:
-            raise invalid(brief(error)) from error
+        except MismatchError as error:
+            raise invalid(str(error)) from error
 
     async def notice(self, method: str, params: Message) -> None:
         """Take a notification; one that makes no sense is ignored."""
         if method in self._notifications:
-            with suppress(ValidationError):
+            with suppress(MismatchError):
                 await self._call(self._notifications[method], method, params)
 
     async def _call(self, route: Route, method: str, given: Message) -> Message | None:
-        model, function = route
-        if model is Option and given.get("type") == "boolean":
-            model = Switch
+        shape, function = route
+        if shape is Option and given.get("type") == "boolean":
+            shape = Switch
         if method in OPENS_SESSION:
             given = {"mcpServers": [], **given}
-        return await function(
-            model.model_validate(given).model_dump(mode="json", by_alias=True, exclude_none=True)
-        )
+        return await function(reader(shape)(given))
 
 
 def routes(acp_agent: AcpAgent) -> Routes:
@@ -97,9 +92,3 @@ def routes(acp_agent: AcpAgent) -> Routes:
         "session/cancel": (schema.CancelNotification, acp_agent.cancel),
     }
     return Routes(requests, notifications)
-
-
-def brief(error: ValidationError) -> str:
-    """What is wrong with parameters, in a line; without the parameters themselves."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])

@@ -1,4 +1,4 @@
-"""One connection from its first line to its end: the library, the methods, an orderly way out."""
+"""One connection from its first line to its end: the methods, and an orderly way out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
-from threading import Thread
-from threading import enumerate as enumerate_threads
+from contextlib import asynccontextmanager
 from typing import Any
 
 from crow.acp.agent import AcpAgent
 from crow.acp.connection import Connection
-from crow.acp.dispatch import Dispatcher, is_plain_new_session, load_routes
-from crow.acp.initialize import version_of
-from crow.acp.jsonrpc import Message
+from crow.acp.dispatch import Dispatcher
 from crow.acp.send_queue import SendQueue
 from crow.acp.stdio import StdioTransport
 from crow.core.agent import Agent
@@ -24,92 +20,34 @@ from crow.core.agent import Agent
 ENDING = 0.95
 FLUSHING = 0.1
 PARENT_CHECK = 1.0
-IDLE = 0.5
-IMPORTING = "crow-acp-import"
 
 
 async def serve(agent: Agent, link: StdioTransport, *, is_process: bool) -> bool:
     """Serve one client until its input ends, then end what runs and close the agent.
 
     ``is_process``: the process is there for this client alone; it leaves when its parent does.
-    False where something still runs: it ignored its cancellation, or is being imported.
+    False where something still runs: it ignored its cancellation.
     """
     before = asyncio.all_tasks()
     queue = SendQueue(link.send)
     connection = Connection(queue)
     async with leaving_with_parent(link, is_process=is_process):
         try:
-            await converse(Dispatcher(AcpAgent(agent, link, connection)), connection, link)
+            link.start()
+            methods = Dispatcher(AcpAgent(agent, link, connection))
+            await connection.serve(link.receive, methods)
             cancel_all(agent)
             connection.hang_up()
         finally:
             await finish(agent, connection, link, queue)
             await within(FLUSHING, connection.close())
-    is_importing = any(thread.name == IMPORTING for thread in enumerate_threads())
-    return not is_importing and asyncio.all_tasks() <= before
-
-
-async def converse(methods: Dispatcher, connection: Connection, link: StdioTransport) -> None:
-    """Answer requests until the input ends, the protocol's library being on its way.
-
-    It takes longer to import than all else together, and opening a session does not need it: where
-    that comes first, it is done first.
-    """
-    with suppress(TimeoutError):
-        async with asyncio.timeout(IDLE):
-            await link.ready()
-    if link.is_next(is_plain_new_session) and (request := await link.receive()) is not None:
-        opening = connection.take(request, methods)
-        assert opening is not None
-        await asyncio.wait({opening})
-    library = load_library(link)
-    library.add_done_callback(lambda _: link.start())
-
-    async def receive() -> Message | None:
-        message = await link.receive()
-        if message is not None and "method" in message:
-            await library
-        return message
-
-    await connection.serve(receive, methods)
-
-
-def load_library(link: StdioTransport) -> asyncio.Future[None]:
-    """Import the protocol's library, as far as this client's version needs it, in a thread.
-
-    The interpreter waits for it when it ends: a thread that dies within an import takes the
-    process along.
-    """
-    loop = asyncio.get_running_loop()
-    loaded: asyncio.Future[None] = loop.create_future()
-    loaded.add_done_callback(lambda future: future.cancelled() or future.exception())
-
-    def settle(error: BaseException | None) -> None:
-        if loaded.done():
-            return
-        if error is None:
-            loaded.set_result(None)
-        else:
-            loaded.set_exception(error)
-
-    def load() -> None:
-        error: BaseException | None = None
-        try:
-            load_routes(version_of(link.hello.get("protocolVersion"), link.offer))
-        except Exception as failed:  # noqa: BLE001 - whoever waits is to have it
-            error = failed
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, error)
-
-    Thread(target=load, name=IMPORTING).start()
-    return loaded
+    return asyncio.all_tasks() <= before
 
 
 async def finish(
     agent: Agent, connection: Connection, link: StdioTransport, queue: SendQueue
 ) -> None:
     """Cancel what runs, wait for it, close the agent, and write what is left; within a second."""
-    link.start()
     end = asyncio.get_running_loop().time() + ENDING
     await asyncio.sleep(0)  # what was read last is a task that has not begun yet
     cancel_all(agent)

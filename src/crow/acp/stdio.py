@@ -61,14 +61,6 @@ class StdioTransport:
 
     async def receive(self) -> Message | None:
         """The next message; None at the end, and from then on."""
-        await self.ready()
-        if self._inbox[0] is None:
-            return None
-        self._space.release()
-        return self._inbox.popleft()
-
-    async def ready(self) -> bool:
-        """Wait until `receive` would not; False at the end."""
         import asyncio
 
         news = asyncio.Event()
@@ -76,12 +68,10 @@ class StdioTransport:
         while not self._inbox:
             await news.wait()
             news.clear()
-        return self._inbox[0] is not None
-
-    def is_next(self, test: Callable[[Message], bool]) -> bool:
-        """True where a message is there already and passes a test."""
-        first = self._inbox[0] if self._inbox else None
-        return first is not None and test(first)
+        if self._inbox[0] is None:
+            return None
+        self._space.release()
+        return self._inbox.popleft()
 
     def send(self, data: bytes, written: Callable[[], object] | None = None) -> None:
         """Write when all before it is written; then ``written`` is called, from the event loop."""

@@ -22,7 +22,7 @@ FAREWELL = 5.0
 
 
 class FakeEditor:
-    """An editor.
+    """An editor; needs ``crow-acp[testing]``.
 
     ``permissions`` answer requests for permission one after another, the last one all that
     follow: an option's id or kind, ``"cancelled"``, a whole response, an exception to answer
@@ -129,8 +129,10 @@ class FakeEditor:
 
     @asynccontextmanager
     async def _talking(self, wire: Wire, *, initialize: bool) -> AsyncGenerator[None]:
-        from acp.client.connection import ClientSideConnection
-
+        try:
+            from acp.client.connection import ClientSideConnection
+        except ImportError as error:
+            raise ImportError("a FakeEditor needs: pip install 'crow-acp[testing]'") from error
         from crow.testing.desk import FakeEditorHandlers
 
         self._wire = wire

@@ -37,7 +37,6 @@ def serve_listening(
 
     listening, real = address.bind()
     guard = Guard(token, address.host)
-    load_library(offer)
 
     async def main() -> None:
         import os
@@ -58,11 +57,3 @@ def serve_listening(
             os._exit(0)
 
     asyncio.run(main())
-
-
-def load_library(offer: AgentCapabilities) -> None:
-    """Import what takes long now, and not while the first client waits."""
-    from crow.acp.dispatch import load_routes
-
-    for version in range(1, offer.latest + 1):
-        load_routes(version)

@@ -1,15 +1,10 @@
-"""From the method of a message to what answers it in version 2.
-
-Imports the protocol's library, so it is imported itself only when that is there.
-"""
+"""From the method of a message to what answers it in version 2."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
-from acp.experimental.v2 import schema
-from pydantic import BaseModel
-
+import crow.acp.v2.schema as schema
 from crow.acp.routes import Nothing, OfSession, Route, Routes, SetTitle
 from crow.acp.v2.methods import Methods
 
@@ -17,25 +12,25 @@ if TYPE_CHECKING:
     from crow.acp.agent import AcpAgent
 
 
-class CancelToolCall(BaseModel):
+class CancelToolCall(TypedDict):
     """The parameters of ``tool_call/cancel``, which the library does not know yet."""
 
-    sessionId: str  # noqa: N815 - the protocol's
-    toolCallId: str  # noqa: N815
+    sessionId: str
+    toolCallId: str
 
 
-class CancelTerminal(BaseModel):
+class CancelTerminal(TypedDict):
     """The parameters of ``terminal/cancel``, which the library does not know yet."""
 
-    sessionId: str  # noqa: N815 - the protocol's
-    terminalId: str  # noqa: N815
+    sessionId: str
+    terminalId: str
 
 
-class SetOption(BaseModel):
+class SetOption(TypedDict):
     """The parameters of ``session/set_config_option``, whatever their type."""
 
-    sessionId: str  # noqa: N815 - the protocol's
-    configId: str  # noqa: N815
+    sessionId: str
+    configId: str
     type: str
     value: str | bool
 

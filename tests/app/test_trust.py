@@ -277,6 +277,7 @@ async def work(editor: FakeEditor, project: Path, update: str = "") -> str:
         return editor.text(session)
 
 
+@pytest.mark.slow
 async def test_no_answer_to_a_request_for_permission_trusts(project: Path, seen: Path) -> None:
     """Some clients label options by their kinds alone, so that nobody sees which one trusts."""
     editor = FakeEditor(permissions=["allow_always"])

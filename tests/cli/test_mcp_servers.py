@@ -32,7 +32,7 @@ def settings(crow: Crow) -> tuple[str, str]:
     return "--settings", str(crow.cwd / "settings.json")
 
 
-@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("as_json", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_the_first_request_waits_for_a_slow_server_and_says_so(
     crow: Crow, endpoint: Endpoint, tmp_path: Path, as_json: bool
 ) -> None:

@@ -166,6 +166,7 @@ async def test_many_occurrences_are_counted_as_far_as_anybody_cares(bench: Any) 
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000
 
 
+@pytest.mark.slow
 async def test_thousands_of_files_are_listed_newest_first(bench: Any) -> None:
     for number in range(20_000):
         bench.path(f"{number}-{'x' * 200}").touch()

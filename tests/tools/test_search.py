@@ -164,6 +164,7 @@ async def test_a_pattern_that_looks_like_an_option_is_a_pattern(tree: Any) -> No
     assert (await tree.use("Grep", pattern="--files")).text == "a.txt"
 
 
+@pytest.mark.slow
 async def test_much_that_matches_is_cut_and_kept_on_disk(bench: Any) -> None:
     bench.put("a.txt", "match this line of text\n" * 100_000)
     result = await bench.use("Grep", pattern="match", output_mode="content", head_limit=0)

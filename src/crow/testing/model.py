@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeAlias, TypedDict
 
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
-from crow.core.frozen import frozen
+from crow.core.frozen import KeptDict, frozen
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Delta, FinishReason, Request
 from crow.core.tools import Call
@@ -168,8 +168,8 @@ class ScriptedModel:
     def _remember(self, request: Request) -> None:
         self.asked.append(
             {
-                "messages": copy.deepcopy(request.messages),
-                "tools": copy.deepcopy(request.tools),
+                "messages": [_as_sent(message) for message in request.messages],
+                "tools": [_as_sent(tool) for tool in request.tools],
                 "model": request.model,
                 "params": copy.deepcopy(request.params),
                 "session_id": request.session_id,
@@ -242,3 +242,8 @@ def _pieces(line: Line) -> Sequence[Piece]:
     if isinstance(line, Completion):
         return ()
     return line
+
+
+def _as_sent(value: Any) -> Any:
+    """A part of a request as it is now; one that stays so needs no copy."""
+    return value if isinstance(value, KeptDict) else copy.deepcopy(value)

@@ -64,7 +64,9 @@ def end(process: subprocess.Popen[str]) -> None:
         process.stdout.close()
 
 
-@pytest.fixture(params=["stdio", "http", "sse", "stdio new", "http new"])
+@pytest.fixture(
+    params=["stdio", "http", "sse", pytest.param("stdio new", marks=pytest.mark.slow), "http new"]
+)
 def server(request: pytest.FixtureRequest, full: Table, on_the_web: dict[str, Table]) -> Table:
     if request.param.startswith("stdio"):
         full["env"]["ERA"] = request.param.partition(" ")[2] or "old"

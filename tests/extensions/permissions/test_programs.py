@@ -107,6 +107,7 @@ def test_nothing_that_a_person_thought_of_does_more_than_to_read(ground, trying)
     assert trying(cases) == []
 
 
+@pytest.mark.slow
 @traced
 def test_no_made_up_list_of_arguments_does_more_than_to_read(ground, trying):
     cases = allowed(ground, random.Random(4), known(), 6)

@@ -379,6 +379,7 @@ def test_what_is_quiet_runs_and_reads_nothing_else(tmp_path: Path, name: str) ->
     assert not layout.canary.exists()
 
 
+@pytest.mark.slow
 @NEEDS
 @settings(
     max_examples=60,

@@ -98,6 +98,7 @@ def check_heard(heard: list[list[Any]], events: list[Event]) -> None:
             assert (*words[:3], json.dumps(words[3])) in results
 
 
+@pytest.mark.slow
 async def test_a_kill_at_any_write_loses_nothing_that_was_heard(tmp_path: Path) -> None:
     folders = await die(tmp_path, "some-writes", 400)
     assert len(folders) > 60
@@ -105,6 +106,7 @@ async def test_a_kill_at_any_write_loses_nothing_that_was_heard(tmp_path: Path) 
         await check(folder)
 
 
+@pytest.mark.slow
 async def test_a_kill_at_any_moment_loses_nothing_that_was_heard(tmp_path: Path) -> None:
     for folder in await die(tmp_path, "moments", 20):
         await check(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -114,11 +114,14 @@ class Draft:
             os.close(agent_sink)
 
     @asynccontextmanager
-    async def spawned(self, *command: str, cwd: Any) -> AsyncGenerator[None]:
+    async def spawned(
+        self, *command: str, cwd: Any, env: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[None]:
         """Start an agent's process, which has to end with the block."""
         process = await asyncio.create_subprocess_exec(
             *command,
             cwd=cwd,
+            env={**os.environ, **(env or {})},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )

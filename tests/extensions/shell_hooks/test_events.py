@@ -220,6 +220,32 @@ async def shorten(ctx: Any) -> None:
     await ctx.compact([], "What was said.")
 
 
+async def test_a_sub_agent_that_compacts_tells_both_and_starts_no_session(stage: Stage):
+    before, after = stage.on("PreCompact"), stage.on("PostCompact")
+    started = stage.on("SessionStart", matcher="compact")
+
+    class Short:
+        async def after_turn(self, ctx: Any) -> None:
+            if ctx.session.parent is not None:
+                await ctx.compact([], "What was said.")
+
+    short = SubagentsHook((), inherit=["short", "shell_hooks"])
+    task = call("Agent", description="Look", prompt="Look")
+    await stage.run(task, "Done.", "Ok.", hooks=[Short(), short])
+    assert [event["trigger"] for event in given(before)] == ["manual"]
+    assert [event["agent_type"] for event in given(after)] == ["general-purpose"]
+    assert given(started) == []
+
+
+async def test_an_added_directory_is_told_of_before_a_session_ends(stage: Stage):
+    seen = stage.on("DirectoryAdded", "sleep 0.1; touch told")
+    async with stage.agent(hooks=[CommandsHook()]) as agent:
+        reply = await agent.run(f"/add-dir {stage.scripts}", cwd=stage.cwd)
+        assert await agent.extensions["shell_hooks"].settle(reply.session) == []
+        assert (stage.cwd / "told").exists()
+    assert given(seen)[0]["directory"] == str(stage.scripts)
+
+
 async def test_a_pre_compact_hook_can_keep_the_history(stage: Stage):
     stage.on("PreCompact", stderr="not now", code=2)
     async with stage.agent("Ok.") as agent:

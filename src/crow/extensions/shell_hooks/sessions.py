@@ -116,18 +116,21 @@ def instructions(ctx: CompactContext) -> str | None:
 
 
 async def compacted(hooks: Handlers, ctx: CompactContext) -> None:
-    """PostCompact and then SessionStart; a history that is begun anew ends and starts a session."""
-    if ctx.session.parent is not None:
-        return
-    if ctx.trigger == "restart":
+    """PostCompact and then SessionStart; a history that is begun anew ends and starts a session.
+
+    In a sub-agent no session starts or ends.
+    """
+    is_main = ctx.session.parent is None
+    if ctx.trigger != "restart":
+        trigger = "manual" if ctx.trigger == "manual" else "auto"
+        fields = {"trigger": trigger, "compact_summary": ctx.summary}
+        await hooks.fire("PostCompact", ctx, trigger, fields)
+        if is_main:
+            await session_begun(hooks, ctx, "compact")
+    elif is_main:
         await hooks.fire("SessionEnd", ctx, "clear", {"reason": "clear"})
         forget_variables(hooks, ctx)
         await session_begun(hooks, ctx, "clear")
-        return
-    trigger = "manual" if ctx.trigger == "manual" else "auto"
-    fields = {"trigger": trigger, "compact_summary": ctx.summary}
-    await hooks.fire("PostCompact", ctx, trigger, fields)
-    await session_begun(hooks, ctx, "compact")
 
 
 async def settings_edited(hooks: Handlers, ctx: ConfigContext) -> Deny | None:

@@ -37,8 +37,8 @@ async def file_changed(hooks: Handlers, ctx: Any) -> None:
 
 
 async def directory_added(hooks: Handlers, ctx: Any) -> None:
-    """DirectoryAdded; nobody waits for it, and its messages are the model's."""
-    ctx.session.spawn(_directory_added(hooks, ctx))
+    """DirectoryAdded; no prompt waits for it, and its messages are the model's."""
+    hooks.memory(ctx).watch(ctx.session.spawn(_directory_added(hooks, ctx)))
 
 
 async def _directory_added(hooks: Handlers, ctx: Any) -> None:

@@ -7,7 +7,8 @@ Checked by `make check`: a line with an ignore comment must be an error, or the 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from crow import (
@@ -19,6 +20,10 @@ from crow import (
     Continue,
     Deny,
     Message,
+    Next,
+    NextCall,
+    NextRequest,
+    Request,
     RunContext,
     Stop,
     ToolContext,
@@ -27,10 +32,9 @@ from crow import (
     UpdateContext,
     Verdict,
 )
-from crow.events import Event
+from crow.events import Delta, Event
 
 agent = Agent()
-Next = Callable[[], Awaitable[Any]]
 
 # gates
 
@@ -138,8 +142,49 @@ def not_with_a_tool(ctx: ToolContext) -> None: ...
 
 
 @agent.hooks.around_tool
-async def timed(ctx: ToolContext, call_next: Next) -> Any:
+async def timed(ctx: ToolContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
     return await call_next()
+
+
+@agent.hooks.around_tool
+async def with_other_arguments(ctx: ToolContext, call_next: NextCall) -> ToolResult:
+    first = await call_next({**ctx.args, "limit": 10})
+    return first if not first.error else await call_next()
+
+
+@agent.hooks.around_tool(tools={"Bash"})
+async def limited(ctx: ToolContext, call_next: NextCall) -> ToolResult | Answer:
+    try:
+        return await asyncio.wait_for(call_next(), 60)
+    except TimeoutError:
+        return Answer("it took too long")
+
+
+@agent.hooks.around_llm_request
+async def retried(ctx: TurnContext, call_next: NextRequest) -> Completion:
+    task = asyncio.create_task(call_next())
+    return await task or await call_next(model="small", params={}, tools=[], messages=[])
+
+
+@agent.hooks.around_llm_request
+async def as_a_whole(ctx: TurnContext, call_next: NextRequest) -> Completion:
+    return await call_next(Request(ctx.messages, model="small"))
+
+
+@agent.hooks.around_llm_request
+async def streamed(ctx: TurnContext, call_next: NextRequest) -> AsyncIterator[Delta | Completion]:
+    async for piece in call_next(model=None):
+        yield piece
+
+
+@agent.hooks.around_llm_request
+async def texts(ctx: TurnContext, call_next: NextRequest) -> AsyncGenerator[str]:
+    yield "no model was asked"
+
+
+@agent.hooks.around_run
+async def around_a_run(ctx: RunContext, call_next: Next) -> None:
+    await call_next()
 
 
 @agent.hooks.around_tool  # pyright: ignore[reportArgumentType]
@@ -147,8 +192,37 @@ async def must_take_the_operation(ctx: ToolContext) -> Any: ...
 
 
 @agent.hooks.around_tool  # pyright: ignore[reportArgumentType]
-def must_be_async(ctx: ToolContext, call_next: Next) -> str:
+def must_be_async(ctx: ToolContext, call_next: NextCall) -> str:
     return ""
+
+
+@agent.hooks.around_tool  # pyright: ignore[reportArgumentType]
+async def must_return_a_result(ctx: ToolContext, call_next: NextCall) -> None: ...
+
+
+@agent.hooks.around_llm_request  # pyright: ignore[reportArgumentType]
+async def must_return_a_reply(ctx: TurnContext, call_next: NextRequest) -> str:
+    return (await call_next()).text
+
+
+@agent.hooks.around_llm_request  # pyright: ignore[reportArgumentType]
+async def must_yield_pieces(ctx: TurnContext, call_next: NextRequest) -> AsyncIterator[int]:
+    yield 1
+
+
+@agent.hooks.around_tool  # pyright: ignore[reportArgumentType]
+async def yields_around_a_tool(ctx: ToolContext, call_next: NextCall) -> AsyncIterator[ToolResult]:
+    yield await call_next()
+
+
+@agent.hooks.around_llm_request
+async def changes_what_a_request_has(ctx: TurnContext, call_next: NextRequest) -> Completion:
+    return await call_next(temperature=1)  # pyright: ignore[reportCallIssue, reportUnknownVariableType]
+
+
+@agent.hooks.around_tool
+async def gives_no_list_of_arguments(ctx: ToolContext, call_next: NextCall) -> ToolResult:
+    return await call_next(["a"])  # pyright: ignore[reportArgumentType]
 
 
 # continue

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
+    from crow.core.attempts import Next as Next
+    from crow.core.attempts import NextCall as NextCall
+    from crow.core.attempts import NextRequest as NextRequest
     from crow.core.context import Context as Context
     from crow.core.context import RunContext as RunContext
     from crow.core.contexts import CommandContext as CommandContext
@@ -77,6 +80,7 @@ _ROOMS = {
     "crow.annotations.arg": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
+    "crow.core.attempts": "Next NextCall NextRequest",
     "crow.core.context": "Context RunContext",
     "crow.core.contexts": (
         "CommandContext CompactContext ConfigContext ErrorContext MessageContext "

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.events import Event
-from crow.core.ports import Files, PermissionRequest, Question, Terminals, ToolEnvironment
+from crow.core.events import Event, TextDelta, ThoughtDelta
+from crow.core.ports import (
+    LLM,
+    Completion,
+    Files,
+    PermissionRequest,
+    Question,
+    Request,
+    Terminals,
+    ToolEnvironment,
+)
+from crow.core.session import Reply
 from crow.core.tools import ToolResult
 
 
@@ -71,6 +81,68 @@ class Watcher:
     def names(self) -> list[str]:
         return [type(event).__name__ for event in self.events]
 
+    @property
+    def texts(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, TextDelta)]
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    @property
+    def thought(self) -> str:
+        return "".join(event.text for event in self.events if isinstance(event, ThoughtDelta))
+
+
+class Played:
+    """A model that plays lists of pieces, one a request.
+
+    An exception among them is raised there, an `asyncio.Event` is waited for; the reply says
+    what the texts say. ``at`` is how far it came, ``closed`` how often
+    it was done, ``waits`` and ``hung_up`` say so when it does.
+    """
+
+    model = "played"
+    context_window = None
+
+    def __init__(self, *attempts: list[Any]) -> None:
+        self.attempts = list(attempts)
+        self.asked: list[str | None] = []
+        self.at = self.closed = 0
+        self.waits, self.hung_up = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, request: Request) -> AsyncGenerator[Any, None]:
+        self.asked.append(request.model)
+        said = ""
+        try:
+            for piece in self.attempts.pop(0):
+                self.at += 1
+                match piece:
+                    case str():
+                        said += piece
+                        yield TextDelta(piece, request.message_id)
+                    case asyncio.Event():
+                        self.waits.set()
+                        await piece.wait()
+                    case BaseException():
+                        raise piece
+                    case _:
+                        yield piece
+            yield Completion(said)
+        finally:
+            self.closed += 1
+            self.hung_up.set()
+
+
+async def prompt(model: LLM, *arounds: Any, tools: Any = ()) -> tuple[Reply, Watcher]:
+    """The reply of an agent with hooks around its requests, and what its client saw."""
+    client = Watcher()
+    async with Agent(model, tools=tools) as agent:
+        for each in arounds:
+            agent.hooks.register("around_llm_request", each)
+        session = await agent.new_session(client=client)
+        return await agent.prompt(session, "go"), client
+
 
 @pytest.fixture
 def echo() -> Echo:
@@ -80,6 +152,16 @@ def echo() -> Echo:
 @pytest.fixture
 def watcher() -> Watcher:
     return Watcher()
+
+
+@pytest.fixture
+def played() -> type[Played]:
+    return Played
+
+
+@pytest.fixture
+def said() -> Callable[..., Awaitable[tuple[Reply, Watcher]]]:
+    return prompt
 
 
 @pytest.fixture

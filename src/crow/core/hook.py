@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast, overload
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, last_line
-from crow.core.points import COMMON, Filter, Next, Point, sub
+from crow.core.points import COMMON, Filter, Point, sub
 from crow.core.session import Session
 
 NUMBERS = count(1)
@@ -69,7 +69,7 @@ class Hook:
     event: str = ""
     when: Filter | None = None
     place: tuple[int, ...] = ()
-    call: Callable[[Any, Next | None], Any] = field(init=False, repr=False)
+    call: Callable[[Any, Any], Any] = field(init=False, repr=False)
     instant: bool = False
     failures: int = 0
     off: bool = False
@@ -114,7 +114,7 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Next | None], Any]:
+def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Any], Any]:
     """A callable of (context, call_next) that gives ``fn`` the arguments it names.
 
     Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
@@ -132,7 +132,7 @@ def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Next | None], A
     return lambda ctx, call_next: fn(*(_fill(source, ctx, call_next) for source in sources))
 
 
-def _fill(source: str, ctx: Any, call_next: Next | None) -> Any:
+def _fill(source: str, ctx: Any, call_next: Any) -> Any:
     if source == "ctx":
         return ctx
     return call_next if source == "call_next" else getattr(ctx, source)

@@ -6,17 +6,17 @@ import asyncio
 import inspect
 import logging
 import threading
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.hook import Hook, place_of
-from crow.core.points import Next, Point
+from crow.core.points import Point
 from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
 from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
 from crow.core.trace import Record
@@ -32,6 +32,14 @@ WAITED = (
     ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
     "a hook cannot wait for its own session"
 )
+
+
+class Around(Protocol):
+    """What a wrap goes around; ``driven`` is the answer of one that is a generator."""
+
+    call_next: Callable[..., Any]
+
+    def driven(self, yielded: AsyncGenerator[Any, Any]) -> Awaitable[Any]: ...
 
 
 @dataclass(slots=True)
@@ -52,7 +60,7 @@ def view_for(hook: Hook, ctx: C, point: Point) -> C:
     return lend(ctx, hook.owner.name, point.name, () if fixed else point.changes)
 
 
-async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> Ran:
+async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> Ran:
     """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
     history = view.session.history
     if history.before is not None and view.run is not None:
@@ -61,7 +69,7 @@ async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> 
     ran = Ran()
     began = perf_counter()
     try:
-        ran.answer = await _answer(hook, view, call_next, ran)
+        ran.answer = await _answer(hook, view, around, ran)
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except Cancelled as error:
@@ -78,11 +86,11 @@ async def run_hook(hook: Hook, view: Context, call_next: Next | None = None) -> 
     return ran
 
 
-async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -> Any:
+async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) -> Any:
     began = perf_counter()
     task = cast("asyncio.Task[Any]", asyncio.current_task())
     cancelling = task.cancelling()
-    answer = _called(hook, view, call_next)
+    answer = _called(hook, view, around)
     if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
         await _spared(task)
     spent = perf_counter() - began
@@ -96,17 +104,21 @@ async def _answer(hook: Hook, view: Context, call_next: Next | None, ran: Ran) -
             set_awaited(view, False)
         if ran.errand is None or not ran.errand.ended:
             return answer
-    if call_next is None and perf_counter() - began > hook.timeout:
+    if around is None and perf_counter() - began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
 
 
-def _called(hook: Hook, view: Context, call_next: Next | None) -> Any:
+def _called(hook: Hook, view: Context, around: Around | None) -> Any:
     """What a hook answers where it needs no waiting, else what is to be awaited."""
     before = DOING.get()
     DOING.set(view)
     try:
-        answer = _in_thread(hook, view) if hook.thread else hook.call(view, call_next)
+        if hook.thread:
+            return _in_thread(hook, view)
+        answer = hook.call(view, around and around.call_next)
+        if around is not None and inspect.isasyncgen(answer):
+            return around.driven(answer)
         return _at_once(answer) if hook.instant else answer
     except GeneratorExit as error:
         raise RuntimeError(describe(error)) from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from math import inf
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from crow.core.attempts import Next
 from crow.core.context import Context, RunContext
 from crow.core.contexts import (
     CommandContext,
@@ -26,7 +27,7 @@ from crow.core.contexts import (
 from crow.core.errors import HookError, nearest
 from crow.core.events import Event
 from crow.core.hook import NUMBERS, Hook, HookPoint, Owner
-from crow.core.hook_points import Fold, Gate, StopPoint, Watch, Wrap
+from crow.core.hook_points import Fold, Gate, StopPoint, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion
@@ -35,6 +36,7 @@ from crow.core.tasks import DOING, Spawned
 from crow.core.tools import ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Deny
+from crow.core.wraps import RequestWrap, ToolWrap, Wrap
 
 logger = logging.getLogger("crow.hooks")
 
@@ -50,7 +52,10 @@ KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
     "watch": Watch,
     "wrap": Wrap,
     "continue": StopPoint,
+    "around_llm_request": RequestWrap,
+    "around_tool": ToolWrap,
 }
+"""What a point is, by its kind; some are more than others of their kind."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 Marks: TypeAlias = "tuple[tuple[str, Mapping[str, Any]], ...]"
@@ -81,16 +86,16 @@ class Hooks:
     before_run: Gate[RunContext]
     before_command: Gate[CommandContext]
     before_llm_request: Fold[TurnContext, list[Message]]
-    around_llm_request: Wrap[TurnContext]
+    around_llm_request: RequestWrap
     after_llm_response: Fold[TurnContext, Completion | str]
     before_tool: Gate[ToolContext]
     on_permission: Gate[ToolContext]
-    around_tool: Wrap[ToolContext]
+    around_tool: ToolWrap
     after_tool: Fold[ToolContext, str | ToolResult | Answer]
     on_message: Watch[MessageContext]
     after_turn: Watch[TurnContext]
     on_stop: StopPoint
-    around_run: Wrap[RunContext]
+    around_run: Wrap[RunContext, Next, Awaitable[object]]
     after_loop: Fold[RunContext, Reply | str]
     after_run: Watch[RunContext]
     before_compact: Fold[CompactContext, str | Deny]
@@ -136,7 +141,7 @@ class Hooks:
         if point.name in self._names:
             raise HookError(f"the event {point.name!r} exists already")
         above = self.parent.points.get(point.name) if self.parent else None
-        hook_point = KINDS[point.kind](point, self, above)
+        hook_point = KINDS.get(point.name, KINDS[point.kind])(point, self, above)
         self._hooks[point.name] = []
         names = {name: (hook_point, when) for name, when in point.names.items()}
         self._names.update(names)

@@ -7,11 +7,12 @@ Nothing in this file runs a hook.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import wraps
 from typing import Any, Literal, TypeAlias
 
+from crow.core.attempts import Next, NextCall, NextRequest
 from crow.core.context import Context, RunContext
 from crow.core.contexts import (
     CommandContext,
@@ -37,8 +38,6 @@ from crow.core.verdicts import Answer, Continue, Deny, Verdict, answerable
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
 Filter: TypeAlias = Callable[[Any], bool]
 Aliases: TypeAlias = "tuple[str, ...] | Mapping[str, Filter | None]"
-Next: TypeAlias = Callable[[], Awaitable[Any]]
-"""What a wrap goes around."""
 Plain: TypeAlias = Callable[[Any, Any], "Deny | str | None"]
 """What a plain answer means: called with the hook's context and the answer, it changes a field, or
 returns a `Deny`, or text that becomes context. ``NotImplemented`` says that it means nothing."""
@@ -262,9 +261,9 @@ class AgentHook:
         tools: list[ToolSpec],
         model: str | None,
         params: dict[str, Any],
-        call_next: Next,
+        call_next: NextRequest,
     ) -> Completion:
-        """Around each request: returns the reply, this one or another."""
+        """Around each request: returns the reply, this one or another, or yields its pieces."""
         return await call_next()
 
     @event(
@@ -293,7 +292,7 @@ class AgentHook:
 
     @event("wrap", ToolContext, other_names=TOOL_NAMES)
     async def around_tool(
-        self, call: Call, tool: Tool, args: dict[str, Any], call_next: Next
+        self, call: Call, tool: Tool, args: dict[str, Any], call_next: NextCall
     ) -> ToolResult:
         """Around each execution: returns the result, this one or another."""
         return await call_next()

@@ -6,9 +6,10 @@ import asyncio
 import copy
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from inspect import isawaitable
 from time import perf_counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from crow.core.context import RunContext
 from crow.core.contexts import ToolContext
@@ -76,13 +77,18 @@ async def permit(call: ToolContext) -> None:
     """Settle a call that must not run; leave the others open."""
     await call.emit(ToolPending(call.call, call.title, call.kind, call.locations))
     if not call.run.stopping and prepare(call):
-        ruling = await call.agent.hooks.before_tool.fire(call, check)
-        if isinstance(ruling.verdict, Ask) and call.result is None:
-            ruling = await ask_user(call, ruling, ruling.verdict)
-        call.run.check()
-        rule(call, ruling)
+        await judge(call)
     if call.run.stopping or call.result is not None:
         await settle(call)
+
+
+async def judge(call: ToolContext) -> None:
+    """Let the hooks and the user decide; conclude a call that must not run."""
+    ruling = await call.agent.hooks.before_tool.fire(call, check)
+    if isinstance(ruling.verdict, Ask) and call.result is None:
+        ruling = await ask_user(call, ruling, ruling.verdict)
+    call.run.check()
+    rule(call, ruling)
 
 
 def prepare(call: ToolContext) -> bool:
@@ -241,9 +247,17 @@ async def together(calls: list[ToolContext]) -> None:
 async def execute(call: ToolContext) -> None:
     """Run one tool inside its hooks; whatever it raises becomes its result."""
     started = perf_counter()
+    ran = call
+
+    async def run(judged: ToolContext) -> ToolResult:
+        nonlocal ran
+        hold_back(call)
+        ran = judged
+        return await run_tool(judged)
+
     try:
         await call.emit(ToolStarted(call.call, call.args, call.title))
-        value = await call.agent.hooks.around_tool.fire(call, lambda: run_tool(call))
+        value = await call.agent.hooks.around_tool.fire(call, run, other_call)
         call.run.check()
         result = ToolResult.of(value)
         conclude(call, "error" if result.error else "ok", result)
@@ -254,14 +268,30 @@ async def execute(call: ToolContext) -> None:
         await call.fail(error, "tool")
     finally:
         call.duration = perf_counter() - started
+        call.args = ran.args
         await settle(call)
+
+
+async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
+    """The call with other arguments, judged as if the model had sent them; it may be refused."""
+    other = ToolContext(call.run, replace(call.call, args=args), call.tool)
+    if prepare(other):
+        await judge(other)
+    if other.result is None:
+        await call.emit(ToolStarted(call.call, other.args, other.title))
+    return other
+
+
+def hold_back(call: ToolContext) -> None:
+    """Raise `HookError` where the call is over."""
+    if call.settled or call.result is not None:
+        raise HookError(f"{call.call.name} does not run: the call is over")
 
 
 async def run_tool(call: ToolContext) -> ToolResult:
     """Run the tool; the innermost of ``around_tool``. What runs is what was approved."""
     assert call.tool is not None
-    if call.settled or call.result is not None:
-        raise HookError(f"{call.call.name} does not run: the call is over")
+    hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
     ctx = lend(call, call.call.name, "a tool's work")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from functools import partial
 
 from crow.core.context import Context, RunContext
 from crow.core.contexts import TurnContext
@@ -11,6 +12,7 @@ from crow.core.errors import ModelError
 from crow.core.events import StopReason, TextDelta, UsageReported
 from crow.core.history import flaw, repaired
 from crow.core.messages import Message, add_usage
+from crow.core.pieces import Sink
 from crow.core.ports import Completion, Delta, Request
 from crow.core.validation import fits
 
@@ -27,9 +29,12 @@ async def ask(ctx: RunContext) -> TurnContext | None:
     await hooks.before_llm_request.fire(now)
     if ctx.stopping:
         return None
-    now.reply = await hooks.around_llm_request.fire(now, lambda: stream(now))
+    paid: list[Completion] = []
+    now.reply = await hooks.around_llm_request.fire(
+        TurnContext(ctx, now.request), partial(stream, now, paid), partial(show, now)
+    )
     ctx.check()
-    count(now)
+    count(now, paid)
     await hooks.after_llm_response.fire(now)
     await store(now)
     return now
@@ -48,13 +53,17 @@ async def deliver(ctx: Context) -> None:
             logger.warning("left out what is no message for the model: %.60r", message)
 
 
-async def stream(now: TurnContext) -> Completion:
-    """Show the reply while it comes."""
-    async with aclosing(now.agent.llm.stream(whole(now))) as deltas:
+async def stream(
+    now: TurnContext, paid: list[Completion], asked: TurnContext, sink: Sink
+) -> Completion:
+    """Ask, and pass the reply on while it comes; the innermost of ``around_llm_request``."""
+    now.request = asked.request
+    async with aclosing(now.agent.llm.stream(whole(asked))) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
+                paid.append(delta)
                 return delta
-            await show(now, delta)
+            await sink(delta)
     raise ModelError("the model ended without an answer", kind="protocol")
 
 
@@ -76,10 +85,19 @@ async def show(now: TurnContext, delta: Delta) -> None:
     await now.emit(delta)
 
 
-def count(now: TurnContext) -> None:
-    """Count the reply's tokens, as if it stood in the history already."""
-    total, reply = now.run.reply, now.reply
-    now.session.report(reply.usage, ahead=reply.message() is not None)
+def count(now: TurnContext, paid: list[Completion]) -> None:
+    """Count the reply's tokens, as if it stood in the history already.
+
+    Those of replies that a hook has thrown away were paid as well.
+    """
+    total, reply, session = now.run.reply, now.reply, now.session
+    said = [each for each in paid if (each.text, each.calls) == (reply.text, reply.calls)]
+    own = (said or paid or [None])[-1] if reply.usage is not None else None
+    for each in paid:
+        if each is not own:
+            session.usage = add_usage(session.usage, each.usage)
+            total.usage = add_usage(total.usage, each.usage)
+    session.report(reply.usage, ahead=reply.message() is not None)
     total.usage = add_usage(total.usage, reply.usage)
 
 

@@ -93,7 +93,7 @@ class CostHook:
         """Price what was asked beside the conversation since the last look."""
         seen = SETTLED.setdefault(ctx, {**ctx.session.usage})
         beside = _difference(ctx.session.usage, seen)
-        if not beside.get("total_tokens") or beside.get("cost"):
+        if beside.get("total_tokens", 0) <= 0 or beside.get("cost"):
             return
         llm = _llm_of(ctx, ctx.session.model)
         names = [name for name in (ctx.session.model, getattr(llm, "model", None)) if name]

@@ -1,0 +1,96 @@
+"""What a wrap gets from ``call_next``: one way through what it goes around."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine
+from collections.abc import Generator as Steps
+from typing import Any, Protocol, TypeVar
+
+from crow.core.messages import Message, ToolSpec
+from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import ToolResult
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Attempt(Coroutine[Any, Any, T_co]):
+    """One way through what a wrap goes around; awaited, it is begun and gives the result."""
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T_co]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Steps[Any, Any, T_co]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Go on, for a task."""
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Let it hear of an error or a cancellation."""
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        """End it where it stands."""
+        self._coroutine.close()
+
+
+class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
+    """One request to the model: awaited, its pieces go on to the client while they come.
+
+    Iterated, they come here instead, last of all the `Completion`, and go no further than the
+    hook lets them: what an async generator yields goes on.
+    """
+
+    __slots__ = ("_pieces",)
+
+    def __init__(
+        self,
+        coroutine: Coroutine[Any, Any, Completion],
+        pieces: Callable[[], AsyncGenerator[Delta | Completion, None]],
+    ) -> None:
+        super().__init__(coroutine)
+        self._pieces = pieces
+
+    def __aiter__(self) -> AsyncIterator[Delta | Completion]:
+        self._coroutine.close()
+        return self._pieces()
+
+
+class Next(Protocol):
+    """What a wrap goes around; each call is an attempt of its own."""
+
+    def __call__(self) -> Attempt[Any]:
+        """Go on."""
+        ...
+
+
+class NextCall(Protocol):
+    """The ``call_next`` of ``around_tool``."""
+
+    def __call__(self, args: dict[str, Any] | None = None) -> Attempt[ToolResult]:
+        """Run the tool; with other arguments once these are judged as if the model had sent them.
+
+        Where they are refused the result is the failure that says so.
+        """
+        ...
+
+
+class NextRequest(Protocol):
+    """The ``call_next`` of ``around_llm_request``."""
+
+    def __call__(
+        self,
+        request: Request | None = None,
+        /,
+        *,
+        messages: list[Message] = ...,
+        tools: list[ToolSpec] = ...,
+        model: str | None = ...,
+        params: dict[str, Any] = ...,
+    ) -> RequestAttempt:
+        """Ask the model: this request, or another one; what is named is changed in it."""
+        ...

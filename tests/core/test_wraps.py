@@ -1,0 +1,362 @@
+"""Wraps as middleware: another request, several attempts, other arguments, and what people ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from crow import Agent, Answer, Ask, Call, Completion, Deny, ModelError, Request, ToolResult, Usage
+from crow.core.pieces import ANEW
+from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted
+from crow.testing import ScriptedModel, call, text
+
+HERE = re.escape(__file__)
+
+
+# another request
+
+
+async def test_a_request_can_be_changed_by_name_or_as_a_whole_for_one_attempt(said):
+    model = ScriptedModel("one", "two", "three")
+    seen: list[Any] = []
+
+    async def around(ctx: Any, call_next: Any) -> Any:
+        await call_next(model="small", params={"temperature": 0})
+        await call_next(Request([{"role": "user", "content": "instead"}], model="big"))
+        return await call_next()
+
+    async def inner(ctx: Any, call_next: Any) -> Any:
+        seen.append((ctx.model, ctx.params, ctx.messages[-1]["content"]))
+        return await call_next()
+
+    await said(model, around, inner)
+    asked = [(a["model"], a["params"], a["messages"][-1].get("content")) for a in model.asked]
+    assert asked == seen == [
+        ("small", {"temperature": 0}, "go"), ("big", {}, "instead"), (None, {}, "go"),
+    ]  # fmt: skip
+
+
+async def test_what_a_hook_assigns_goes_into_every_attempt_what_it_gives_into_one(said):
+    model = ScriptedModel("one", "two")
+
+    async def around(ctx: Any, call_next: Any) -> Any:
+        ctx.params = {"top_p": 1}
+        await call_next(model="small")
+        return await call_next()
+
+    await said(model, around)
+    assert [(a["model"], a["params"]) for a in model.asked] == [
+        ("small", {"top_p": 1}), (None, {"top_p": 1}),
+    ]  # fmt: skip
+
+
+async def test_hooks_behind_a_request_see_the_one_that_was_sent_last():
+    seen: list[Any] = []
+
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return await call_next(messages=[*ctx.messages, {"role": "user", "content": "briefly"}])
+
+    async with Agent(ScriptedModel("yes"), tools=()) as agent:
+        agent.hooks.register("around_llm_request", around)
+        agent.hooks.register("after_llm_response", lambda messages: seen.extend(messages))
+        reply = await agent.run("go")
+    assert [message["content"] for message in seen] == ["go", "briefly"]
+    assert [message["content"] for message in reply.session.messages] == ["go", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"model": 3}, "call_next(model=...) must be str | None, not 3"),
+        ({"temperature": 1}, "call_next() takes no temperature; it takes messages, tools,"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "cannot be sent"),
+        ({"messages": "go"}, "call_next(messages=...) must be list[Message]"),
+    ],
+)
+async def test_a_request_that_cannot_be_asked_is_refused_where_it_is_given(given, told, said):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return await call_next(**given)
+
+    reply, _ = await said(ScriptedModel("never", leftover="allow"), around)
+    assert told in reply.detail
+    assert re.search(rf"\(in the hook around, {HERE}:\d+\)", reply.detail)
+
+
+# what the client sees of several attempts
+
+
+async def retry(ctx: Any, call_next: Any) -> Any:
+    """Ask another model where the first one fails."""
+    try:
+        return await call_next()
+    except ModelError:
+        return await call_next(model="other")
+
+
+BROKEN = ModelError("it broke", kind="overloaded")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "shown"),
+    [
+        ([BROKEN], ["Hello"], "Hello"),
+        (["Hel", BROKEN], ["H", "ello"], "Hello"),
+        (["Hello", BROKEN], ["Hello"], "Hello"),
+        (["Good", BROKEN], ["Go", "ne"], f"Good{ANEW}Gone"),
+        (["Hello there", BROKEN], ["Hello"], f"Hello there{ANEW}Hello"),
+        (["Hello", BROKEN], [Completion()], f"Hello{ANEW}"),
+    ],
+)
+async def test_a_retry_on_another_model_shows_nothing_twice(first, second, shown, said, played):
+    model = played(first, second)
+    reply, client = await said(model, retry)
+    assert model.asked == [None, "other"]
+    assert client.text == shown
+    assert reply.text == shown.rpartition(ANEW)[2]
+
+
+async def test_what_was_thrown_away_is_no_part_of_the_history_and_is_paid_all_the_same(said):
+    usage: Usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+
+    async def until_json(ctx: Any, call_next: Any) -> Any:
+        reply = await call_next()
+        again = {"role": "user", "content": "JSON, please"}
+        return reply if reply.text[0] == "{" else await call_next(messages=[*ctx.messages, again])
+
+    model = ScriptedModel(text("Sure!", usage=usage), text("{}", usage=usage))
+    reply, client = await said(model, until_json)
+    assert client.text == f"Sure!{ANEW}{{}}"
+    assert [message["content"] for message in reply.session.messages] == ["go", "{}"]
+    assert reply.usage["total_tokens"] == reply.session.usage["total_tokens"] == 30
+    assert reply.session.history.tokens(None)["total_tokens"] == 15
+
+
+async def test_of_attempts_at_the_same_time_one_is_shown_and_the_one_that_counts_in_the_end(
+    said, played
+):
+    late, soon = asyncio.Event(), asyncio.Event()
+    model = played(["slow ", late, "one"], ["quick ", soon, "one"])
+
+    async def race(ctx: Any, call_next: Any) -> Any:
+        tasks = [asyncio.create_task(call_next()) for _ in range(2)]
+        await asyncio.sleep(0)
+        soon.set()
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+
+    reply, client = await said(model, race)
+    assert reply.text == "quick one"
+    assert client.text == f"slow {ANEW}quick one"
+    assert model.closed == 2
+
+
+async def test_thoughts_are_not_shown_twice_either(said, played):
+    model = played([ThoughtDelta("hm, "), BROKEN], [ThoughtDelta("hm, well"), "Yes"])
+    _, client = await said(model, retry)
+    assert (client.thought, client.text) == ("hm, well", "Yes")
+
+
+# most asked
+
+
+async def test_a_cache_answers_without_a_request_and_the_client_sees_it(said):
+    known: dict[str, Completion] = {}
+
+    async def cache(ctx: Any, call_next: Any) -> Any:
+        key = str(ctx.messages)
+        if key not in known:
+            known[key] = replace(await call_next(), usage=None)
+        return known[key]
+
+    model = ScriptedModel(text("Lisbon", reasoning="easy"))
+    for _ in range(2):
+        reply, client = await said(model, cache)
+        assert (reply.text, client.text, client.thought) == ("Lisbon", "Lisbon", "easy")
+    assert len(model.asked) == 1
+
+
+async def test_a_record_answers_for_model_and_tool(echo):
+    record = [
+        Completion("", (Call("call_1", "echo", {"text": "a"}),)),
+        ToolResult("recorded"),
+        Completion("b"),
+    ]
+
+    async def replay(ctx: Any, call_next: Any) -> Any:
+        return record.pop(0)
+
+    async with Agent(ScriptedModel(), tools=[echo]) as agent:
+        agent.hooks.register("around_llm_request", replay)
+        agent.hooks.register("around_tool", replay)
+        reply = await agent.run("go")
+    assert echo.ran == []
+    assert [message["content"] for message in reply.session.messages] == [
+        "go", None, "recorded", "b",
+    ]  # fmt: skip
+
+
+async def test_what_is_redacted_both_ways_is_seen_by_neither_model_nor_client(watcher):
+    model = ScriptedModel(["Mail AL", "ICE to", "day"])
+
+    async def redact(ctx: Any, call_next: Any) -> Any:
+        hidden = [{**each, "content": each["content"].replace("Alice", "ALICE")}
+                  for each in ctx.messages]  # fmt: skip
+        async for piece in call_next(messages=hidden):
+            if isinstance(piece, Completion):
+                return replace(piece, text=piece.text.replace("ALICE", "Alice"))
+        return None
+
+    client = watcher
+    async with Agent(model, tools=()) as agent:
+        agent.hooks.register("around_llm_request", redact)
+        session = await agent.new_session(client=client)
+        reply = await agent.prompt(session, "Whom, Alice?")
+    assert model.asked[0]["messages"][0]["content"] == "Whom, ALICE?"
+    assert session.messages[0]["content"] == "Whom, Alice?"
+    assert reply.text == client.text == session.messages[1]["content"] == "Mail Alice today"
+
+
+async def test_a_reply_that_was_changed_once_it_was_shown_stands_behind_the_first(said):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        reply = await call_next()
+        return replace(reply, text=reply.text + (" indeed" if reply.text == "Yes" else "?"))
+
+    for first, shown in (("Yes", "Yes indeed"), ("No", "No?")):
+        reply, client = await said(ScriptedModel(first), around)
+        assert client.text == reply.text == shown
+
+
+@pytest.mark.parametrize("way", ["wait_for", "timeout"])
+async def test_a_tool_can_be_limited_in_time(echo, way):
+    async def limit(ctx: Any, call_next: Any) -> Any:
+        try:
+            if way == "wait_for":
+                return await asyncio.wait_for(call_next(), 0.02)
+            async with asyncio.timeout(0.02):
+                return await call_next()
+        except TimeoutError:
+            return ToolResult.failure("took too long")
+
+    echo.wait = asyncio.Event()
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", limit)
+        reply = await agent.run("go")
+    assert reply.session.messages[2]["content"] == "took too long"
+    assert reply.text == "done"
+
+
+# other arguments
+
+
+def with_args(*attempts: Any) -> Any:
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return [await (call_next() if each is None else call_next(each)) for each in attempts][-1]
+
+    return around
+
+
+async def run_with(echo: Any, around: Any, client: Any = None, **hooks: Any) -> Any:
+    model = ScriptedModel(call("echo", text="a"), "done")
+    async with Agent(model, tools=[echo]) as agent:
+        agent.hooks.register("around_tool", around)
+        for name, fn in hooks.items():
+            agent.hooks.register(name, fn, judge=name == "before_tool")
+        session = await agent.new_session(client=client)
+        return await agent.prompt(session, "go")
+
+
+async def test_a_tool_can_be_run_with_other_arguments_once_these_are_judged(echo, watcher):
+    judged: list[Any] = []
+    after: list[Any] = []
+
+    def judge(call: Any, args: Any) -> None:
+        judged.append((call.id, args))
+
+    reply = await run_with(
+        echo, with_args({"text": "b"}), watcher,
+        before_tool=judge, after_tool=lambda args, output: after.append((args, output)),
+    )  # fmt: skip
+    assert judged == [("call_1", {"text": "a"}), ("call_1", {"text": "b"})]
+    assert after == [({"text": "b"}, "echo b")]
+    assert [e.args for e in watcher.events if isinstance(e, ToolStarted)] == [
+        {"text": "a"}, {"text": "b"},
+    ]  # fmt: skip
+    assert reply.session.messages[2]["content"] == "echo b"
+
+
+async def test_each_attempt_has_its_own_arguments_and_the_inner_hooks_see_them(echo):
+    seen: list[Any] = []
+
+    async def inner(ctx: Any, call_next: Any) -> Any:
+        seen.append((ctx.args, ctx.call.args))
+        return await call_next()
+
+    async def both(ctx: Any, call_next: Any) -> Any:
+        await asyncio.gather(call_next({"text": "b"}), call_next({"text": "c"}))
+        return await call_next()
+
+    async with Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", both)
+        agent.hooks.register("around_tool", inner)
+        reply = await agent.run("go")
+    assert seen == [({"text": each}, {"text": each}) for each in "bca"]
+    assert [ran["text"] for ran in echo.ran] == ["b", "c", "a"]
+    assert reply.session.messages[2]["content"] == "echo a"
+
+
+async def test_other_arguments_that_are_refused_do_not_run_and_the_wrap_is_told(echo):
+    def judge(args: Any) -> Any:
+        return Deny("not b") if args["text"] == "b" else None
+
+    reply = await run_with(echo, with_args({"text": "b"}), before_tool=judge)
+    assert (reply.session.messages[2]["content"], echo.ran) == ("not b", [])
+    reply = await run_with(echo, with_args({"text": "b"}, None), before_tool=judge)
+    assert reply.session.messages[2]["content"] == "echo a"
+
+
+async def test_other_arguments_are_held_against_the_schema(echo):
+    reply = await run_with(echo, with_args({"words": "b"}))
+    assert str(reply.session.messages[2]["content"]).startswith("echo: ")
+    assert echo.ran == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [("allow_once", "echo b"), ("reject_once", "the user rejected this call")],
+)
+async def test_the_user_is_asked_about_other_arguments(echo, watcher, answer, told):
+    def judge(args: Any) -> Any:
+        return Ask("is b fine?", options=(ALLOW_ONCE, REJECT_ONCE)) if args["text"] == "b" else None
+
+    watcher.answer = answer
+    reply = await run_with(echo, with_args({"text": "b"}), watcher, before_tool=judge)
+    assert [request.args for request in watcher.asked] == [{"text": "b"}]
+    assert reply.session.messages[2]["content"] == told
+
+
+async def test_arguments_that_are_no_object_are_the_hooks_error(echo):
+    reply = await run_with(echo, with_args(["b"]))
+    told = str(reply.session.messages[2]["content"])
+    assert "what call_next() is given must be an object of JSON, not ['b']" in told
+    assert re.search(rf"\(in the hook around, {HERE}:\d+\)", told)
+
+
+async def test_around_a_run_there_is_nothing_to_give():
+    async def around_run(ctx: Any, call_next: Any) -> Any:
+        return await call_next("another prompt")
+
+    async with Agent(ScriptedModel(leftover="allow"), hooks=[around_run], tools=()) as agent:
+        session = await agent.new_session()
+        assert "in the hook around_run" in (await agent.prompt(session, "go")).detail
+
+
+async def test_an_answer_that_stands_in_for_a_request_is_shown(said):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return Answer(Completion("instead"))
+
+    reply, client = await said(ScriptedModel(), around)
+    assert reply.text == client.text == "instead"

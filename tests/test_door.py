@@ -35,7 +35,7 @@ NAMES = """
 Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError Key LAST LLM
 Message MessageContext Mode ModelError NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
-Request RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
+Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
 ToolResult TurnContext UpdateContext Usage Verdict build frozen hook run_agent tool
 """
 

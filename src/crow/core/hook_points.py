@@ -280,6 +280,7 @@ class Wrap(HookPoint[C, Callable[[C, Next], Awaitable[Any]]]):
                 answer = _usable(self.point.name, ran.answer)
             except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
                 ran.error = error
+        ran.changed += inside.changed
         if inside.results and self.point.name == "around_tool":
             ran.values["result"] = inside.results[-1]
         note(hook, ctx, ran)
@@ -291,12 +292,13 @@ class Wrap(HookPoint[C, Callable[[C, Next], Awaitable[Any]]]):
 class Inside:
     """What a wrap is given as ``call_next``, and what came of it."""
 
-    __slots__ = ("_go", "_tasks", "errors", "results", "view")
+    __slots__ = ("_go", "_tasks", "changed", "errors", "results", "view")
 
     def __init__(self, view: Context, go: Next) -> None:
         self.view = view
         self._go = go
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.changed: tuple[str, ...] = ()
         self.errors: list[BaseException] = []
         self.results: list[Any] = []
 
@@ -305,7 +307,7 @@ class Inside:
         view = seen(self.view)
         if view.ended:
             raise HookError(f"too late to call_next(): {view.ended}")
-        view.settle()
+        self.changed += view.settle()
         clock = cast(Clock, self.view.clock)
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         self._tasks.add(task)

@@ -50,7 +50,11 @@ async def deliver(ctx: Context) -> None:
 
 async def stream(now: TurnContext) -> Completion:
     """Show the reply while it comes."""
-    async with aclosing(now.agent.llm.stream(whole(now))) as deltas:
+    request = whole(now)
+    point = now.agent.hooks.on_llm_request
+    if point.chain(now.session):
+        await point.fire(point.context(now.run, request))
+    async with aclosing(now.agent.llm.stream(request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 return delta

@@ -34,8 +34,8 @@ PUBLIC = (
 NAMES = """
 Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
 ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError Key LAST LLM
-Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
-Request RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
+ Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
+ Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
 ToolResult TurnContext UpdateContext Usage Verdict build frozen hook run_agent tool
 """
 

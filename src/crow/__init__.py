@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from crow.core.contexts import ErrorContext as ErrorContext
     from crow.core.contexts import MessageContext as MessageContext
     from crow.core.contexts import NotificationContext as NotificationContext
+    from crow.core.contexts import RequestContext as RequestContext
     from crow.core.contexts import SessionContext as SessionContext
     from crow.core.contexts import ToolContext as ToolContext
     from crow.core.contexts import TurnContext as TurnContext
@@ -84,7 +85,7 @@ _ROOMS = {
     "crow.core.context": "Context RunContext",
     "crow.core.contexts": (
         "CommandContext CompactContext ConfigContext ErrorContext MessageContext "
-        "NotificationContext SessionContext ToolContext TurnContext UpdateContext"
+        "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
     "crow.core.frozen": "frozen",

@@ -25,6 +25,7 @@ POINTS = {
     "around_run",
     "before_llm_request",
     "around_llm_request",
+    "on_llm_request",
     "on_update",
     "after_llm_response",
     "before_tool",

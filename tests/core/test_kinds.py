@@ -673,3 +673,48 @@ async def test_usage_of_all_requests_adds_up(echo):
     reply = await agent.run("go")
 
     assert reply.usage == {"input_tokens": 20, "output_tokens": 4, "total_tokens": 24}
+
+
+# what is sent
+
+
+async def test_who_looks_at_requests_sees_them_as_they_are_sent_and_changes_nothing():
+    seen: list[Any] = []
+
+    def before_llm_request(ctx: Any) -> list[Any]:
+        return [{"role": "system", "content": "First."}, *ctx.messages]
+
+    async def around_llm_request(ctx: Any, call_next: Any) -> Any:
+        ctx.messages = [*ctx.messages, {"role": "user", "content": "Last."}]
+        ctx.params = {"temperature": 0}
+        return await call_next()
+
+    def on_llm_request(ctx: Any) -> None:
+        seen.append((ctx.messages, ctx.tools, ctx.model, ctx.params))
+        with pytest.raises(TypeError, match="cannot be changed in place"):
+            ctx.messages.append({"role": "user", "content": "More."})
+
+    model = ScriptedModel("done")
+    hooks = [on_llm_request, before_llm_request, around_llm_request]
+    reply = await Agent(model, hooks=hooks, tools=[]).run("hello")
+    [(messages, tools, name, params)] = seen
+    [asked] = model.asked
+    assert [m["content"] for m in messages] == ["First.", "hello", "Last."]
+    assert asked["messages"] == messages
+    assert (tools, name, params) == ([], None, {"temperature": 0})
+    changed = {record.event: record.changed for record in reply.session.trace}
+    assert changed["around_llm_request"] == ("messages", "params")
+    assert changed["before_llm_request"] == ("messages",)
+
+
+async def test_a_request_that_is_made_twice_is_told_twice():
+    async def around_llm_request(ctx: Any, call_next: Any) -> Any:
+        await call_next()
+        ctx.model = "another"
+        return await call_next()
+
+    asked: list[Any] = []
+    agent = Agent(ScriptedModel("one", "two"), hooks=[around_llm_request], tools=[])
+    agent.hooks.register("on_llm_request", lambda model: asked.append(model))
+    assert (await agent.run("hello")).text == "two"
+    assert asked == [None, "another"]

@@ -46,6 +46,7 @@ async def test_one_line_for_every_point_that_fires(agent_of: AgentOf, lines: Lin
 [HOOK] around_run          "Read it"
 [HOOK] before_llm_request  1 message, 1 tool
 [HOOK] around_llm_request  1 message, 1 tool
+[HOOK] on_llm_request      1 message, 1 tool
 [HOOK] on_update           CallDelta
 [HOOK] after_llm_response  calls Read
 [HOOK] on_message          assistant: Read
@@ -59,6 +60,7 @@ async def test_one_line_for_every_point_that_fires(agent_of: AgentOf, lines: Lin
 [HOOK] after_turn          1 tool result
 [HOOK] before_llm_request  3 messages, 1 tool
 [HOOK] around_llm_request  3 messages, 1 tool
+[HOOK] on_llm_request      3 messages, 1 tool
 [HOOK] on_update           TextDelta
 [HOOK] after_llm_response  "Done."
 [HOOK] on_message          assistant: "Done."

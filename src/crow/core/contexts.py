@@ -13,7 +13,7 @@ from typing import Any
 
 from crow.core.context import Context, RunContext
 from crow.core.events import Event, ToolProgress
-from crow.core.frozen import kept
+from crow.core.frozen import KeptList, kept
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Request, Tool
 from crow.core.session import SHAPES
@@ -195,6 +195,24 @@ class TurnContext(Context):
         self.request.messages = list(self.session.messages)
         self.request.message_id = self.session.next_message_id
         await Context._replaced(self, summary, trigger)  # noqa: SLF001 - a dataclass with slots knows no super()
+
+
+class RequestContext(Context):
+    """A request that goes to the model now, as all hooks have left it: this is what is sent.
+
+    ``messages``, ``tools``, ``model`` and ``params`` are the request's; nobody changes them here.
+    """
+
+    __slots__ = ("messages", "model", "params", "tools")
+
+    run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(self, run: RunContext, request: Request) -> None:
+        Context.__init__(self, run.agent, run.session, run=run)
+        self.messages: list[Message] = KeptList(request.messages)
+        self.tools: list[ToolSpec] = KeptList(request.tools)
+        self.model = request.model
+        self.params: dict[str, Any] = kept(request.params)
 
 
 class ToolContext(Context):

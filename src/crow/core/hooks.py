@@ -19,6 +19,7 @@ from crow.core.contexts import (
     ErrorContext,
     MessageContext,
     NotificationContext,
+    RequestContext,
     SessionContext,
     ToolContext,
     TurnContext,
@@ -87,6 +88,7 @@ class Hooks:
     before_command: Gate[CommandContext]
     before_llm_request: Fold[TurnContext, list[Message]]
     around_llm_request: RequestWrap
+    on_llm_request: Watch[RequestContext]
     after_llm_response: Fold[TurnContext, Completion | str]
     before_tool: Gate[ToolContext]
     on_permission: Gate[ToolContext]

@@ -21,6 +21,7 @@ from crow.core.contexts import (
     ErrorContext,
     MessageContext,
     NotificationContext,
+    RequestContext,
     SessionContext,
     ToolContext,
     TurnContext,
@@ -265,6 +266,16 @@ class AgentHook:
     ) -> Completion:
         """Around each request: returns the reply, this one or another, or yields its pieces."""
         return await call_next()
+
+    @event("watch", RequestContext)
+    def on_llm_request(
+        self,
+        messages: list[Message],
+        tools: list[ToolSpec],
+        model: str | None,
+        params: dict[str, Any],
+    ) -> None:
+        """A request goes to the model, as all hooks have left it."""
 
     @event(
         "fold", TurnContext, changes=("reply",), plain=reply, aliases=("mid_react", "AfterModel")

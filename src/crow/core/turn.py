@@ -58,7 +58,11 @@ async def stream(
 ) -> Completion:
     """Ask, and pass the reply on while it comes; the innermost of ``around_llm_request``."""
     now.request = asked.request
-    async with aclosing(now.agent.llm.stream(whole(asked))) as deltas:
+    request = whole(asked)
+    point = now.agent.hooks.on_llm_request
+    if point.chain(now.session):
+        await point.fire(point.context(now.run, request))
+    async with aclosing(now.agent.llm.stream(request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
                 paid.append(delta)

@@ -219,6 +219,7 @@ SUBJECTS: Mapping[str, Callable[[Any], str]] = {
     "before_command": lambda ctx: f"/{ctx.command} {ctx.args}",
     "before_llm_request": _request,
     "around_llm_request": _request,
+    "on_llm_request": _request,
     "after_llm_response": _reply,
     "before_tool": _tool,
     "on_permission": lambda ctx: f"{_tool(ctx)}: {ctx.reason}" if ctx.reason else _tool(ctx),

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
 from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
+from crow.extensions.file_watcher import FILES
 from crow.testing import call
 
 
@@ -51,7 +52,7 @@ async def test_a_hook_names_further_files_to_watch_and_exports_variables(stage: 
         put(first, "")
         await runs_of(seen, 1)
         async with asyncio.timeout(30):
-            while session.cache["watched"] != {str(second)}:  # noqa: ASYNC110
+            while getattr(FILES.get(session), "files", {}).keys() != {str(second)}:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         put(first, "no more watched")
         put(second, "")

@@ -17,6 +17,7 @@ from crow.extensions.persistence.record import Row
 from crow.extensions.persistence.writer import Work, Writer
 
 T = TypeVar("T")
+SOON = 0.05
 
 
 class Archive:
@@ -33,7 +34,10 @@ class Archive:
         return self.database.path
 
     async def do(self, work: Work[T]) -> T:
-        """Do something in a transaction of the writer's. Raises `SessionError`."""
+        """Do something in a transaction of the writer's, behind all else. Raises `SessionError`."""
+        for ledger in list(self.ledgers.values()):
+            if ledger.writing_soon is not None:
+                self._write(ledger)
         return await asyncio.wrap_future(self.writer.submit(work))
 
     # one open session
@@ -77,7 +81,7 @@ class Archive:
         if len(rows) == len(ledger.waiting):
             ledger.lease.settle()
         self._keep(ledger, ledger.lease, rows)
-        self._submit(ledger, ledger.part(rows))
+        self.save_soon(ledger)
         return None
 
     def _keep(self, ledger: Ledger, lease: Lease, rows: list[Row]) -> None:
@@ -98,7 +102,19 @@ class Archive:
     def save(self, ledger: Ledger) -> None:
         """Write what is new without waiting for it."""
         ledger.catch_up()
-        self._submit(ledger, ledger.batch(ledger.unkept()))
+        self._write(ledger)
+
+    def save_soon(self, ledger: Ledger) -> None:
+        """Write what is new a moment later, all at once: to wake the writer up costs a turn time."""
+        ledger.catch_up()
+        loop = asyncio.get_running_loop()
+        if ledger.writing_soon is not loop:
+            ledger.writing_soon = loop
+            loop.call_later(SOON, self._write, ledger)
+
+    def _write(self, ledger: Ledger) -> None:
+        ledger.writing_soon = None
+        self._submit(ledger, ledger.batch())
 
     def _submit(self, ledger: Ledger, batch: Batch) -> Future[bool]:
         if ledger.gone or batch.nothing:

@@ -263,7 +263,7 @@ class PersistenceHook:
         ledger = await self._page(ctx.session)
         ledger.witness()
         if not ledger.trouble:
-            self._archive.save(ledger)
+            self._archive.save_soon(ledger)
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:

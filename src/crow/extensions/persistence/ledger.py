@@ -48,7 +48,7 @@ class Ledger:
     nothing can be written; it is empty where all is well. ``error`` says that of a write that
     nobody waited for, and ``vanished`` that it found no session to write to. ``failure`` is the
     trouble that ended the present run. ``said`` is text that was shown since the last message.
-    ``gone`` is a deleted session.
+    ``gone`` is a deleted session, ``writing_soon`` the event loop that will hand over what waits.
     """
 
     session: Session
@@ -63,6 +63,7 @@ class Ledger:
     vanished: bool = False
     error: str = ""
     gone: bool = False
+    writing_soon: object = None
     trouble: str = ""
     failure: str = ""
     notices: list[str] = field(default_factory=list[str])

@@ -178,6 +178,33 @@ def test_the_options_of_crow_weather_are_checked_and_shown(tmp_path: Path, home:
     assert (ended.returncode, ended.stderr) == (1, f"crow: {wrong}\n")
 
 
+POLICY = """
+from agent_hooks import Verdict
+
+class NoShouting:
+    def intercept(self, context):
+        said = context.get("input", {}).get("content", "")
+        return Verdict.deny(reason="do not shout") if said.isupper() else Verdict.allow()
+"""
+
+
+@pytest.mark.parametrize("evaluate_only", [False, True])
+def test_crow_agent_hooks_takes_its_policies_from_the_settings(
+    tmp_path: Path, home: Path, evaluate_only: bool
+):
+    install(EXAMPLES / "crow-agent-hooks", tmp_path / "site")
+    (tmp_path / "site" / "my_policies.py").write_text(POLICY)
+    options = {"policies": ["my_policies:NoShouting"], "evaluate_only": evaluate_only}
+    (home / ".crow").mkdir()
+    settings = json.dumps({"extensions": {"agent_hooks": options}})
+    (home / ".crow" / "settings.json").write_text(settings)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    for prompt, is_refused in (("HELLO", not evaluate_only), ("Hello", False)):
+        command = [sys.executable, "-m", "crow", "run", prompt]
+        ended = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+        assert ("do not shout" in ended.stdout + ended.stderr) == is_refused, ended
+
+
 async def test_a_module_that_imports_stop_has_no_hook_of_that_name(agent_of: AgentOf):
     module = ModuleType("polite")
     exec("from crow import Stop\ndef before_run(ctx): return 'Be polite.'", module.__dict__)
@@ -196,5 +223,5 @@ def test_no_example_is_forgotten_here():
 def test_examples_need_nothing_but_crow():
     assert Agent(tools=[]).extensions == {}
     for path in EXAMPLES.rglob("*.py"):
-        if path.name != "drive.py":
+        if path.name != "drive.py" and "crow-agent-hooks" not in path.parts:
             python("-c", f"import runpy; runpy.run_path({str(path)!r})")

@@ -509,3 +509,65 @@ async def test_the_state_of_a_command_is_its_extensions():
     await agent.prompt(session, "/count")
     assert (await agent.prompt(session, "/count")).text == "2"
     assert session.state == {"counting": {"count": 2}}
+
+
+# names
+
+
+class Rules:
+    def before_tool(self) -> None: ...
+
+
+def test_a_second_one_of_its_kind_has_a_number_and_each_is_removed_by_its_name():
+    first, second, third = Rules(), Rules(), Rules()
+    agent = agent_with(hooks=[first, second])
+    agent.use(third, name="other")
+    assert agent.extensions == {"rules": first, "rules_2": second, "other": third}
+    agent.remove("rules")
+    assert [hook.owner.thing for hook in agent.hooks] == [second, third]
+    agent.remove("rules_2")
+    assert [hook.owner.thing for hook in agent.hooks] == [third]
+    assert agent.extensions == {"other": third}
+
+
+def test_a_name_that_somebody_gave_is_taken_once():
+    agent = agent_with(hooks=[Rules()])
+    with pytest.raises(ExtensionError, match="there is an extension 'rules' already"):
+        agent.use(Rules(), name="rules")
+    agent.use(Rules(), name="from_file", source="mine.py")
+    with pytest.raises(ExtensionError, match=r"an extension 'from_file' already, from mine.py"):
+        agent.use(Rules(), name="from_file")
+    assert len([*agent.hooks]) == len(agent.extensions) == 2
+
+
+@pytest.mark.parametrize("how", ["item", "update", "or", "before"])
+def test_who_takes_the_name_of_another_by_hand_is_refused_and_leaves_nothing(how):
+    class Takes:
+        def init_agent(self, agent: Any) -> None:
+            agent.hooks.register("before_tool", lambda: None)
+            if how == "item":
+                agent.extensions["rules"] = self
+            elif how == "update":
+                agent.extensions.update(rules=self)
+            elif how == "or":
+                agent.extensions |= {"rules": self}
+            else:
+                agent.extensions["takes"] = Rules()
+
+    rules = Rules()
+    agent = agent_with(hooks=[rules])
+    with pytest.raises(ExtensionError, match=r"there is an extension '(rules|takes)' already"):
+        agent.use(Takes())
+    assert agent.extensions["rules"] is rules
+    assert [hook.owner.thing for hook in agent.hooks] == [rules]
+
+
+def test_who_was_listed_by_hand_is_not_taken_for_who_comes_later():
+    agent = agent_with()
+    by_hand, later = Rules(), Rules()
+    agent.extensions["rules"] = by_hand
+    agent.hooks.register("before_tool", by_hand.before_tool)
+    agent.use(later)
+    assert agent.extensions == {"rules": by_hand, "rules_2": later}
+    agent.remove("rules")
+    assert [hook.owner.thing for hook in agent.hooks] == [later]

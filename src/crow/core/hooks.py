@@ -389,10 +389,9 @@ class Hooks:
             yield hooks
             hooks = hooks.parent
 
-    def has(self, owner: Owner) -> bool:
-        """True where an owner has a hook here, waiting ones included."""
-        lines = (self._waiting, *self._hooks.values())
-        return any(_belongs(hook.owner, owner) for line in lines for hook in line)
+    def of(self, owner: Owner) -> list[Hook]:
+        """The hooks of one owner, waiting ones included."""
+        return [hook for hook in (*self, *self._waiting) if _belongs(hook.owner, owner)]
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""

@@ -396,7 +396,7 @@ def test_malformed_rules_are_named(project: Path) -> None:
 
 def test_found_extensions_say_where_they_came_from(project: Path) -> None:
     agent = build(cwd=project, env={})
-    assert agent.found[0] == Found("permissions", "crow")
+    assert agent.found[0] == Found("permissions", "crow", names=("permissions",))
 
 
 def test_a_name_that_no_extension_has_is_told_with_the_nearest(project: Path, home: Path) -> None:

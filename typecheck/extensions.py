@@ -7,6 +7,7 @@ Checked by `make check`: a line with an ignore comment must be an error, or the 
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, assert_type
 
 from openai import AsyncOpenAI
@@ -53,6 +54,14 @@ class ByContext(AgentHook):
     async def before_run(self, ctx: RunContext) -> None: ...
     def before_llm_request(self, ctx: TurnContext) -> list[Message]: ...
     def after_tool(self, ctx: ToolContext) -> str: ...
+
+
+class CallsSuper(AgentHook):
+    async def before_llm_request(self, session: Session, messages: list[Message]) -> list[Message]:
+        return await super().before_llm_request(session, messages)
+
+    async def around_tool(self, ctx: ToolContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        return await super().around_tool(ctx, call_next)
 
 
 class OfAnySort:

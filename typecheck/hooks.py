@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import Any, assert_type
 
 from crow import (
+    FIRST,
     Agent,
     Allow,
     Answer,
+    Call,
     Completion,
     Context,
     Continue,
     Deny,
+    HookRegistry,
+    HookResult,
     Message,
     Next,
     NextCall,
@@ -47,6 +51,20 @@ async def guard(ctx: ToolContext) -> Verdict | str | None:
 @agent.hooks.before_tool
 def guard_sync(ctx: ToolContext) -> Allow | None:
     return None
+
+
+@agent.hooks.before_tool
+def guard_in_other_words(ctx: ToolContext) -> HookResult:
+    return HookResult(permissionBehavior="deny", hookPermissionDecisionReason="not here")
+
+
+@agent.hooks.before_tool
+async def guard_in_json(ctx: ToolContext) -> dict[str, Any]:
+    return {"decision": "block", "reason": "not here"}
+
+
+HookResult(permissionBehavior="alow")  # pyright: ignore[reportArgumentType]
+HookResult(permission_behavior="allow")  # pyright: ignore[reportCallIssue]
 
 
 @agent.hooks.before_tool
@@ -233,6 +251,11 @@ def more(ctx: RunContext) -> Continue | str | None:
     return "go on"
 
 
+@agent.hooks.on_stop
+async def more_in_other_words(ctx: RunContext) -> HookResult | None:
+    return None if ctx.stop_hook_active else HookResult(blockingError="go on")
+
+
 @agent.hooks.on_stop  # pyright: ignore[reportArgumentType]
 def a_stop_is_not_allowed_or_denied(ctx: RunContext) -> Deny:
     return Deny("no")
@@ -246,3 +269,25 @@ def by_name(block: Any, output: str) -> None: ...
 
 agent.hooks.register("PostToolUse", by_name, tools={"bash"})
 agent.hooks.register("PostToolUse", by_name, tool={"bash"})  # pyright: ignore[reportCallIssue]
+
+
+@agent.hooks.register("PreToolUse", tools={"Bash"}, order=FIRST)
+def by_decorator(block: Call) -> str | None:
+    return None if block.input else "no"
+
+
+@agent.hooks.register("PreToolUse", tool={"Bash"})  # pyright: ignore[reportCallIssue, reportUntypedFunctionDecorator]
+def misspelt(block: Call) -> None: ...
+
+
+registry = HookRegistry()
+dispose = registry.register_hook("PostToolUse", by_name)
+assert_type(dispose, Callable[[], None])
+assert_type(by_decorator(Call("1", "Bash")), str | None)
+Agent(hooks=[registry], entry_points=True)
+Agent(entry_points={"weather": {"city": "Rome"}})
+Agent(entry_points="weather")  # pyright: ignore[reportArgumentType]
+
+
+async def deploy(ctx: Context) -> None:
+    assert_type(await agent.hooks.trigger_hooks("before_deploy", ctx), str | None)

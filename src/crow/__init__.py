@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from crow.core.errors import SessionError as SessionError
     from crow.core.errors import SessionInUse as SessionInUse
     from crow.core.frozen import frozen as frozen
+    from crow.core.hook_result import HookResult as HookResult
     from crow.core.hooks import FIRST as FIRST
     from crow.core.hooks import LAST as LAST
+    from crow.core.hooks import HookRegistry as HookRegistry
     from crow.core.hooks import hook as hook
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
@@ -89,7 +91,8 @@ _ROOMS = {
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
     "crow.core.frozen": "frozen",
-    "crow.core.hooks": "FIRST LAST hook",
+    "crow.core.hook_result": "HookResult",
+    "crow.core.hooks": "FIRST LAST HookRegistry hook",
     "crow.core.messages": "Message Usage",
     "crow.core.points": "AgentHook Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
-from crow.core.session import SUBAGENTS, Key
+from crow.core.session import FIRST_PROMPT, SUBAGENTS, Key
 
 __all__ = [
     "CLIENT_SERVERS",
@@ -57,8 +57,6 @@ UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
 
 What is in another file is nothing that a model may be told before the user was asked.
 """
-FIRST_PROMPT: Key[str] = Key("first_prompt")
-"""A prompt that a face with nobody to type answers first."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")
 """The MCP servers that a session's client names now: descriptions."""
 SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")

@@ -434,7 +434,7 @@ async def test_an_extension_that_an_edit_breaks_stays_as_it_was_and_holds_up_no_
 
     agent = room.agent()
     agent.use(Level(), name="level")
-    agent.found.append(Found("level", "level"))
+    agent.found.append(Found("level", "level", names=("level",)))
     path = write(home / ".crow/settings.json", {"permissions": {"allow": ["Bash"]}})
     assert await room.do(TOUCH) == ["(no output)"]
     hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}

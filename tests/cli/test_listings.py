@@ -20,6 +20,82 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
+THING = """
+class Thing:
+    def before_run(self): ...
+    def before_tool(self): ...
+"""
+TWO = """
+class One:
+    def before_run(self): ...
+
+class Other:
+    def before_run(self): ...
+    def after_turn(self): ...
+"""
+HALF = TWO + "    def before_tool(self, call, nothing): ...\n"
+TAKES = "def init_agent(agent):\n    agent.extensions['shell_hooks'] = object()\n"
+
+
+async def test_whatever_extensions_are_called_each_is_listed_with_what_it_hung_itself(
+    crow: Crow, home: Path, tmp_path: Path
+) -> None:
+    alone = {each["name"]: each for each in (await crow("ext", "list", "--json")).events}
+    names = ("settings", "permissions", "shell_hooks", "hook_log", "fine")
+    listed = "".join(f"{name} = things:Thing\n" for name in names)
+    write(tmp_path / "things.py", THING)
+    write(tmp_path / "things-1.0.dist-info/entry_points.txt", f"[crow.extensions]\n{listed}")
+    crow.env["PYTHONPATH"] = str(tmp_path)
+    files = {"two": TWO, "half": HALF, "shell_hooks": GOOD, "takes": TAKES}
+    for name, source in files.items():
+        write(home / f".crow/extensions/{name}.py", source)
+    ended = await crow("ext", "list", "--json")
+    assert ended.status == 1
+    found = {(each["name"], Path(each["source"]).stem): each for each in ended.events}
+    errors = {key: each["error"] for key, each in found.items() if each["error"]}
+    assert errors == {
+        ("settings", "things"): "there is an extension 'settings' already, from crow",
+        **{
+            (name, "things"): f"the name {name!r} is taken by crow: things needs another one"
+            for name in names[1:4]
+        },
+        ("half", "half"): errors["half", "half"],
+        (
+            "shell_hooks",
+            "shell_hooks",
+        ): "the name 'shell_hooks' is taken by crow: choose another one",
+        ("takes", "takes"): "the name 'shell_hooks' is taken by crow: choose another one",
+    }
+    assert "before_tool has no 'nothing'" in errors["half", "half"]
+    for key, each in found.items():
+        assert bool(each["hooks"]) == bool(each["names"]) or each["name"] == "web", key
+    assert found["two", "two"]["names"] == ["two", "two_2"]
+    assert found["two", "two"]["hooks"] == ["after_turn", "before_run"]
+    assert found["fine", "things"]["hooks"] == ["before_run", "before_tool"]
+    for name in ("permissions", "shell_hooks"):
+        assert found[name, "crow"] == alone[name]
+    shown = await crow("ext", "list")
+    assert "two.py, 3 hooks, as two, two_2\n" in shown.out
+    hung = (await crow("hooks", "list", "--json")).events
+    assert {each["owner"] for each in hung if each.get("file", "").startswith(str(home))} == {
+        "two",
+        "two_2",
+    }
+
+
+async def test_a_file_in_the_place_of_a_disabled_one_is_named_on_the_command_line(
+    crow: Crow, tmp_path: Path, home: Path
+) -> None:
+    path = write(tmp_path / "stuck.py", GOOD)
+    refused = await crow("ext", "list", "--extension", str(path))
+    assert "there is an extension 'stuck' already, from crow" in refused.complaint
+    write(home / ".crow/settings.json", {"extensions": {"disable": ["stuck"]}})
+    assert (await crow("ext", "list", "--extension", str(path))).status == 0
+    again = write(home / ".crow/extensions/good.py", GOOD)
+    listed = await crow("ext", "list", "--extension", str(again))
+    assert (listed.out.count("good.py"), listed.out.count("good.py, 1 hook\n")) == (1, 1)
+
+
 async def test_every_extension_is_listed_with_its_state_and_source(here: Here, home: Path) -> None:
     good = write(home / ".crow/extensions/good.py", GOOD)
     broken = write(home / ".crow/extensions/broken.py", BROKEN)
@@ -35,6 +111,7 @@ async def test_every_extension_is_listed_with_its_state_and_source(here: Here, h
         "source": str(good),
         "error": None,
         "problems": [],
+        "names": ["good"],
         "hooks": ["before_run"],
     }
     assert found["broken"]["state"] == "broken"

@@ -6,15 +6,16 @@ import inspect
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crow import Agent, AgentHook
+from crow import Agent, AgentHook, Allow, Ask, tool
 from crow.core.hooks import KINDS, Hooks
 from crow.core.points import POINTS, Point
-from crow.testing import ScriptedModel
+from crow.testing import ScriptedModel, call
 
 PYRIGHT = Path(sys.executable).parent / "pyright"
 ROWS = {point.name: point for point in POINTS}
@@ -47,7 +48,7 @@ def test_a_hook_can_name_every_parameter_that_an_editor_completes(point: Point):
     assert [hook.event for hook in agent.hooks] == [point.name]
 
 
-def test_what_is_not_overridden_does_nothing_or_goes_on():
+async def test_what_is_not_overridden_does_nothing_or_goes_on():
     async def call_next() -> str:
         return "went on"
 
@@ -55,12 +56,69 @@ def test_what_is_not_overridden_does_nothing_or_goes_on():
         method = getattr(AgentHook(), point.name)
         if point.kind == "wrap":
             arguments = dict.fromkeys(parameters(point)) | {"call_next": call_next}
-            with pytest.raises(StopIteration) as stop:
-                method(**arguments).send(None)
-            assert stop.value.value == (None if point.name == "around_run" else "went on")
+            expected = None if point.name == "around_run" else "went on"
+            assert await method(**arguments) == await method("whatever", call_next) == expected
+            with pytest.raises(TypeError, match="hand call_next on"):
+                await method("whatever")
         else:
-            assert method() is None
-            assert method("whatever", it="is called with") is None
+            assert method() == method("whatever", it="is called with") == {}
+            assert await method() is None
+
+
+class Calls(AgentHook):
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    async def before_run(self, session: Any, user_input: Any) -> None:
+        self.heard.append("before_run")
+        await super().before_run(session, user_input)
+
+    async def before_llm_request(self, session: Any, messages: Any) -> Any:
+        messages = await super().before_llm_request(session, messages)
+        messages.insert(0, {"role": "system", "content": "You are Crow."})
+        return messages
+
+    async def after_llm_response(self, ctx: Any) -> Any:
+        reply = await super().after_llm_response(ctx)
+        return replace(reply, text=reply.text.upper())
+
+    async def before_tool(self, call: Any) -> Any:
+        self.heard.append(call.name)
+        return super().before_tool(call)
+
+    def on_permission(self, ctx: Any) -> Any:
+        self.heard.append("on_permission")
+        return super().on_permission(ctx)
+
+    async def around_tool(self, call: Any, call_next: Any) -> Any:
+        return await super().around_tool(call, call_next=call_next)
+
+    def after_tool(self, result: Any, ctx: Any) -> Any:
+        return super().after_tool(result)
+
+    async def after_turn(self, session: Any, usage: Any) -> Any:
+        return await super().after_turn(session, usage)
+
+    def on_stop(self, ctx: Any) -> Any:
+        return super().on_stop(ctx)
+
+
+async def test_super_is_called_as_in_the_essay_and_hands_on_what_it_was_given():
+    @tool
+    def look() -> str:
+        """Look around."""
+        return "nothing special"
+
+    model = ScriptedModel(call("look"), "done.")
+    agent = Agent(model, hooks=[calls := Calls()], tools=[look])
+    agent.hooks.register("before_tool", lambda: Ask(default=True), judge=True)
+    agent.hooks.register("on_permission", lambda: Allow())
+    reply = await agent.run("Hi")
+    assert [record.error for record in reply.session.trace if record.error] == []
+    assert calls.heard == ["before_run", "look", "on_permission"]
+    assert model.asked[0]["messages"][0] == {"role": "system", "content": "You are Crow."}
+    assert reply.text == "DONE."
+    assert reply.session.messages[2]["content"] == "nothing special"
 
 
 def checked(folder: Path, code: str) -> list[str]:

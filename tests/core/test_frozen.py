@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.core.frozen import frozen
+from crow.core.tools import Call
 
 KINDS: Any = dataclasses.dataclass(frozen=True, slots=True)
 
@@ -112,6 +113,8 @@ def test_nothing_can_be_assigned_and_the_error_says_what_to_do():
         del mine.a
     with pytest.raises(AttributeError, match="Mine has no z; it has a, b, c"):
         mine.z = 2
+    with pytest.raises(AttributeError, match=r"Call\.input cannot be assigned"):
+        setattr(Call("1", "Bash"), "input", {})  # noqa: B010 - a type checker refuses it
     assert mine.a == 1
 
 

@@ -62,7 +62,7 @@ async def test_every_entry_point_is_used_by_itself_and_a_broken_one_is_named(ins
     agent.discover({"weather": {"city": "Rome"}}, disabled=["off"])
     found = {item.name: item for item in agent.found if item.source == "crow-weather"}
     assert list(found) == ["absent", "broken", "fire", "leaves", "off", "weather"]
-    assert found["weather"] == Found("weather", "crow-weather")
+    assert found["weather"] == Found("weather", "crow-weather", names=("weather",))
     assert found["off"] == Found("off", "crow-weather", disabled=True)
     assert "Absent" in str(found["absent"].error)
     assert "there is no event 'broken'" in str(found["broken"].error)
@@ -159,3 +159,53 @@ def test_what_is_there_on_request_is_used_where_there_are_options(installed):
     agent = Agent(ScriptedModel("Hi."), tools=())
     agent.discover({"weather": {"city": "Rome"}})
     assert agent.extensions["weather"].city == "Rome"
+
+
+def package(folder: Path, name: str, *names: str, group: str = "crow.extensions") -> None:
+    """Install a package whose entry points all name the same class."""
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    listed = "".join(f"{each} = weather_package:Weather\n" for each in names)
+    (info / "entry_points.txt").write_text(f"[{group}]\n{listed}")
+
+
+def test_of_two_packages_with_one_name_the_first_counts_and_the_other_is_told_so(installed):
+    package(installed, "another", "weather", "tides")
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    agent.discover({"weather": {"city": "Rome"}}, disabled=OTHERS)
+    errors = {each.source: each.error for each in agent.found if each.name == "weather"}
+    assert errors == {
+        "another": None,
+        "crow-weather": (
+            "ExtensionError: the name 'weather' is taken by another: crow-weather needs another one"
+        ),
+    }
+    assert list(agent.extensions) == ["tides", "weather"]
+    assert agent.extensions["weather"].city == "Rome"
+
+
+def test_an_agent_uses_what_is_installed_by_one_argument_before_its_hooks(installed, caplog):
+    class Own:
+        def before_tool(self) -> None: ...
+
+    agent = Agent(
+        ScriptedModel(), tools=(), hooks=[Own()], entry_points={"weather": {"city": "Rome"}}
+    )
+    assert list(agent.extensions) == ["off", "weather", "own"]
+    assert agent.extensions["weather"].city == "Rome"
+    assert [hook.owner.trusted for hook in agent.hooks.before_tool.entries] == [False, False, True]
+    told = [record.getMessage() for record in caplog.records]
+    assert "the extension fire of crow-weather is broken: SystemExit: on fire" in told
+    assert agent.child().extensions == {}
+    assert list(Agent(ScriptedModel(), tools=(), entry_points=True).extensions) == [
+        "off",
+        "weather",
+    ]
+    assert Agent(ScriptedModel(), tools=()).extensions == {}
+
+
+def test_a_name_of_crows_own_is_free_where_nothing_of_that_is_used(installed):
+    package(installed, "another", "compaction")
+    agent = Agent(ScriptedModel(leftover="allow"), tools=(), entry_points=True)
+    assert agent.found[2] == Found("compaction", "another", names=("compaction",)), agent.found

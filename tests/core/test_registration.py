@@ -11,11 +11,11 @@ from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
 from crow.core.contexts import ToolContext
 from crow.core.errors import ExtensionError, HookError
-from crow.core.hooks import FIRST, LAST, hook, name_of
+from crow.core.hooks import FIRST, LAST, HookRegistry, hook, name_of
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Point
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command
-from crow.core.verdicts import Answer, Ask, Deny
+from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.testing import ScriptedModel, call
 
 CLAUDE_NAMES = [
@@ -228,6 +228,78 @@ async def test_a_typed_attribute_registers_with_and_without_options(echo):
     assert not agent.hooks.after_tool
 
 
+async def test_register_is_a_decorator_where_it_is_given_no_hook(echo):
+    agent = agent_with(call("echo", text="a"), "done", tools=[echo])
+    heard: list[str] = []
+
+    @agent.hooks.register("PreToolUse", tools={"Echo"}, order=FIRST)
+    def guard(block: Any) -> None:
+        heard.append(block.name)
+
+    @agent.hooks.register_hook("PostToolUse")
+    @agent.hooks.register("TaskCreated")
+    async def watch(ctx: Any) -> None:
+        heard.append(watch.__name__)
+
+    await agent.run("go")
+    assert heard == ["echo", "watch"]
+    assert guard.__name__ == "guard"
+    assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCreated"]
+    with pytest.raises(HookError, match="did you mean 'PreToolUse'"):
+        agent.hooks.register("PreToolUs")(guard)
+    with pytest.raises(HookError, match="register takes its name first"):
+        agent.hooks.register(guard)  # type: ignore[call-overload]
+
+
+async def test_a_registry_by_itself_is_hung_on_agents_with_all_that_it_has(echo):
+    heard: list[str] = []
+    registry = HookRegistry()
+    registry.register("PreToolUse", lambda block: heard.append(block.name), tools={"echo"})
+    registry.register("TaskCreated", lambda: None, order=3)
+    agents = [
+        agent_with(call("echo", text="a"), "done", tools=[echo], hooks=[registry]) for _ in "ab"
+    ]
+    for agent in agents:
+        await agent.run("go")
+        assert [event for event, _, _ in agent.hooks.waiting] == ["TaskCreated"]
+        agent.remove("hooks")
+        assert not [*agent.hooks, *agent.hooks.waiting]
+    assert heard == ["echo", "echo"]
+    with pytest.raises(ExtensionError, match="hangs nothing"):
+        agent_with(hooks=[HookRegistry()])
+
+
+@pytest.mark.parametrize(
+    "kind, answer, told",
+    [
+        ("gate", None, None),
+        ("gate", Allow(), None),
+        ("gate", "not on Fridays", "not on Fridays"),
+        ("gate", Deny(), "denied at on_deploy"),
+        ("gate", Ask("on a Friday?"), "the user said no"),
+        ("fold", None, None),
+        ("fold", {"additionalContext": "x"}, None),
+        ("continue", None, None),
+        ("watch", "whatever", None),
+    ],
+)
+async def test_trigger_hooks_says_why_it_must_not_go_on(kind, answer, told):
+    agent = agent_with()
+    agent.hooks.define(Point("on_deploy", kind, (), aliases=("Deploying",)))
+    agent.hooks.register_hook("Deploying", lambda: answer)
+    session = await agent.new_session()
+    ctx = RunContext(agent, session, "go") if kind == "continue" else Context(agent, session)
+    assert await agent.hooks.trigger_hooks("on_deploy", ctx) == told
+
+
+async def test_trigger_hooks_takes_a_context_and_goes_around_nothing():
+    agent = agent_with()
+    with pytest.raises(HookError, match="PreToolUse takes a ToolContext"):
+        await agent.hooks.trigger_hooks("PreToolUse", object())  # type: ignore[arg-type]
+    with pytest.raises(HookError, match="around_tool takes a ToolContext"):
+        await agent.hooks.trigger_hooks("around_tool", Context(agent, await agent.new_session()))
+
+
 async def test_order_sorts_and_ties_run_as_registered_and_after_points_in_reverse():
     heard: list[str] = []
     agent = agent_with("done")
@@ -437,3 +509,65 @@ async def test_the_state_of_a_command_is_its_extensions():
     await agent.prompt(session, "/count")
     assert (await agent.prompt(session, "/count")).text == "2"
     assert session.state == {"counting": {"count": 2}}
+
+
+# names
+
+
+class Rules:
+    def before_tool(self) -> None: ...
+
+
+def test_a_second_one_of_its_kind_has_a_number_and_each_is_removed_by_its_name():
+    first, second, third = Rules(), Rules(), Rules()
+    agent = agent_with(hooks=[first, second])
+    agent.use(third, name="other")
+    assert agent.extensions == {"rules": first, "rules_2": second, "other": third}
+    agent.remove("rules")
+    assert [hook.owner.thing for hook in agent.hooks] == [second, third]
+    agent.remove("rules_2")
+    assert [hook.owner.thing for hook in agent.hooks] == [third]
+    assert agent.extensions == {"other": third}
+
+
+def test_a_name_that_somebody_gave_is_taken_once():
+    agent = agent_with(hooks=[Rules()])
+    with pytest.raises(ExtensionError, match="there is an extension 'rules' already"):
+        agent.use(Rules(), name="rules")
+    agent.use(Rules(), name="from_file", source="mine.py")
+    with pytest.raises(ExtensionError, match=r"an extension 'from_file' already, from mine.py"):
+        agent.use(Rules(), name="from_file")
+    assert len([*agent.hooks]) == len(agent.extensions) == 2
+
+
+@pytest.mark.parametrize("how", ["item", "update", "or", "before"])
+def test_who_takes_the_name_of_another_by_hand_is_refused_and_leaves_nothing(how):
+    class Takes:
+        def init_agent(self, agent: Any) -> None:
+            agent.hooks.register("before_tool", lambda: None)
+            if how == "item":
+                agent.extensions["rules"] = self
+            elif how == "update":
+                agent.extensions.update(rules=self)
+            elif how == "or":
+                agent.extensions |= {"rules": self}
+            else:
+                agent.extensions["takes"] = Rules()
+
+    rules = Rules()
+    agent = agent_with(hooks=[rules])
+    with pytest.raises(ExtensionError, match=r"there is an extension '(rules|takes)' already"):
+        agent.use(Takes())
+    assert agent.extensions["rules"] is rules
+    assert [hook.owner.thing for hook in agent.hooks] == [rules]
+
+
+def test_who_was_listed_by_hand_is_not_taken_for_who_comes_later():
+    agent = agent_with()
+    by_hand, later = Rules(), Rules()
+    agent.extensions["rules"] = by_hand
+    agent.hooks.register("before_tool", by_hand.before_tool)
+    agent.use(later)
+    assert agent.extensions == {"rules": by_hand, "rules_2": later}
+    agent.remove("rules")
+    assert [hook.owner.thing for hook in agent.hooks] == [later]

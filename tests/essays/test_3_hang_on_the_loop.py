@@ -259,6 +259,21 @@ async def test_a_stop_hook_that_never_has_enough_does_not_keep_the_loop_for_ever
     assert reply.stop_reason == "end_turn"
 
 
+async def test_stop_hook_active_says_that_a_hook_kept_the_run_going():
+    register_hook, agent, model = harness("Done.", "Really done.", tools=[])
+    seen: list[bool] = []
+
+    def check(stop_hook_active, ctx):
+        seen.append(stop_hook_active)
+        assert ctx.stop_hook_active is stop_hook_active
+        return None if stop_hook_active else {"decision": "block", "reason": "Check it."}
+
+    register_hook("Stop", check)
+    await agent.run("Go")
+    assert seen == [False, True]
+    assert "Check it." in str(model.asked[1]["messages"])
+
+
 async def test_a_broken_stop_hook_keeps_nothing_going():
     register_hook, agent, _ = harness("Done.", tools=[])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, tool
+from crow import Agent, ExtensionError, tool
 from crow.core.events import Notice
 from crow.core.ports import NullClient
 from crow.core.scope import PromptSection
@@ -88,10 +88,27 @@ async def test_a_system_message_that_is_there_already_stays_alone(agent_of: Agen
     def before_llm_request(messages: list[Any]) -> list[Any]:
         return [{"role": "system", "content": "Mine."}, *messages]
 
-    agent = agent_of("Hello.", hooks=[before_llm_request, SystemPromptHook("Yours.")])
-    await agent.run("Hi")
+    class Person(NullClient):
+        async def update(self, session_id: str, event: Any) -> None:
+            told.extend([event.text] if isinstance(event, Notice) else [])
+
+    told: list[str] = []
+    agent = agent_of(
+        call("noise"),
+        "Hello.",
+        hooks=[before_llm_request, SystemPromptHook("Yours.")],
+        tools=[noise],
+    )
+    await agent.run("Hi", client=Person())
     assert system_of(agent) == "Mine."
     assert len(prompts(agent)[0]) == 2
+    [text] = told
+    assert text.startswith("another hook has put a system message in front: that of Crow, with")
+
+
+def test_a_second_one_is_refused(agent_of: AgentOf):
+    with pytest.raises(ExtensionError, match="is the system prompt already"):
+        agent_of(hooks=[SystemPromptHook("One."), SystemPromptHook("Two.")])
 
 
 async def test_sections_stand_in_their_order_and_may_be_computed(agent_of: AgentOf):

@@ -13,7 +13,7 @@ from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, keep_rule, rules_of, scripts_run
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
-from crow.core.extensions import JUDGE, ON_REQUEST, EntryPoint, Found, entry_points
+from crow.core.extensions import JUDGE, ON_REQUEST, OURS, EntryPoint, Found, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
@@ -25,6 +25,8 @@ LAST = 1000
 """The order of an extension that says none."""
 FOLDER = Path(".crow", "extensions")
 UNTRUSTED = "the project is not trusted (crow trust)"
+Used = tuple[tuple[str, ...], str | None]
+"""The names under which something is in use, and the error in a line where it cannot be."""
 
 
 class Composer:
@@ -80,19 +82,20 @@ class Composer:
 
     def use_point(self, point: EntryPoint, thing: Any, error: str | None, *, trusted: bool) -> None:
         """Use what an entry point names, and remember what became of it."""
-        name, (where, package) = point.name, (point.value, point.package)
-        if point.own:
-            where = package = "crow"
+        name, where = point.name, OURS if point.own else point.value
+        names: tuple[str, ...] = ()
         if thing is not None:
-            error = self.attempt(thing, name, where, trusted)
-        self.keep(name, package, error, name in self.disabled)
+            names, error = self.attempt(thing, name, where, trusted)
+        self.keep(name, point.brought_by, error, name in self.disabled, names)
 
     def refuse_unjudged(self) -> None:
         """Raise `ExtensionError` where a judge is broken, or there is none and none is disabled.
 
         An option of a judge's that does not fit breaks it: nobody judges then as the user wants.
         """
-        errors = {found.name: found.error for found in self.agent.found if found.error}
+        judges = {(p.name, p.brought_by) for p in self.installed if p.group == JUDGE}
+        found = (each for each in self.agent.found if (each.name, each.source) in judges)
+        errors = {each.name: each.error for each in found if each.error}
         broken = next(self.misjudged(errors), None)
         hooks = self.agent.hooks.before_tool.entries
         judged = any(hook.judge and hook.tools is None for hook in hooks)
@@ -181,10 +184,10 @@ class Composer:
             if name.startswith("_"):
                 continue
             off = name in self.disabled
-            error = None if trusted else UNTRUSTED
+            names, error = (), None if trusted else UNTRUSTED
             if trusted and not off:
-                error = self.attempt_file(path, seal)
-            self.keep(name, str(path), error, off)
+                names, error = self.attempt_file(path, seal)
+            self.keep(name, str(path), error, off, names)
 
     def use_project(self) -> None:
         """Use the Python files of the settings' project, as they are trusted."""
@@ -197,34 +200,59 @@ class Composer:
 
         self.use_folder(project / FOLDER, Seal(project, contents, HOMES))
 
-    def attempt_file(self, path: Path, seal: Seal | None) -> str | None:
-        """Use one file; the error in one line where that fails."""
+    def attempt_file(self, path: Path, seal: Seal | None) -> Used:
+        """Use one file."""
         try:
             module = load_file(path, seal)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
-            return in_a_line(error)
+            return (), in_a_line(error)
         trusted = path.stem in self.trusted
         return self.attempt(module, path.stem, str(path), trusted)
 
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
         name, source, thing = find(spec)
-        error = self.attempt(thing, name, source, True)
+        if any(owner.source in (source, _whole(source)) for owner in self.agent.hooks.owners):
+            return
+        names, error = self.attempt(thing, name, source, True)
         if error:
             raise ExtensionError(f"the extension {spec} is broken: {error}")
-        self.keep(name, source, None, False)
+        self.keep(name, source, None, False, names)
 
-    def attempt(self, thing: Any, name: str, source: str, trusted: bool) -> str | None:
-        """Use a thing, or all that a module holds; the error in one line where that fails."""
+    def attempt(self, thing: Any, name: str, source: str, trusted: bool) -> Used:
+        """Use a thing, or all that a module holds, the first under its name; else nothing of it."""
+        agent = self.agent
+        before, known = agent.hooks.owners, {*agent.extensions}
         try:
-            for each in things(thing):
+            for number, each in enumerate(things(thing), 1):
                 options = self.options_for(each, name) if inspect.isclass(each) else {}
-                self.agent.use(each, name=name, trusted=trusted, source=source, **options)
+                known_as = name if number == 1 else f"{name}_{number}"
+                agent.use(each, name=known_as, trusted=trusted, source=source, **options)
+            if source != OURS:
+                self.refuse_ours({name, *agent.extensions} - known)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - must not stop the others
-            return in_a_line(error)
-        return None
+            for used in agent.scope.names_since(before):
+                agent.remove(used)
+            for key in {*agent.extensions} - known:
+                del agent.extensions[key]
+            return (), in_a_line(error)
+        return agent.scope.names_since(before), None
 
-    def keep(self, name: str, source: str, error: str | None, disabled: bool) -> None:
+    def refuse_ours(self, names: set[str]) -> None:
+        """Raise `ExtensionError` for a name of what comes with Crow, in use by now or later."""
+        for point in entry_points():
+            if point.own and point.name in names - self.disabled:
+                raise ExtensionError(
+                    f"the name {point.name!r} is taken by {OURS}: choose another one"
+                )
+
+    def keep(
+        self, name: str, source: str, error: str | None, disabled: bool, names: tuple[str, ...]
+    ) -> None:
         """Remember what became of an extension."""
-        problems = self.problems.get(name, ())
-        self.agent.found.append(Found(name, source, error, disabled, problems))
+        problems = () if error and not names else self.problems.get(name, ())
+        self.agent.found.append(Found(name, source, error, disabled, problems, names))
+
+
+def _whole(path: str) -> str:
+    return str(Path(path).absolute())

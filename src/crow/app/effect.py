@@ -130,8 +130,7 @@ class Effect:
     @property
     def _made(self) -> set[str]:
         """The extensions that are made from settings; others came from a program as they are."""
-        used = (each for each in self.agent.found if not each.error and not each.disabled)
-        return {each.name for each in used}
+        return {each.name for each in self.agent.found if each.name in each.names}
 
     def _options(self, old: Settings, new: Settings) -> Iterator[str]:
         before, now = Composer(self.agent, old), Composer(self.agent, new)

@@ -91,9 +91,9 @@ def without_command(argv: list[str], out: Output) -> int:
 
 def overview_of_all() -> Parser:
     """The parser of ``crow`` without a sub-command, for somebody who reads what there is."""
-    from crow.cli.installed import summaries
+    from crow.cli.installed import left_out, summaries
 
-    return overview(summaries())
+    return overview(summaries(), left_out())
 
 
 def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from crow.app import UNTRUSTED
 from crow.app.plugins import plugins_of
+from crow.cli.installed import left_out
 from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.extensions import Found
+from crow.core.hook import Hook
 from crow.project.plugins import Plugin
 
 
@@ -53,7 +55,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
         else:
             show_plugin(plugin, brought, out)
     if not options.json:
-        for text in (*settings.problems, *problems):
+        for text in (*settings.problems, *problems, *left_out()):
             out.error(text)
     return 1 if problems or any(found.error for found in agent.found) else 0
 
@@ -90,9 +92,10 @@ def show(found: Found, agent: Agent, width: int, out: Output) -> None:
     word = state(found)
     colour = {"in use": "green", "broken": "red"}.get(word, "yellow")
     mark = out.styled(f"{word:8}", colour)  # pyright: ignore[reportArgumentType]
-    hung = sum(hook.owner.name == found.name for hook in agent.hooks)
+    hung = len(hooks_of(found, agent))
     hooks = f", {counted(hung, 'hook')}" if hung else ""
-    source = out.styled(one_line(f"{found.source}{hooks}"), "dim")
+    also = f", as {', '.join(found.names)}" if found.names not in ((), (found.name,)) else ""
+    source = out.styled(one_line(f"{found.source}{hooks}{also}"), "dim")
     out.raw(f"{mark}  {one_line(found.name):{width}}  {source}")
     for text in found.problems:
         out.line(f"          {one_line(text)}", "yellow")
@@ -102,12 +105,18 @@ def show(found: Found, agent: Agent, width: int, out: Output) -> None:
 
 def described(found: Found, agent: Agent) -> dict[str, object]:
     """An extension as a JSON object."""
-    events = sorted({hook.event for hook in agent.hooks if hook.owner.name == found.name})
     return {
         "name": found.name,
         "state": state(found),
         "source": found.source,
         "error": found.error,
         "problems": found.problems,
-        "hooks": events,
+        "names": found.names,
+        "hooks": sorted({hook.event for hook in hooks_of(found, agent)}),
     }
+
+
+def hooks_of(found: Found, agent: Agent) -> list[Hook]:
+    """The hooks that an extension has hung, whatever others are called."""
+    owners = [owner for owner in agent.hooks.owners if owner.name in found.names]
+    return [hook for owner in owners for hook in agent.hooks.of(owner) if hook.event]

@@ -6,22 +6,68 @@ out)``, as the modules of this package have them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from crow.cli.parser import COMMANDS, UsageError, no_such
+from crow.cli.output import Output
+from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such
 from crow.core.errors import CrowError
 from crow.core.extensions import COMMANDS as GROUP
 from crow.core.extensions import EntryPoint, entry_points
 
+TAKEN = frozenset({*COMMANDS, "chat", "help"})
+"""What nobody else's command can be called."""
+
 
 def installed() -> dict[str, EntryPoint]:
     """The commands by name; Crow's own stand for themselves."""
-    found: dict[str, EntryPoint] = {}
+    points = (point for point in entry_points(GROUP) if not _rival(point))
+    return {point.name: point for point in points}
+
+
+def _rival(point: EntryPoint) -> str:
+    """Who has a command's name already."""
+    return "crow" if point.name in TAKEN else point.rival
+
+
+def left_out() -> Iterator[str]:
+    """A line for each command whose name somebody else has."""
     for point in entry_points(GROUP):
-        if point.own or point.name not in found:
-            found[point.name] = point
-    return {name: found[name] for name in sorted(found.keys() - COMMANDS.keys())}
+        if rival := _rival(point):
+            whose = "Crow has one" if rival == "crow" else f"{rival} has one"
+            yield f"the command {point.name!r} of {point.package} is left out: {whose} of that name"
+
+
+class Installed:
+    """A command that a package brings; what it raises says which package that is."""
+
+    def __init__(self, point: EntryPoint, command: Any) -> None:
+        self.point = point
+        self.command = command
+        self.__doc__ = command.__doc__
+
+    def declare(self, parser: Parser) -> None:
+        """Say which options there are."""
+        with self._named():
+            self.command.declare(parser)
+
+    def main(self, options: Namespace, out: Output) -> int:
+        """Run it."""
+        with self._named():
+            return self.command.main(options, out)
+
+    @contextmanager
+    def _named(self) -> Generator[None]:
+        try:
+            yield
+        except (CrowError, Help):
+            raise
+        except Exception as error:
+            where = f"the command {self.point.name} of {self.point.package} failed"
+            told = f"{where}: {type(error).__name__}: {error} (CROW_DEBUG=1 shows where)"
+            raise CrowError(told) from error
 
 
 def command_of(name: str) -> Any:
@@ -30,10 +76,11 @@ def command_of(name: str) -> Any:
     if name not in found:
         known = {*COMMANDS, *found}
         raise UsageError(f"{no_such('command', name, known)} (see crow --help)")
+    point = found[name]
     try:
-        return found[name].load()
+        return point.load() if point.own else Installed(point, point.load())
     except (Exception, SystemExit) as error:
-        text = f"the command {name} of {found[name].package} is broken: {error!r}"
+        text = f"the command {name} of {point.package} is broken: {error!r}"
         raise CrowError(text) from error
 
 

@@ -90,16 +90,20 @@ def no_such(noun: str, word: str, known: Iterable[str]) -> str:
     return f"there is no {noun} {word!r}{hint}"
 
 
-def overview(more: Iterable[tuple[str, str]] = ()) -> Parser:
-    """The parser of ``crow`` without a sub-command; ``more`` are the commands of extensions."""
+def overview(more: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()) -> Parser:
+    """The parser of ``crow`` without a sub-command; ``more`` are the commands of extensions.
+
+    ``notes`` are lines that stand behind all of them.
+    """
     commands = {**COMMANDS, **dict(more)}
     width = max(map(len, commands))
     rows = "\n".join(f"  {name:{width}}  {text}" for name, text in commands.items())
+    last = "\n".join((*notes, "crow alone talks with you; crow COMMAND --help says more."))
     parser = Parser(
         prog="crow",
         usage="crow [COMMAND] ...",
         description="A coding agent that is extended, not forked.",
-        epilog=f"commands:\n{rows}\n\ncrow alone talks with you; crow COMMAND --help says more.",
+        epilog=f"commands:\n{rows}\n\n{last}",
     )
     parser.add_argument("--version", action="store_true", help="print the version and end")
     return parser

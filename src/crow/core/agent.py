@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
 from types import MappingProxyType, TracebackType
@@ -24,6 +25,8 @@ from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call
+
+logger = logging.getLogger("crow.extensions")
 
 SETTLING = 0.3
 STEERING = frozenset(
@@ -63,8 +66,10 @@ class Agent(Host):
 
     ``llm`` is a model, the name of one, or a client such as ``openai.AsyncOpenAI``, which
     ``model`` tells what to ask for; ``hooks`` are extensions of any sort (objects, classes,
-    modules, functions); ``tools`` replace the built-in ones. Use it as an async context manager,
-    or call `close`, to end its sessions and release what its extensions hold.
+    modules, functions); ``tools`` replace the built-in ones. With ``entry_points`` installed
+    packages are used before ``hooks``, see `discover`; it may hold their options by name. Use it
+    as an async context manager, or call `close`, to end its sessions and release what its
+    extensions hold.
     """
 
     defaults: ClassVar[Defaults] = Defaults()
@@ -76,6 +81,7 @@ class Agent(Host):
         model: str | None = None,
         hooks: Iterable[Any] = (),
         tools: Iterable[Tool] | None = None,
+        entry_points: bool | Mapping[str, Mapping[str, Any]] = False,
         parent: Agent | None = None,
     ) -> None:
         self._llm = llm
@@ -94,6 +100,12 @@ class Agent(Host):
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
             self.add_tool(tool)
+        if entry_points is not False:
+            self.discover(None if entry_points is True else entry_points)
+        for found in self.found:
+            if found.error:
+                told = found.name, found.source, found.error
+                logger.warning("the extension %s of %s is broken: %s", *told)
         for thing in hooks:
             self.use(thing)
 
@@ -202,8 +214,11 @@ class Agent(Host):
                 continue
             off = point.name in set(disabled)
             chosen = dict(options.get(point.name, {}))
-            error = None if off else attempt(self.use, point, point.name in set(trusted), chosen)
-            self.found.append(Found(point.name, point.package, error, off))
+            before = self.hooks.owners
+            is_trusted = point.name in set(trusted)
+            error = None if off else attempt(self.use, point.alone, is_trusted, chosen)
+            names = self.scope.names_since(before)
+            self.found.append(Found(point.name, point.package, error, off, names=names))
         return self.found
 
     def child(

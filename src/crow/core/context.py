@@ -348,6 +348,11 @@ class RunContext(Context):
         object.__setattr__(self, fact, True)
 
     @property
+    def stop_hook_active(self) -> bool:
+        """True where a hook has kept this run going already."""
+        return self.count > 0
+
+    @property
     def stop_reason(self) -> StopReason:
         """Why the run ended."""
         return self.reply.stop_reason

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +28,8 @@ ON_REQUEST = f"{GROUP}.on_request"
 COMMANDS = "crow.commands"
 """The group of commands for terminals: ``crow NAME``."""
 OWN = "crow_acp"
+OURS = "crow"
+"""Who brings what comes with Crow, as a person knows it."""
 KINDS = (".dist-info", ".egg-info")
 ENTER_TIMEOUT = 30.0
 LEAVE_TIMEOUT = 5.0
@@ -39,7 +42,8 @@ T = TypeVar("T")
 class EntryPoint:
     """What a package offers under a name: ``value`` is ``module:Name``.
 
-    ``package`` is the distribution's name; ``own`` marks what comes with Crow.
+    ``package`` is the distribution's name; ``own`` marks what comes with Crow. ``rival`` is the
+    package that has the name already: Crow's own counts, then the first by name.
     """
 
     name: str
@@ -47,9 +51,24 @@ class EntryPoint:
     package: str
     group: str = GROUP
     own: bool = False
+    rival: str = ""
+
+    @property
+    def brought_by(self) -> str:
+        """Who offers it, as a person knows it."""
+        return OURS if self.own else self.package
+
+    @property
+    def alone(self) -> EntryPoint:
+        """The same where nothing is used that comes with Crow, and no name of that is taken."""
+        return replace(self, rival="") if self.rival == OURS else self
 
     def load(self) -> Any:
-        """Import it; raises whatever its module raises."""
+        """Import it; raises whatever its module raises, and `ExtensionError` for a rival's name."""
+        if self.rival:
+            raise ExtensionError(
+                f"the name {self.name!r} is taken by {self.rival}: {self.package} needs another one"
+            )
         module, _, path = self.value.partition("[")[0].strip().partition(":")
         thing: Any = import_module(module.strip())
         for name in filter(None, path.strip().split(".")):
@@ -84,8 +103,17 @@ def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     for place, _ in places:
         for package, points in _packages_in(place):
             found.setdefault(package, points)
-    every = (point for points in found.values() for point in points)
-    return sorted(every, key=lambda point: point.name)
+    every = [point for points in found.values() for point in points]
+    every.sort(key=lambda point: (point.name, not point.own, point.package))
+    first: dict[tuple[bool, str], EntryPoint] = {}
+    for point in every:
+        first.setdefault((point.group == COMMANDS, point.name), point)
+    return [_beside(first[point.group == COMMANDS, point.name], point) for point in every]
+
+
+def _beside(first: EntryPoint, point: EntryPoint) -> EntryPoint:
+    """An entry point that knows whether another one has its name."""
+    return point if first is point else replace(point, rival=first.brought_by)
 
 
 def _packages_in(place: str) -> Iterator[Package]:
@@ -151,7 +179,8 @@ def _normal(name: str) -> str:
 class Found:
     """An extension that was looked for: where it came from, and the error if it is broken.
 
-    ``problems`` are lines about options that it did not get.
+    ``problems`` are lines about options that it did not get; ``names`` those under which it is in
+    use, one for each class of a file.
     """
 
     name: str
@@ -159,6 +188,7 @@ class Found:
     error: str | None = None
     disabled: bool = False
     problems: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def attempt(

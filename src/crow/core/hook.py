@@ -87,6 +87,11 @@ class Hook:
         self.event, self.when = point.name, when
         self.instant = not (self.thread or waits(self.function))
 
+    def again(self, owner: Owner) -> Hook:
+        """The same hook to be hung somewhere else, by somebody else."""
+        options = self.tools, self.order, self.timeout, self.background, self.judge, self.thread
+        return Hook(self.asked, self.function, owner, *options)
+
     def _fit(self, point: Point) -> None:
         name, function = point.name, self.function
         if self.background and point.kind not in ("watch", "fold"):

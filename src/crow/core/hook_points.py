@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable  # noqa: F401 - in strings as well
 from copy import copy
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, HookPoint
 from crow.core.hook_call import Ran, described, note, report, run_hook, view_for
+from crow.core.hook_result import HookResult, Said, understood
 from crow.core.points import Point, deny
 from crow.core.proxy import seen
 from crow.core.validation import check, short
@@ -36,7 +37,8 @@ A = TypeVar("A")
 C = TypeVar("C", bound=Context)
 T = TypeVar("T")
 
-Nothing: TypeAlias = "dict[str, None] | None"
+Nothing: TypeAlias = "dict[str, Any] | HookResult | None"
+"""What a hook can answer at every point: a dict is read as a `HookResult`, an empty one as None."""
 GateAnswer: TypeAlias = "Verdict | str | Nothing"
 StopAnswer: TypeAlias = "Continue | Stop | str | Nothing"
 
@@ -89,7 +91,14 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         return ruling
 
     async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
-        view, ran, verdict = await consult(hook, ctx, self.point, self._meant)
+        view, ran, meant = await consult(hook, ctx, self.point, self._meant)
+        verdict: Verdict | str | None
+        if isinstance(meant, Said):
+            await meant.tell(view)
+            ruling = ruling if meant.answer is None else ruling.joined(meant.answer)
+            verdict = meant.verdict
+        else:
+            verdict = meant
         if isinstance(verdict, Allow) and not hook.owner.trusted:
             verdict = None
         if ran.error is not None:
@@ -101,11 +110,13 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         note(hook, ctx, ran, verdict or ran.answer)
         return ruling if verdict is None else ruling.joined(verdict)
 
-    def _meant(self, ctx: C, answer: Any) -> Verdict | str | None:
+    def _meant(self, ctx: C, answer: Any) -> Verdict | Said | str | None:
         """What an answer means: a verdict, text that is context, or nothing."""
         match answer:
             case None:
                 return None
+            case HookResult():
+                return understood(self.point, ctx, answer)
             case _ if answer == {}:
                 return None
             case Allow() | Ask() | Deny() | Stop() | Answer():
@@ -115,9 +126,11 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
                 return answer
             case _:
                 meant = (self.point.plain or deny)(ctx, answer)
-                if meant is NotImplemented:
-                    raise TypeError(f"answered {short(answer)}, which is no verdict")
-                return meant
+                if meant is not NotImplemented:
+                    return meant
+                if isinstance(answer, dict):
+                    return understood(self.point, ctx, cast("dict[str, Any]", answer))
+                raise TypeError(f"answered {short(answer)}, which is no verdict")
 
 
 class Fold(
@@ -146,11 +159,16 @@ class Fold(
             view.stop(ran.answer.reason)
         elif isinstance(meant, str):
             await view.inject_context(meant)
+        elif isinstance(meant, Said):
+            await meant.tell(view)
+            meant = meant.verdict
         note(hook, ctx, ran, ran.answer)
         return meant if isinstance(meant, Deny) else None
 
-    def _meant(self, view: C, answer: Any) -> Deny | str | None:
+    def _meant(self, view: C, answer: Any) -> Deny | Said | str | None:
         """What an answer means here, put where it belongs. Raises ``TypeError`` for no use."""
+        if isinstance(answer, HookResult):
+            return understood(self.point, view, answer)
         if answer is None or answer == {}:
             return None
         if isinstance(answer, Stop | Deny):
@@ -159,9 +177,11 @@ class Fold(
             return None
         plain = self.point.plain
         meant = NotImplemented if plain is None else plain(view, answer)
-        if meant is NotImplemented:
-            raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
-        return meant
+        if meant is not NotImplemented:
+            return meant
+        if isinstance(answer, dict):
+            return understood(self.point, view, cast("dict[str, Any]", answer))
+        raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
         hook.failures += 1
@@ -195,15 +215,20 @@ class StopPoint(
         return Continue("\n\n".join(reasons))
 
     async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
-        _, ran, reasons = await consult(hook, ctx, self.point, self._reasons)
+        view, ran, said = await consult(hook, ctx, self.point, self._reasons)
         note(hook, ctx, ran, ran.answer)
         if ran.error is not None:
             await report(hook, ctx, ran.error)
-        return reasons or []
+        if isinstance(said, Said):
+            await said.tell(view)
+            return said.reasons
+        return said or []
 
-    def _reasons(self, view: RunContext, answer: object) -> list[str]:
+    def _reasons(self, view: RunContext, answer: object) -> list[str] | Said:
         """Why to go on. Raises ``TypeError`` for an answer that says nothing about that."""
         match answer:
+            case HookResult() | dict() if answer:
+                return understood(self.point, view, cast(Any, answer))
             case Continue(message):
                 check("Continue.message", message, str)
                 return [message] if message else []
@@ -217,18 +242,29 @@ class StopPoint(
             case _ if answer == {}:
                 pass
             case _:
-                raise TypeError(f"answered {short(answer)}, which on_stop cannot use")
+                raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
         return []
 
 
 async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
-    """Run a hook whose answer counts for nothing, unless it is a `Stop`."""
-    view, ran, _ = await consult(hook, ctx, point, lambda view, answer: None)
+    """Run a hook whose answer counts for nothing, unless it is a `Stop` or a `HookResult`."""
+    view, ran, said = await consult(
+        hook, ctx, point, lambda view, answer: looked(point, view, answer)
+    )
     note(hook, ctx, ran, ran.answer)
     if ran.error is not None:
         await report(hook, ctx, ran.error)
+    elif said is not None:
+        await said.tell(view)
     elif point.kind == "watch" and isinstance(ran.answer, Stop):
         view.stop(str(ran.answer.reason))
+
+
+def looked(point: Point, view: Context, answer: object) -> Said | None:
+    """What somebody says who only looks on; None for what is no `HookResult`."""
+    if isinstance(answer, HookResult) or (isinstance(answer, dict) and answer):
+        return understood(point, view, cast("HookResult | dict[str, Any]", answer))
+    return None
 
 
 async def consult(

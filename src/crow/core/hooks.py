@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from math import inf
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 from crow.core.attempts import Next
 from crow.core.context import Context, RunContext
@@ -36,7 +36,7 @@ from crow.core.session import Reply, Session
 from crow.core.tasks import DOING, Spawned
 from crow.core.tools import ToolResult
 from crow.core.trace import Record
-from crow.core.verdicts import Answer, Deny
+from crow.core.verdicts import Answer, Continue, Deny, Ruling
 from crow.core.wraps import RequestWrap, ToolWrap, Wrap
 
 logger = logging.getLogger("crow.hooks")
@@ -71,6 +71,18 @@ def hook(event: str, **options: Any) -> Callable[[F], F]:
         return fn
 
     return mark
+
+
+class Options(TypedDict, total=False):
+    """The options of `Hooks.register`."""
+
+    tools: Iterable[str] | None
+    order: int
+    timeout: float | None
+    background: bool
+    judge: bool
+    thread: bool
+    owner: Owner | None
 
 
 class Hooks:
@@ -204,10 +216,16 @@ class Hooks:
             raise HookError(f"the event {event!r} comes with the extension {ELSEWHERE[event]}")
         raise HookError(unknown_event(event, [*self.names, *ELSEWHERE]))
 
+    @overload
+    def register(
+        self, event: str, fn: Callable[..., Any], **options: Unpack[Options]
+    ) -> Callable[[], None]: ...
+    @overload
+    def register(self, event: str, **options: Unpack[Options]) -> Callable[[F], F]: ...
     def register(
         self,
         event: str,
-        fn: Callable[..., Any],
+        fn: Callable[..., Any] | None = None,
         *,
         tools: Iterable[str] | None = None,
         order: int = 0,
@@ -216,8 +234,8 @@ class Hooks:
         judge: bool = False,
         thread: bool = False,
         owner: Owner | None = None,
-    ) -> Callable[[], None]:
-        """Hang a callable at an event; returns its disposer.
+    ) -> Any:
+        """Hang a callable at an event; returns its disposer. Without one it is a decorator.
 
         ``tools`` limits it to these tools (any case). ``order`` sorts (`FIRST`, 0, `LAST`), ties
         run as registered. ``timeout`` is in seconds of the hook's own time. ``background`` lets a
@@ -225,25 +243,53 @@ class Hooks:
         that are final. ``thread`` runs a synchronous hook in a thread of its own, so that it can
         take its time and be left behind. Raises `HookError` for an unknown event or parameter.
         """
+        if not isinstance(cast(object, event), str):
+            raise HookError(f"which event is {event!r} for? register takes its name first")
         if isinstance(tools, str):
             raise HookError(f"tools takes several names: tools={{{tools!r}}}")
-        hook = Hook(
-            event,
-            fn,
-            owner or self.whose(fn) or owner_of(fn),
-            None if tools is None else frozenset(name.casefold() for name in tools),
-            order,
-            inf if timeout is None else timeout,
-            background,
-            judge,
-            thread,
-        )
-        if self.knows(event) or event not in ELSEWHERE:
-            hook = self._hang(hook)
-        else:
-            logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
-            self._waiting.append(hook)
+
+        names = None if tools is None else frozenset(name.casefold() for name in tools)
+        seconds = inf if timeout is None else timeout
+
+        def made(fn: Callable[..., Any]) -> Hook:
+            whose = owner or self.whose(fn) or owner_of(fn)
+            return Hook(event, fn, whose, names, order, seconds, background, judge, thread)
+
+        def add(fn: F) -> F:
+            self._add(made(fn))
+            return fn
+
+        if fn is None:
+            return add
+        hook = self._add(made(fn))
         return lambda: self._unhang(hook)
+
+    register_hook = register
+
+    def _add(self, hook: Hook) -> Hook:
+        """Hang a hook, or let it wait for the extension that makes its event happen."""
+        event = hook.asked
+        if self.knows(event) or event not in ELSEWHERE:
+            return self._hang(hook)
+        logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
+        self._waiting.append(hook)
+        return hook
+
+    async def trigger_hooks(self, event: str, ctx: Context) -> str | None:
+        """Call the hooks of an event of your own; why it must not go on, or what to go on with.
+
+        None where nobody has anything against it; a question is put to the user. Raises
+        `HookError` for an event that wraps something, and for what is no context.
+        """
+        hook_point: Any = self[event]
+        if hook_point.point.kind == "wrap" or not isinstance(cast(object, ctx), Context):
+            wanted = hook_point.context.__name__
+            raise HookError(f"{event} takes a {wanted}: await agent.hooks[{event!r}].fire(...)")
+        said = await hook_point.fire(ctx)
+        if isinstance(said, Ruling):
+            said = await ctx.ui.agreed(said)
+            return said.reason or f"denied at {event}" if said.refused else None
+        return None if said is None else said.message if isinstance(said, Continue) else said.reason
 
     def _hang(self, hook: Hook) -> Hook:
         """Put a hook to its point; the one that hangs there already for a method known twice."""
@@ -278,8 +324,13 @@ class Hooks:
     def add(self, thing: object, owner: Owner) -> None:
         """Register every method of an object whose name is an event or that is marked a hook.
 
-        Classes do not count: a module that imports `Stop` has no hook of that name.
+        Classes do not count: a module that imports `Stop` has no hook of that name. Of another
+        registry all hooks are registered that it has by now.
         """
+        if isinstance(thing, Hooks):
+            for hook in (*thing, *thing._waiting):  # noqa: SLF001 - its own class
+                self._add(hook.again(owner))
+            return
         names = {*self.names, *ELSEWHERE}
         for name, method in _methods(thing):
             marks: Marks = getattr(method, MARK, ())
@@ -338,10 +389,9 @@ class Hooks:
             yield hooks
             hooks = hooks.parent
 
-    def has(self, owner: Owner) -> bool:
-        """True where an owner has a hook here, waiting ones included."""
-        lines = (self._waiting, *self._hooks.values())
-        return any(_belongs(hook.owner, owner) for line in lines for hook in line)
+    def of(self, owner: Owner) -> list[Hook]:
+        """The hooks of one owner, waiting ones included."""
+        return [hook for hook in (*self, *self._waiting) if _belongs(hook.owner, owner)]
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""
@@ -358,6 +408,9 @@ class Hooks:
             self._unhang(hook)
         for name in [key for key, definer in self._defined.items() if belongs(definer)]:
             self._undefine(name)
+
+
+HookRegistry = Hooks
 
 
 def _belongs(one: Owner, owner: Owner) -> bool:

@@ -7,7 +7,8 @@ Nothing in this file runs a hook.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import wraps
 from typing import Any, Literal, TypeAlias
@@ -33,7 +34,7 @@ from crow.core.messages import Content, Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Tool
 from crow.core.session import Reply, Session
 from crow.core.tools import Call, Outcome, ToolResult
-from crow.core.validation import check
+from crow.core.validation import check, fits
 from crow.core.verdicts import Answer, Continue, Deny, Verdict, answerable
 
 Kind = Literal["gate", "fold", "watch", "wrap", "continue"]
@@ -181,24 +182,63 @@ def event(
     """Make a row of the table from a method: its name, and its parameters as the fields.
 
     What overrides the method names the arguments that it wants, so to type checkers it takes any;
-    editors complete all of them. It does nothing, whatever it is called with.
+    editors complete all of them. Whatever ``await super().before_tool(...)`` is called with does
+    nothing: it goes on where there is something to go around, and hands on what it was given.
     """
 
     def make(method: Callable[..., Any]) -> Callable[..., Any]:
         code = method.__code__
         names = code.co_varnames[1 : code.co_argcount]
         fields = tuple(name for name in names if name not in (*COMMON, "call_next"))
-        POINTS.append(Point(method.__name__, kind, fields, context=context, **row))
-        if kind == "wrap":
-            return method
+        point = Point(method.__name__, kind, fields, context=context, **row)
+        POINTS.append(point)
 
         @wraps(method)
-        def nothing(*args: object, **kwargs: object) -> None:
-            pass
+        def untouched(self: object, *args: Any, **kwargs: Any) -> Untouched:
+            return Untouched(_handed(point, [*args, *kwargs.values()]))
 
-        return nothing
+        @wraps(method)
+        async def through(self: object, *args: Any, **kwargs: Any) -> Any:
+            return await method(self, **dict.fromkeys(fields), call_next=_next(args, kwargs))
+
+        return through if kind == "wrap" else untouched
 
     return make
+
+
+class Untouched(dict[str, None]):
+    """What a method of `AgentHook` answers that nobody has overridden: nothing, awaited or not.
+
+    Awaited it is the value that a fold hands on, where the method was called with that.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    def __await__(self) -> Generator[None, None, Any]:
+        return self.value
+        yield
+
+
+def _handed(point: Point, given: list[Any]) -> Any:
+    """What a fold hands on: the first argument that is like it, or that of the context."""
+    if point.kind != "fold" or not point.changes:
+        return None
+    name = point.changes[0]
+    like = fits(point.context.shapes[name])
+    found = (getattr(each, name) if isinstance(each, Context) else each for each in given)
+    return next((each for each in found if like(each)), None)
+
+
+def _next(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Next:
+    """What there is to go around, among the arguments of a wrap."""
+    found = [each for each in (*args, *kwargs.values()) if inspect.isroutine(each)]
+    if not found:
+        raise TypeError("there is nothing to go around: hand call_next on")
+    return found[-1]
 
 
 POINTS: list[Point] = []
@@ -348,7 +388,12 @@ class AgentHook:
     ) -> None:
         """Reply and results are in the history."""
 
-    @event("continue", RunContext, aliases={"Stop": main, "SubagentStop": sub})
+    @event(
+        "continue",
+        RunContext,
+        aliases={"Stop": main, "SubagentStop": sub},
+        other_names={"stop_hook_active": "stop_hook_active"},
+    )
     def on_stop(
         self, reply: Reply, count: int, cap: int, messages: list[Message]
     ) -> Continue | str | None:
@@ -386,7 +431,7 @@ class AgentHook:
     @event(
         "fold",
         CompactContext,
-        changes=("messages", "summary"),
+        changes=("summary", "messages"),
         plain=summary,
         aliases=("PreCompact",),
     )

@@ -83,6 +83,24 @@ class Catalog(Mapping[str, T], Generic[T]):
         return len(self._things)
 
 
+class Extensions(dict[str, Any]):
+    """The extensions in use by name; a name that is taken is nobody else's."""
+
+    def __setitem__(self, name: str, thing: Any) -> None:
+        if self.get(name, thing) is not thing:
+            raise ExtensionError(f"there is an extension {name!r} already: remove({name!r}) first")
+        super().__setitem__(name, thing)
+
+    def update(self, *others: Any, **more: Any) -> None:
+        """Put several extensions."""
+        for name, thing in dict[str, Any](*others, **more).items():
+            self[name] = thing
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+
 @frozen
 class Command:
     """A slash command.
@@ -145,7 +163,7 @@ class Scope:
         self.commands: Catalog[SlashCommand] = Catalog("command")
         self.modes: Catalog[Mode] = Catalog("mode")
         self.sections: Catalog[PromptSection] = Catalog("prompt section")
-        self.extensions: dict[str, Any] = {}
+        self.extensions: dict[str, Any] = Extensions()
         self._forget = forget
         self._inside: WeakSet[Scope] = WeakSet()
         self._whole: dict[str, tuple[object, Mapping[str, Any]]] = {}
@@ -243,12 +261,16 @@ class Scope:
         source: str = "code",
         **options: Any,
     ) -> Any:
-        """Hang an extension here; what fails half-way leaves nothing behind."""
-        name = name or name_of(thing)
+        """Hang an extension here; what fails half-way leaves nothing behind.
+
+        Without a ``name`` it has its own, with a number where that is taken: ``rules_2``.
+        """
+        known_as = self._free_name(name_of(thing)) if name is None else name
+        self._refuse_taken(known_as)
         if inspect.isclass(thing):
-            thing = make(thing, name, options)
+            thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
-        owner = Owner(self._free_name(name), thing, trusted and (by is None or by.trusted), source)
+        owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source)
         owner.used, owner.by = self._number(owner.name), by
         outer, hooks.owner = hooks.owner, owner
         try:
@@ -263,8 +285,19 @@ class Scope:
             hooks.owner = outer
         return thing
 
+    def _refuse_taken(self, name: str) -> None:
+        other = next((each for each in self.hooks.owners if each.name == name), None)
+        if other is not None:
+            place = "" if other.source == "code" else f", from {other.source}"
+            raise ExtensionError(f"there is an extension {name!r} already{place}")
+
+    def names_since(self, before: tuple[Owner, ...]) -> tuple[str, ...]:
+        """The names of what is in use and was not before, without what this uses in turn."""
+        new = [owner for owner in self.hooks.owners if owner not in before]
+        return tuple(owner.name for owner in new if owner.by not in new)
+
     def _free_name(self, name: str) -> str:
-        taken = {owner.name for owner in self.hooks.owners}
+        taken = {*self.extensions, *(owner.name for owner in self.hooks.owners)}
         number = 2
         free = name
         while free in taken:
@@ -301,7 +334,7 @@ class Scope:
             initialise(self.session or self.agent)
         self.hooks.add(thing, owner)
         brings = initialise is not None or hasattr(thing, "lifespan")
-        if not brings and not self.hooks.has(owner):
+        if not brings and not self.hooks.of(owner):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
                 f"{thing!r} hangs nothing on the {host}: it has no init_{host}, no lifespan, and "

@@ -97,6 +97,8 @@ class Key(str, Generic[V]):
 
 SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
 """The sessions of the sub-agents that work for a session, by id."""
+FIRST_PROMPT: Key[str] = Key("first_prompt")
+"""A prompt that a face with nobody to type answers first."""
 
 
 class Host:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import field
-from typing import Any, Literal, Self
+from dataclasses import field, replace
+from typing import Any, Literal, Self, cast
 
 from crow.core.frozen import frozen
 from crow.core.messages import Content, ToolCall, text_of
@@ -155,3 +155,44 @@ class ToolResult:
     def failure(cls, text: str) -> ToolResult:
         """An error that the model is told of."""
         return cls(text, error=True)
+
+    def updated(self, output: Any) -> ToolResult:
+        """This result with another output in the place of its own."""
+        return replace(self, content=_shown(output), data=output)
+
+    def resembles(self, output: Any) -> bool:
+        """True where an output has the shape of this result's ``data``."""
+        return _same_shape(self.data, output)
+
+
+def _same_shape(old: object, new: object) -> bool:
+    """True where everything that stood in the old output has its type in the new one."""
+    if isinstance(old, dict):
+        if not isinstance(new, dict):
+            return False
+        known, given = cast("dict[str, object]", old), cast("dict[str, object]", new)
+        return all(
+            name in given and _same_shape(value, given[name]) for name, value in known.items()
+        )
+    if old is None or new is None:
+        return True
+    return isinstance(new, list) if isinstance(old, list) else type(new) is type(old)
+
+
+def _shown(output: Any) -> str:
+    """A structured output as the model reads it."""
+    match output:
+        case str():
+            return output
+        case {"stdout": str(out), "stderr": str(err)}:
+            return "\n".join(text for text in (out, err) if text) or "(no output)"
+        case {"file": {"content": str(text)}}:
+            return text
+        case {"content": [*blocks]} | [*blocks] if blocks and all(map(_is_text, blocks)):
+            return "\n".join(block["text"] for block in blocks)
+        case _:
+            return json.dumps(output, ensure_ascii=False, default=str)
+
+
+def _is_text(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)

@@ -19,6 +19,7 @@ from crow.core.frozen import kept
 from crow.core.history import flaw
 from crow.core.hook import Hook, HookPoint, place_of
 from crow.core.hook_call import Ran, described, note, run_hook, view_for
+from crow.core.hook_result import HookResult
 from crow.core.pieces import DELTAS, Channel, Heard, Outlet, Sink, nowhere
 from crow.core.ports import Completion, Delta, Request
 from crow.core.proxy import IN_REQUEST, SHARED, copied, seen
@@ -152,6 +153,8 @@ class Layer:
     def _usable(self, answer: Any) -> Any:
         """What the hook answered, as the result. Raises ``TypeError`` for what is none."""
         value = answer.value if isinstance(answer, Answer) else answer
+        if isinstance(value, HookResult):
+            raise TypeError("answered a HookResult: a wrap returns what it goes around gives")
         if inspect.isawaitable(value):
             if isinstance(value, Attempt) or inspect.iscoroutine(value):
                 cast(Any, value).close()

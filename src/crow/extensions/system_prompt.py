@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NAME = "system_prompt"
 COMPOSED: Key[str] = Key(NAME)
+UNUSED: Key[bool] = Key(f"{NAME}.unused")
 DEFAULT = """\
 You are Crow, a coding agent. You work in the user's project with the tools you are given.
 
@@ -93,6 +94,7 @@ class SystemPromptHook:
         """Put the system message first, where there is none."""
         messages = ctx.messages
         if messages and messages[0]["role"] in ("system", "developer"):
+            await _tell_unused(ctx)
             return None
         text = COMPOSED.get(ctx)
         if text is None:
@@ -115,6 +117,16 @@ class SystemPromptHook:
             date = ctx.state.setdefault("date", _today())
             parts.append("\n".join(_environment(ctx.session, date)))
         return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+async def _tell_unused(ctx: TurnContext) -> None:
+    """Tell the user, once a session, that another hook's system message stands for this one."""
+    session = ctx.session
+    others = session.parent is None and ctx.messages[:1] != session.messages[:1]
+    if others and UNUSED.get(ctx) is None:
+        UNUSED.set(ctx, True)
+        told = "another hook has put a system message in front: that of Crow, with what "
+        await ctx.ui.notify(f"{told}extensions add to it, is left out", severity="warning")
 
 
 async def _written(ctx: Context, section: PromptSection) -> str:

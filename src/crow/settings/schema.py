@@ -65,8 +65,8 @@ def options_node(name: str) -> Node | None:
     """The schema of the options of an installed extension; None where that is not known."""
     from crow.annotations.options import options_of
 
-    points = [point for point in entry_points() if point.name == name]
-    cls = loaded(points[0]) if len(points) == 1 else None
+    points = [point for point in entry_points() if point.name == name and not point.rival]
+    cls = loaded(points[0]) if points else None
     return None if cls is None else options_of(cls).node
 
 

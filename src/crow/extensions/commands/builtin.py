@@ -136,14 +136,12 @@ def _described(hook: Any) -> str:
 
 async def extensions(ctx: CommandContext) -> Answer:
     """List the extensions, and what became of those that were looked for."""
-    sources = {found.name: found for found in ctx.agent.found}
-    lines: list[str] = []
-    for name in ctx.agent.extensions:
-        found = sources.pop(name, None)
-        lines.append(f"- {name} ({found.source})" if found else f"- {name}")
+    sources = {name: found.source for found in ctx.agent.found for name in found.names}
+    used = ctx.agent.extensions
+    lines = [f"- {name} ({sources[name]})" if name in sources else f"- {name}" for name in used]
     lines += [
         f"- {found.name} ({found.source}): {found.error or 'disabled'}"
-        for found in sources.values()
+        for found in ctx.agent.found
         if found.error or found.disabled
     ]
     return Answer("\n".join(lines) or "There are no extensions.")

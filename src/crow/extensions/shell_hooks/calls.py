@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from crow import Allow, Ask, Deny, Stop, ToolResult
+from crow import Allow, Deny, HookResult, Stop, ToolResult
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome, chained
 from crow.extensions.shell_hooks.permission import suggestions, update
 from crow.tools import ToolName
@@ -27,7 +26,7 @@ def fields_of(ctx: ToolContext) -> dict[str, Any]:
     return fields
 
 
-async def before_call(hooks: Handlers, ctx: ToolContext) -> Allow | Ask | Deny | Stop | None:
+async def before_call(hooks: Handlers, ctx: ToolContext) -> HookResult | Deny | Stop | None:
     """PreToolUse: the strictest verdict, and the arguments rewritten."""
     fields = {**fields_of(ctx), "tool_use_id": ctx.call.id}
     name = ctx.call.called(ctx.tool)
@@ -38,18 +37,15 @@ async def before_call(hooks: Handlers, ctx: ToolContext) -> Allow | Ask | Deny |
     if joined.permission == "deny":
         return Deny(joined.blocked or joined.reason)
     args = joined.rewritten(ctx.args)
-    if args is not None:
-        ctx.args = args
-    match joined.permission:
-        case "allow":
-            return Allow(joined.reason)
-        case "ask" | "defer" if ctx.session.mode == "dontAsk":
-            return Deny(joined.reason or "a hook wants the user asked, and the mode is dontAsk")
-        case "ask" | "defer":
-            reason = joined.reason or "a hook wants you asked"
-            return Ask(reason, unanswered=deferred(ctx, joined))
-        case _:
-            return None
+    if joined.permission in ("ask", "defer") and ctx.session.mode == "dontAsk":
+        return Deny(joined.reason or "a hook wants the user asked, and the mode is dontAsk")
+    if args is None and joined.permission is None:
+        return None
+    return HookResult(
+        permissionBehavior=joined.permission,
+        hookPermissionDecisionReason=joined.reason,
+        updatedInput=args,
+    )
 
 
 def _exact(joined: JointOutcome, name: str) -> JointOutcome:
@@ -65,13 +61,6 @@ def _exact(joined: JointOutcome, name: str) -> JointOutcome:
             for handler, outcome in joined.outcomes
         ]
     )
-
-
-def deferred(ctx: ToolContext, joined: JointOutcome) -> Stop | None:
-    """The end of the run, where a hook puts a single call off and nobody is there to be asked."""
-    if joined.permission != "defer" or len(ctx.run.open) > 1:
-        return None
-    return Stop(": ".join(filter(None, (f"tool_deferred: {ctx.call.name}", joined.reason))))
 
 
 async def permission_asked(hooks: Handlers, ctx: ToolContext) -> Allow | Deny | Stop | None:
@@ -136,44 +125,11 @@ async def replace_output(ctx: ToolContext, joined: JointOutcome) -> None:
     if value is None:
         return
     result = ToolResult.of(ctx.result)
-    if not is_mcp and not same_shape(result.data, value):
+    if not is_mcp and not result.resembles(value):
         text = f"updatedToolOutput of a hook has not the shape of what {ctx.call.name} gives"
         await ctx.ui.notify(f"{text}: it is left out", severity="warning")
         return
-    ctx.result = replace(result, content=shown(value), data=value)
-
-
-def same_shape(old: object, new: object) -> bool:
-    """True where everything that stood in the old output has its type in the new one."""
-    if isinstance(old, dict):
-        if not isinstance(new, dict):
-            return False
-        known, given = cast("dict[str, object]", old), cast("dict[str, object]", new)
-        return all(
-            name in given and same_shape(value, given[name]) for name, value in known.items()
-        )
-    if old is None or new is None:
-        return True
-    return isinstance(new, list) if isinstance(old, list) else type(new) is type(old)
-
-
-def shown(value: Any) -> str:
-    """A structured output as the model reads it."""
-    match value:
-        case str():
-            return value
-        case {"stdout": str(out), "stderr": str(err)}:
-            return "\n".join(text for text in (out, err) if text) or "(no output)"
-        case {"file": {"content": str(text)}}:
-            return text
-        case {"content": [*blocks]} | [*blocks] if blocks and all(map(_is_text, blocks)):
-            return "\n".join(block["text"] for block in blocks)
-        case _:
-            return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, dict) and isinstance(cast("dict[str, Any]", block).get("text"), str)
+    ctx.result = result.updated(value)
 
 
 async def batch_done(hooks: Handlers, ctx: TurnContext) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from crow import frozen
+from crow import HookResult, frozen
 from crow.extensions.shell_hooks.event import Event
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.output import SILENCE, Output, RawOutput, read
@@ -51,29 +51,27 @@ def concluded(handler: Handler, printed: RawOutput) -> Outcome:
 
 def said(event: Event, output: Output) -> Outcome:
     """What a valid object means."""
-    specific, get = output.specific, output.get
+    result = HookResult.of(output.fields or {})
+    is_stop = result.preventContinuation and not event.quiet
     outcome = Outcome(
         output=output,
-        context=specific.get("additionalContext") or "",
-        message="" if event.quiet else get("systemMessage") or "",
-        stop=get("stopReason") or "" if get("continue") is False and not event.quiet else None,
+        context=result.additionalContext or "",
+        message="" if event.quiet else str(result.systemMessage or ""),
+        stop=result.stopReason or "" if is_stop else None,
     )
     if event.name in ("PreToolUse", "PreModelSwitch"):
-        outcome = _permission(outcome, output)
-    elif get("decision") == "block" and event.blocking in ("block", "tell"):
-        reason = get("reason") or "blocked by a hook"
-        outcome = replace(outcome, kind="blocking", block=reason)
+        return _permission(outcome, result)
+    if result.blockingError is not None and event.blocking in ("block", "tell"):
+        return replace(outcome, kind="blocking", block=result.blockingError or "blocked by a hook")
     return outcome
 
 
-def _permission(outcome: Outcome, output: Output) -> Outcome:
+def _permission(outcome: Outcome, result: HookResult) -> Outcome:
     """The verdict on a call, the old spelling included."""
-    old: dict[str, Permission] = {"approve": "allow", "block": "deny"}
-    specific = output.specific
-    permission: Permission | None = specific.get("permissionDecision")
-    reason = specific.get("permissionDecisionReason") or ""
-    if permission is None and output.get("decision"):
-        permission, reason = old[output.get("decision")], output.get("reason") or ""
+    permission = result.permissionBehavior
+    reason = result.hookPermissionDecisionReason or ""
+    if permission is None and result.blockingError is not None:
+        permission, reason = "deny", str(result.blockingError)
     if permission == "deny":
         block = reason or "denied by a hook"
         return replace(outcome, kind="blocking", permission="deny", reason=reason, block=block)

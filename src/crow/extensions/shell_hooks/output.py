@@ -6,42 +6,17 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any, cast
 
-from crow import frozen
+from crow import HookResult, frozen
 from crow.extensions.shell_hooks.event import Event
 
 Fields = Mapping[str, Any]
-PLAIN_TYPES: Mapping[str, type] = {
-    "continue": bool,
-    "stopReason": str,
-    "suppressOutput": bool,
-    "terminalSequence": str,
-    "systemMessage": str,
-    "reason": str,
-    "hookSpecificOutput": dict,
-}
-SPECIFIC_TYPES: Mapping[str, type] = {
-    "permissionDecisionReason": str,
-    "updatedInput": dict,
-    "additionalContext": str,
-    "initialUserMessage": str,
-    "sessionTitle": str,
-    "content": dict,
-    "updatedPrompt": str,
-    "watchPaths": list,
-    "reloadSkills": bool,
-    "displayContent": str,
-    "retry": bool,
-}
-DECISIONS = ("approve", "block")
-PERMISSIONS = ("allow", "deny", "ask", "defer")
-ACTIONS = ("accept", "decline", "cancel")
 BEGINNING = re.compile(r"\{\s*(?:\"|$)")
 CUT_OFF = "no JSON: it begins like an object and does not end like one"
 DECISIVE = ("decision", "continue", "permissionDecision", "updatedInput", "action")
 PERMITS = ("approve", "allow", "accept", True)
-OUTPUT_FIELDS = frozenset({*PLAIN_TYPES, "decision"})
 
 
 @frozen
@@ -106,7 +81,7 @@ def is_cut_off(text: str) -> bool:
 
 def checked(event: Event, table: Fields) -> Output:
     """An object, held against what an event can answer."""
-    fault = _fault(event, table)
+    fault = HookResult.fault(table, event.name)
     if fault:
         return Output(fault=fault, unread=_decides(table))
     return Output(fields=table)
@@ -126,19 +101,24 @@ def without_faults(event: Event, stdout: str) -> str:
     """The same output without the fields that do not fit, where it is an object."""
     try:
         table: Any = json.loads(stdout)
-        if not isinstance(table, dict) or not _fault(event, cast("Fields", table)):
+        if not isinstance(table, dict) or _fits(event.name, cast("Fields", table)):
             return stdout
     except (ValueError, RecursionError):
         return stdout
     fields = cast("dict[str, Any]", table)
-    kept = {name: value for name, value in fields.items() if not _fault(event, {name: value})}
+    fits = partial(_fits, event.name)
+    kept = {name: value for name, value in fields.items() if fits({name: value})}
     inner: object = fields.get("hookSpecificOutput")
     if isinstance(inner, dict):
         named = {"hookEventName": event.name}
         specific = cast("dict[str, Any]", inner).items()
-        fit = {k: v for k, v in specific if not _specific_fault(event, {**named, k: v})}
+        fit = {k: v for k, v in specific if fits({"hookSpecificOutput": {**named, k: v}})}
         kept["hookSpecificOutput"] = {**fit, **named}
     return json.dumps(kept)
+
+
+def _fits(event: str, table: Fields) -> bool:
+    return not HookResult.fault(table, event)
 
 
 def _several(text: str) -> Output | None:
@@ -150,41 +130,6 @@ def _several(text: str) -> Output | None:
     if len(lines) < 2:
         return None
     for line in lines:
-        if isinstance(line, dict) and not OUTPUT_FIELDS.isdisjoint(cast("Fields", line)):
+        if isinstance(line, dict) and not HookResult.PRINTED.isdisjoint(cast("Fields", line)):
             return Output(fault="several JSON objects, where one is wanted", unread=True)
     return Output(plain=text)
-
-
-def _fault(event: Event, table: Fields) -> str:
-    for name, kind in PLAIN_TYPES.items():
-        if not isinstance(table.get(name), kind | None):
-            return f"{name!r} has the wrong type"
-    if table.get("decision") not in (None, *DECISIONS):
-        return f"'decision' must be one of {', '.join(DECISIONS)}"
-    inner: Fields | None = table.get("hookSpecificOutput")
-    return "" if inner is None else _specific_fault(event, inner)
-
-
-def _specific_fault(event: Event, inner: Fields) -> str:
-    if inner.get("hookEventName") != event.name:
-        return f"'hookEventName' must be {event.name!r}, not {inner.get('hookEventName')!r}"
-    for name, kind in SPECIFIC_TYPES.items():
-        if not isinstance(inner.get(name), kind | None):
-            return f"{name!r} has the wrong type"
-    if inner.get("permissionDecision") not in (None, *PERMISSIONS):
-        return f"'permissionDecision' must be one of {', '.join(PERMISSIONS)}"
-    if inner.get("action") not in (None, *ACTIONS):
-        return f"'action' must be one of {', '.join(ACTIONS)}"
-    if event.name == "PermissionRequest":
-        return _request_fault(inner.get("decision"))
-    return ""
-
-
-def _request_fault(decision: object) -> str:
-    if decision is None:
-        return ""
-    behaviour = cast("Fields", decision).get("behavior") if isinstance(decision, dict) else None
-    if behaviour not in ("allow", "deny"):
-        return "'decision.behavior' must be allow or deny"
-    is_table = isinstance(cast("Fields", decision).get("updatedInput"), dict | None)
-    return "" if is_table else "'decision.updatedInput' must be an object"

@@ -79,10 +79,8 @@ def project_chain(cwd: Path, home: Path) -> list[Path]:
 
 def folders_of_extensions(agent: Agent) -> Iterator[Path]:
     """The folder ``skills`` of every package that an extension in use comes from."""
-    for found in agent.found:
-        thing: object = agent.extensions.get(found.name)
-        if thing is None or found.source == "crow":
-            continue
+    used = [name for found in agent.found if found.source != "crow" for name in found.names]
+    for thing in (agent.extensions[name] for name in used if name in agent.extensions):
         name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
         package = sys.modules.get(getattr(sys.modules.get(name), "__package__", None) or "")
         for path in getattr(package, "__path__", ()):

@@ -105,7 +105,7 @@ class Archive:
         self._write(ledger)
 
     def save_soon(self, ledger: Ledger) -> None:
-        """Write what is new a moment later, all at once: to wake the writer up costs a turn time."""
+        """Write what is new a moment later, all at once: to wake the writer up costs time."""
         ledger.catch_up()
         loop = asyncio.get_running_loop()
         if ledger.writing_soon is not loop:

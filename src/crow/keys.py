@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
@@ -14,12 +14,15 @@ __all__ = [
     "FIRST_PROMPT",
     "JOBS",
     "MAY_READ",
+    "PROMPT_CACHE",
     "SUBAGENTS",
     "SUBAGENT_CALLS",
+    "SYSTEM_PROMPT",
     "TRACE_CONTEXT",
     "UNASKED",
     "WATCHED",
     "Job",
+    "PromptCache",
 ]
 
 
@@ -41,6 +44,20 @@ class Job(Protocol):
         ...
 
 
+class PromptCache(Protocol):
+    """Whether requests began as the ones before, which is what providers keep in their caches."""
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """What a person should know, the first line alone being enough; none before a request."""
+        ...
+
+    @property
+    def described(self) -> Mapping[str, Any]:
+        """The same as JSON; empty as long as every request did."""
+        ...
+
+
 JOBS: Key[dict[str, Job]] = Key("jobs")
 """What tools left running in a session, by id."""
 ENV_FILE: Key[str] = Key("env_file")
@@ -57,6 +74,10 @@ UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
 
 What is in another file is nothing that a model may be told before the user was asked.
 """
+PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
+"""What became of the beginning of a session's requests, where somebody compares them."""
+SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")
+"""What the system message of a session's requests was put together from: texts by name."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")
 """The MCP servers that a session's client names now: descriptions."""
 SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")

@@ -502,6 +502,22 @@ async def compaction(stage: Stage) -> None:
         await stage.prompt(await stage.open(), "Hi")
 
 
+async def broken_prefix(stage: Stage) -> None:
+    """A hook changes the system message at each request: the user is told once, the usage always."""
+
+    def before_llm_request(messages: list[Any]) -> list[Any]:
+        head = {**messages[0], "content": f"Request {len(messages)}"}
+        return [head, *messages[1:]]
+
+    usages: list[Usage] = [{"input_tokens": n, "total_tokens": n} for n in (900, 1000, 1100)]
+    script = [text(f"{n}.", usage=usage) for n, usage in enumerate(usages)]
+    editor = FakeEditor(notices=True)
+    async with stage.playing(*script, hooks=[before_llm_request], editor=editor):
+        session = await stage.open()
+        for prompt in ("One", "Two", "Three"):
+            await stage.prompt(session, prompt)
+
+
 # more than one at a time
 
 
@@ -584,7 +600,7 @@ SCENARIOS: dict[str, Scenario] = {
         *(close_and_delete, fork, title, modes_and_options, slash_command, mcp_server),
         *(mcp_server_that_does_not_start, question_with_a_form, question_without_forms, no_key),
         *(provider_that_fails, provider_that_fails_with_notices, compaction, prompts_that_wait),
-        *(steering, everything_in_a_prompt, requests_that_make_no_sense),
+        *(broken_prefix, steering, everything_in_a_prompt, requests_that_make_no_sense),
     )
 } | {
     f"permission_{answer}": permitting(answer)

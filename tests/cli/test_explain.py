@@ -96,3 +96,23 @@ async def test_what_cannot_be_explained_is_said_in_one_line(
     for argv, said in (((info["id"], "9"), "has 3, from 1 on"), (("a", "b", "c"), "how to say it")):
         ended = await here("hooks", "explain", *argv)
         assert (ended.status, said in ended.complaint) == (2, True), ended.err
+
+
+async def test_a_request_that_lost_the_cache_is_told_with_the_hook_that_did_it(
+    crow: Crow, here: Here, endpoint: Endpoint
+) -> None:
+    stamp = crow.cwd / "stamp.py"
+    stamp.write_text(
+        "def before_llm_request(messages):\n"
+        "    head = {**messages[0], 'content': f'Request {len(messages)}'}\n"
+        "    return [head, *messages[1:]]\n"
+    )
+    endpoint.play(calls(("Bash", {"command": "true"})), answer("done"))
+    ran = await crow("run", "--extension", str(stamp), "--allow", "Bash(true)", "go")
+    notice = "the provider's cache of the conversation was lost: the hook stamp.before_llm_request"
+    assert ran.err.count(notice) == 1
+    told = (await here("hooks", "explain")).out
+    _, requests = told.split("requests that began otherwise than the one before\n")
+    assert " ".join(requests.split()).startswith(
+        "request 2 the hook stamp.before_llm_request changed the system message: about "
+    )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crow import Agent, ExtensionError, tool
+from crow import Agent, Command, ExtensionError, tool
 from crow.core.events import Notice
 from crow.core.ports import NullClient
 from crow.core.scope import PromptSection
@@ -173,6 +174,7 @@ async def test_a_session_resumed_on_a_later_day_keeps_its_prefix_and_learns_the_
     session = await first.new_session(tmp_path)
     session.state["system_prompt"]["date"] = "2020-02-02"
     await first.run("Hi", session=session)
+    del session.state["system_prompt"]["told"]  # as it was on that day
     stored = Session(cwd=session.cwd, messages=session.messages, state=session.state)
 
     class Shelf:
@@ -194,6 +196,72 @@ async def test_a_session_resumed_on_a_later_day_keeps_its_prefix_and_learns_the_
     again = await third.load_session(stored.id)
     await third.run("Still there?", session=again)
     assert [str(message.get("content")) for message in prompts(third)[0]][-1] == "Still there?"
+
+
+def checkout(folder: Path, branch: str) -> None:
+    """What git does to HEAD when a branch is checked out."""
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+
+
+def contexts(messages: list[Any]) -> list[str]:
+    """What was injected, without the marks."""
+    texts = [str(message["content"]) for message in messages[1:] if message["role"] == "user"]
+    return [text.splitlines()[1] for text in texts if text.startswith("<crow-context")]
+
+
+async def test_another_branch_is_told_behind_the_next_prompt_and_the_prefix_stays(
+    agent_of: AgentOf, tmp_path: Path
+):
+    checkout(tmp_path, "main")
+    agent = agent_of("One.", "Two.", "Three.", hooks=[SystemPromptHook("Crow.")], tools=[])
+    reply = await agent.run("Hi", cwd=tmp_path)
+    for text in ("Where are we?", "And now?"):
+        checkout(tmp_path, "feature")
+        await agent.run(text, session=reply.session)
+    assert len({system_of(agent, request) for request in range(3)}) == 1
+    assert "Git branch: main" in system_of(agent)
+    assert contexts(prompts(agent)[2]) == ["The git branch is feature now."]
+    assert "The git branch is feature now." in str(prompts(agent)[1][-1])
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="the day is another one by the time zone")
+async def test_another_day_is_told_in_a_session_that_is_open(
+    agent_of: AgentOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TZ", "Etc/GMT+12")
+    time.tzset()
+    try:
+        agent = agent_of("One.", "Two.", "Three.", hooks=[SystemPromptHook("Crow.")], tools=[])
+        reply = await agent.run("Hi", cwd=tmp_path)
+        before = today()
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        await agent.run("Still there?", session=reply.session)
+        await agent.run("And now?", session=reply.session)
+        assert before != today()
+        assert len({system_of(agent, request) for request in range(3)}) == 1
+        told = f"The session goes on on another day: today is {today()}."
+        assert contexts(prompts(agent)[2]) == [told]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+async def test_a_compaction_says_the_branch_of_the_moment(agent_of: AgentOf, tmp_path: Path):
+    async def compact(ctx: Any) -> None:
+        await ctx.compact([], "what was said")
+
+    checkout(tmp_path, "main")
+    agent = agent_of("One.", "Two.", "Three.", hooks=[SystemPromptHook("Crow.")], tools=[])
+    reply = await agent.run("Hi", cwd=tmp_path)
+    checkout(tmp_path, "feature")
+    await agent.run("Go on", session=reply.session)
+    agent.add_command(Command("shorten", "Compact", compact))
+    await agent.run("/shorten", session=reply.session)
+    await agent.run("And now?", session=reply.session)
+    assert "Git branch: feature" in system_of(agent, 2)
+    assert contexts(prompts(agent)[2]) == ["what was said"]
 
 
 async def test_a_compaction_composes_it_anew(agent_of: AgentOf):

@@ -41,6 +41,7 @@ from crow.core.frozen import frozen
 from crow.core.messages import is_prompt
 from crow.core.ports import Option, PermissionRequest, Question
 from crow.core.session import Reply
+from crow.keys import PROMPT_CACHE
 
 PLAN = "plan"
 """The id of a session's plan; it has one."""
@@ -100,7 +101,7 @@ class Projection:
             case ToolEnded():
                 return self._ended(event)
             case UsageReported():
-                return usage(event)
+                return self._usage(event)
             case Notice():
                 return self._notice(event)
             case Retrying():
@@ -210,6 +211,13 @@ class Projection:
         title, _, rest = event.text.strip().partition("\n")
         update = {"sessionUpdate": "notice", "severity": event.severity, "title": title}
         return [{**update, "description": rest.strip()} if rest.strip() else update]
+
+    def _usage(self, event: UsageReported) -> list[Message]:
+        """How full the window is, and what a broken prefix has cost."""
+        known = PROMPT_CACHE.get(self.session)
+        told = None if known is None or self._view.subagent else dict(known.described)
+        meta = {"_meta": {"crow": {"promptCache": told}}} if told else {}
+        return [{**update, **meta} for update in usage(event)]
 
     def _retrying(self, event: Retrying) -> list[Message]:
         return self._notice(Notice(again(event), "warning"))

@@ -170,7 +170,8 @@ async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> in
     else:
         out.raw(f"{out.styled(f'session {session_id[:SHORT]}', 'bold')}  {one_line(title)}")
         show_calls(calls, session_id, out)
-        show_beside(beside, out)
+        show_beside([each for each in beside if not is_prefix(each)], out)
+        show_prefix(filter(is_prefix, beside), out)
     return 0
 
 
@@ -213,6 +214,21 @@ def show_beside(records: list[dict[str, Any]], out: Output) -> None:
         out.raw(out.styled("beside the calls", "bold"))
     for record in records:
         text = f"{record['event']}  {record['owner']}: {said(record)}"
+        out.raw(f"  {out.fit(one_line(text), 2)}")
+
+
+def is_prefix(record: dict[str, Any]) -> bool:
+    """True for a record of a request that began otherwise than the one before."""
+    return table(record.get("answer")).get("type") == "prefix"
+
+
+def show_prefix(records: Iterable[dict[str, Any]], out: Output) -> None:
+    """The requests that lost what the provider had in its cache, and to whom."""
+    told = [table(record["answer"]) for record in records]
+    if told:
+        out.raw(out.styled("requests that began otherwise than the one before", "bold"))
+    for each in told:
+        text = f"request {each.get('request')}  {each.get('reason')}"
         out.raw(f"  {out.fit(one_line(text), 2)}")
 
 

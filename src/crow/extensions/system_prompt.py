@@ -6,7 +6,7 @@ Composed once a session, so that every request of the session begins with the sa
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from inspect import isawaitable
@@ -20,16 +20,17 @@ from crow import (
     Key,
     Message,
     PromptSection,
-    Session,
+    RunContext,
     SessionContext,
     TurnContext,
 )
+from crow.keys import SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "system_prompt"
-COMPOSED: Key[str] = Key(NAME)
+COMPOSED: Key[str] = Key(f"{NAME}.composed")
 UNUSED: Key[bool] = Key(f"{NAME}.unused")
 DEFAULT = """\
 You are Crow, a coding agent. You work in the user's project with the tools you are given.
@@ -46,6 +47,9 @@ approach or ask.
 """
 HEAD_BYTES = 1024
 BRANCH_LENGTH = 200
+ENVIRONMENT = "# Environment\n"
+FACTS = ("directories", "git branch", "platform", "date")
+"""What the last part says, by name."""
 
 
 @dataclass(eq=False)
@@ -55,7 +59,8 @@ class SystemPromptHook:
     Behind ``prompt_text`` stand the agent's prompt sections by their ``order``, the ``hint`` of
     every tool that has one, and (unless ``environment`` is False) the session's directory, git
     branch, platform and date. A resumed session composes the same bytes where nothing changed: the
-    date is that of the session's first day. After a compaction it is composed anew.
+    branch and the date are those that it began with. Others are told behind the next prompt. After
+    a compaction it is composed anew.
     """
 
     name = NAME
@@ -81,14 +86,16 @@ class SystemPromptHook:
                     "more with agent.add_section(PromptSection(...))"
                 )
 
-    def on_session_start(self, ctx: SessionContext) -> str | None:
-        """Remember the first day; in a session that goes on later, say which day it is."""
-        today = _today()
-        told = ctx.state.get("told") or ctx.state.setdefault("date", today)
-        if told == today or not self.environment:
-            return None
-        ctx.state["told"] = today
-        return f"The session goes on on another day: today is {today}."
+    def on_session_start(self, ctx: SessionContext) -> None:
+        """Remember the first day."""
+        ctx.state.setdefault("date", _today())
+
+    async def around_run(
+        self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
+    ) -> object:
+        """Say behind a prompt what the system message, which stays as it is, says no longer."""
+        await self._tell(ctx)
+        return await call_next()
 
     async def before_llm_request(self, ctx: TurnContext) -> list[Message] | None:
         """Put the system message first, where there is none."""
@@ -101,22 +108,48 @@ class SystemPromptHook:
             text = COMPOSED.set(ctx, await self.compose(ctx))
         return [{"role": "system", "content": text}, *messages] if text else None
 
-    def after_compact(self, ctx: CompactContext) -> None:
+    async def after_compact(self, ctx: CompactContext) -> None:
         """Let the next request compose it anew: the prefix is new anyway."""
         COMPOSED.pop(ctx)
+        for name in ("branch", "told", "told_branch"):
+            ctx.state.pop(name, None)
+        await self._tell(ctx)
+
+    async def _tell(self, ctx: Context) -> None:
+        """Tell the model of another day and another branch, once."""
+        if self.environment and (news := list(_news(ctx))):
+            await ctx.inject_context("\n".join(news))
 
     async def compose(self, ctx: TurnContext) -> str:
         """The whole text."""
+        parts = {name: text.strip() for name, text in (await self._parts(ctx)).items()}
+        parts = SYSTEM_PROMPT.set(ctx, {name: text for name, text in parts.items() if text})
+        facts = [parts[name] for name in FACTS if name in parts]
+        texts = [text for name, text in parts.items() if name not in FACTS]
+        return "\n\n".join([*texts, *(["\n".join([ENVIRONMENT, *facts])] if facts else [])])
+
+    async def _parts(self, ctx: TurnContext) -> dict[str, str]:
+        """What it is made of, by name."""
         sections = sorted(
             ctx.agent.sections_of(ctx.session).values(), key=lambda section: section.order
         )
-        own = DEFAULT if self.prompt_text is None else self.prompt_text
-        parts = [own, *[await _written(ctx, section) for section in sections]]
-        parts.append("\n".join(_hints(ctx)))
-        if self.environment:
-            date = ctx.state.setdefault("date", _today())
-            parts.append("\n".join(_environment(ctx.session, date)))
-        return "\n\n".join(part.strip() for part in parts if part.strip())
+        parts = {"prompt_text": DEFAULT if self.prompt_text is None else self.prompt_text}
+        for section in sections:
+            parts[section.name] = await _written(ctx, section)
+        parts["hints of tools"] = "\n".join(_hints(ctx))
+        return {**parts, **(_environment(ctx) if self.environment else {})}
+
+
+def _news(ctx: Context) -> Iterator[str]:
+    """What is not as the system message says, or as the model was told since."""
+    state, today = ctx.state, _today()
+    if today != state.get("told", state.get("date", today)):
+        state["told"] = today
+        yield f"The session goes on on another day: today is {today}."
+    branch = git_branch(ctx.cwd)
+    if "branch" in state and branch != state.get("told_branch", state["branch"]):
+        state["told_branch"] = branch
+        yield f"The git branch is {branch} now." if branch else "There is no git repository now."
 
 
 async def _tell_unused(ctx: TurnContext) -> None:
@@ -152,17 +185,22 @@ def _hints(ctx: Context) -> Iterator[str]:
         yield from hints
 
 
-def _environment(session: Session, date: str) -> Iterator[str]:
+def _environment(ctx: Context) -> dict[str, str]:
+    """Where the agent works, by the names of `FACTS`."""
     import platform
 
-    yield "# Environment\n"
-    yield f"Working directory: {session.cwd}"
-    for directory in session.directories:
-        yield f"Additional directory: {directory}"
-    branch = git_branch(session.cwd)
-    yield f"Git branch: {branch}" if branch else "Git repository: no"
-    yield f"Platform: {sys.platform} ({platform.system()} {platform.release()})"
-    yield f"Date when the session began: {date}"
+    session = ctx.session
+    branch = ctx.state.setdefault("branch", git_branch(session.cwd))
+    date = ctx.state.setdefault("date", _today())
+    more = (f"Additional directory: {directory}" for directory in session.directories)
+    system = f"{sys.platform} ({platform.system()} {platform.release()})"
+    facts = (
+        "\n".join([f"Working directory: {session.cwd}", *more]),
+        f"Git branch: {branch}" if branch else "Git repository: no",
+        f"Platform: {system}",
+        f"Date when the session began: {date}",
+    )
+    return dict(zip(FACTS, facts, strict=True))
 
 
 def git_branch(cwd: str) -> str | None:

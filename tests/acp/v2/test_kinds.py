@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from acp.exceptions import RequestError
 
-from crow import Agent, tool
+from crow import Agent, Usage, tool
 from crow.core.events import Compacted, Retrying, TextDelta
 from crow.core.ports import Completion, Request, ToolEnvironment
+from crow.extensions import PromptCacheHook
 from crow.testing import ScriptedModel, call, text
 
 
@@ -66,6 +67,25 @@ async def test_a_retry_is_a_notice_and_tokens_are_counted(draft: Any, tmp_path: 
             {"sessionUpdate": "usage_update", "used": 7, "size": 1000}
         ]
         assert idle["usage"]["totalTokens"] == 7
+
+
+async def test_a_broken_prefix_is_told_with_the_tokens(draft: Any, tmp_path: Path) -> None:
+    def before_llm_request(messages: list[Any]) -> list[Any]:
+        return [{"role": "system", "content": f"Request {len(messages)}"}, *messages]
+
+    usage = Usage(input_tokens=700, total_tokens=700)
+    model = ScriptedModel(text("1", usage=usage), text("2", usage=usage), context_window=1000)
+    client = draft()
+    async with client.connected(Agent(model, hooks=[before_llm_request, PromptCacheHook()])):
+        session = await client.new_session(tmp_path)
+        await client.turn(session, "Go")
+        await client.turn(session, "On")
+        first, second = client.updates("usage_update")
+        assert "_meta" not in first
+        told = second["_meta"]["crow"]["promptCache"]
+        assert (told["requests"], told["breaks"], told["tokens"]) == (2, 1, 700)
+        assert told["last"]["by"] == "the hook before_llm_request"
+        assert told["last"]["fromMessage"] == 1
 
 
 async def test_a_compaction_has_an_id_and_a_summary(draft: Any, tmp_path: Path) -> None:

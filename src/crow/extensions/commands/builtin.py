@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from crow import Answer, Command
+from crow.keys import PROMPT_CACHE
 from crow.messages import is_prompt, weight
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ async def context(ctx: CommandContext) -> Answer:
     lines += [
         f"- {name}: {size // CHARACTERS:,}" for name, size in _sizes(ctx.session, head, tools)
     ]
+    known = PROMPT_CACHE.get(ctx)
+    lines += known.lines[:1] if known is not None else ()
     return Answer("\n".join(lines))
 
 

@@ -24,6 +24,7 @@ from crow import (
     hook,
 )
 from crow.extensions.cost.prices import Price, cost_of, is_at_home, is_loaded, listed, load
+from crow.keys import PROMPT_CACHE
 from crow.messages import add_usage
 
 if TYPE_CHECKING:
@@ -164,3 +165,6 @@ def _lines(agent: Agent, session: Session) -> Iterator[str]:
         cached = usage.get("cached_tokens", 0)
         yield f"- input: {usage.get('input_tokens', 0):,} tokens, {cached:,} of them from a cache"
         yield f"- output: {usage.get('output_tokens', 0):,} tokens"
+    known = PROMPT_CACHE.get(session)
+    for line in known.lines if known is not None else ():
+        yield f"- {line}" if line == line.strip() else line

@@ -29,6 +29,7 @@ INHERITED = (
     "truncation",
     "compaction",
     "cost",
+    "prompt_cache",
     "shell_hooks",
 )
 """Extensions that look after a conversation, whoever has it, by name."""

@@ -167,10 +167,10 @@ class Fold(
 
     def _meant(self, view: C, answer: Any) -> Deny | Said | str | None:
         """What an answer means here, put where it belongs. Raises ``TypeError`` for no use."""
-        if isinstance(answer, HookResult):
-            return understood(self.point, view, answer)
         if answer is None or answer == {}:
             return None
+        if isinstance(answer, HookResult):
+            return understood(self.point, view, answer)
         if isinstance(answer, Stop | Deny):
             check("the answer", answer, type(answer))
         if isinstance(answer, Stop):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 
 from crow.core.errors import nearest
 from crow.core.events import TextDelta, TitleChanged
@@ -458,6 +458,14 @@ EFFECTS: Mapping[str, Mapping[str, Effect]] = {
     "hookEventName": {ANYWHERE: _nothing},
 }
 """What each word does, by the name of a point, by the kind of a point, or anywhere."""
+
+
+def is_result(answer: object) -> TypeGuard[HookResult | dict[str, Any]]:
+    """True for a `HookResult`, and for a dict with one of its words, written nearly right."""
+    if not isinstance(answer, dict):
+        return isinstance(answer, HookResult)
+    names = map(str, cast("dict[object, Any]", answer))
+    return any(name in ANSWER or nearest(name, ANSWER, 0.8) for name in names)
 
 
 def understood(point: Point, view: Any, answer: HookResult | Table) -> Said:

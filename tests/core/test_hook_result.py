@@ -395,6 +395,27 @@ async def test_elsewhere_it_is_the_error_of_its_hook_and_nothing_changes(run, ev
 
 
 @pytest.mark.parametrize(
+    "answer, wrong",
+    [
+        ({"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}, False),
+        ({"role": "user", "content": "x"}, False),
+        ({3: 4}, False),
+        ({"aditionalContext": "x"}, True),
+        ({"systemMessage": 3}, True),
+    ],
+)
+async def test_who_only_looks_on_may_return_any_dict_that_is_not_meant(run, answer, wrong):
+    done = await run("after_turn", answer)
+    assert bool(done.errors) == wrong
+
+
+async def test_in_the_background_it_informs_and_stops_nothing(run):
+    answer = {"continue": False, "systemMessage": "done"}
+    done = await run("PostToolUse", answer, background=True)
+    assert (done.reply.stop_reason, done.notices) == ("end_turn", ["done"])
+
+
+@pytest.mark.parametrize(
     "answer, event, hint",
     [
         (HookResult(permissionBehavior="deny"), "PostToolUse", "nothing to permit here"),

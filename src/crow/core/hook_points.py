@@ -14,7 +14,7 @@ from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, HookPoint
 from crow.core.hook_call import Ran, described, note, report, run_hook, view_for
-from crow.core.hook_result import HookResult, Said, understood
+from crow.core.hook_result import HookResult, Said, is_result, understood
 from crow.core.points import Point, deny
 from crow.core.proxy import seen
 from crow.core.validation import check, short
@@ -167,10 +167,10 @@ class Fold(
 
     def _meant(self, view: C, answer: Any) -> Deny | Said | str | None:
         """What an answer means here, put where it belongs. Raises ``TypeError`` for no use."""
-        if isinstance(answer, HookResult):
-            return understood(self.point, view, answer)
         if answer is None or answer == {}:
             return None
+        if isinstance(answer, HookResult):
+            return understood(self.point, view, answer)
         if isinstance(answer, Stop | Deny):
             check("the answer", answer, type(answer))
         if isinstance(answer, Stop):
@@ -262,9 +262,12 @@ async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
 
 def looked(point: Point, view: Context, answer: object) -> Said | None:
     """What somebody says who only looks on; None for what is no `HookResult`."""
-    if isinstance(answer, HookResult) or (isinstance(answer, dict) and answer):
-        return understood(point, view, cast("HookResult | dict[str, Any]", answer))
-    return None
+    if not is_result(answer):
+        return None
+    said = understood(point, view, answer)
+    if point.kind != "watch":  # it ran beside what it could have stopped
+        said.stop = None
+    return said
 
 
 async def consult(

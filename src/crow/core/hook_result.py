@@ -6,8 +6,8 @@ Two tables are all of it: which words there are, and what each of them does at w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from dataclasses import fields, replace
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 
 from crow.core.errors import nearest
 from crow.core.events import TextDelta, TitleChanged
@@ -29,17 +29,26 @@ MCP = "mcp__"
 # the words
 
 
-@frozen
 class Shape:
     """What stands under a key: something of a type, or one of some texts.
 
     ``inner`` are the keys of an object, the first of which must be there.
     """
 
-    kind: Any = object
-    words: str = ""
-    choices: tuple[str, ...] = ()
-    inner: Mapping[str, Shape] = field(default_factory=dict[str, "Shape"])
+    __slots__ = ("choices", "inner", "kind", "words")
+
+    def __init__(
+        self,
+        kind: Any = object,
+        words: str = "",
+        *,
+        choices: tuple[str, ...] = (),
+        inner: Mapping[str, Shape] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.words = words
+        self.choices = choices
+        self.inner: Mapping[str, Shape] = inner or {}
 
 
 TEXT = Shape(str, "text")
@@ -250,17 +259,19 @@ def _words(answer: Table) -> dict[str, Any]:
 # what they do
 
 
-@dataclass(slots=True)
 class Said:
     """What an answer comes to: a verdict, and what is to be told to whom."""
 
-    words: Table
-    verdict: Allow | Ask | Deny | Stop | None = None
-    answer: Answer | None = None
-    stop: str | None = None
-    reasons: list[str] = field(default_factory=list[str])
-    contexts: list[str] = field(default_factory=list[str])
-    notices: list[str] = field(default_factory=list[str])
+    __slots__ = ("answer", "contexts", "notices", "reasons", "stop", "verdict", "words")
+
+    def __init__(self, words: Table) -> None:
+        self.words = words
+        self.verdict: Allow | Ask | Deny | Stop | None = None
+        self.answer: Answer | None = None
+        self.stop: str | None = None
+        self.reasons: list[str] = []
+        self.contexts: list[str] = []
+        self.notices: list[str] = []
 
     def join(self, verdict: Verdict) -> None:
         """Say one more thing; the strictest stands."""
@@ -447,6 +458,14 @@ EFFECTS: Mapping[str, Mapping[str, Effect]] = {
     "hookEventName": {ANYWHERE: _nothing},
 }
 """What each word does, by the name of a point, by the kind of a point, or anywhere."""
+
+
+def is_result(answer: object) -> TypeGuard[HookResult | dict[str, Any]]:
+    """True for a `HookResult`, and for a dict with one of its words, written nearly right."""
+    if not isinstance(answer, dict):
+        return isinstance(answer, HookResult)
+    names = map(str, cast("dict[object, Any]", answer))
+    return any(name in ANSWER or nearest(name, ANSWER, 0.8) for name in names)
 
 
 def understood(point: Point, view: Any, answer: HookResult | Table) -> Said:

@@ -193,7 +193,7 @@ async def test_hooks_are_listed_in_the_order_in_which_they_run(desk: FakeEditorH
 
 async def test_extensions_are_listed_with_what_became_of_them(desk: FakeEditorHandlers):
     desk.agent.found += [
-        Found("commands", "crow"),
+        Found("commands", "crow", names=("commands",)),
         Found("broken", "some-package", "ImportError: no"),
         Found("stuck", "crow", None, disabled=True),
     ]

@@ -613,7 +613,7 @@ async def test_the_compaction_of_the_second_essay_works_beside_it():
 
         def init_agent(self, agent: Agent) -> None:
             agent.hooks.register("mid_react", self.mid_react)
-            agent.extensions["compaction"] = self
+            agent.extensions["restarting"] = self  # the other name is taken
 
         async def mid_react(self, ctx: Any) -> None:
             token_count = await ctx.get_token_count()

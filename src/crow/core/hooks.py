@@ -249,19 +249,15 @@ class Hooks:
             raise HookError(f"tools takes several names: tools={{{tools!r}}}")
 
         names = None if tools is None else frozenset(name.casefold() for name in tools)
-        seconds = inf if timeout is None else timeout
-
-        def made(fn: Callable[..., Any]) -> Hook:
-            whose = owner or self.whose(fn) or owner_of(fn)
-            return Hook(event, fn, whose, names, order, seconds, background, judge, thread)
+        options = names, order, inf if timeout is None else timeout, background, judge, thread
 
         def add(fn: F) -> F:
-            self._add(made(fn))
+            self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
             return fn
 
         if fn is None:
             return add
-        hook = self._add(made(fn))
+        hook = self._add(Hook(event, fn, owner or self.whose(fn) or owner_of(fn), *options))
         return lambda: self._unhang(hook)
 
     register_hook = register
@@ -391,7 +387,13 @@ class Hooks:
 
     def of(self, owner: Owner) -> list[Hook]:
         """The hooks of one owner, waiting ones included."""
-        return [hook for hook in (*self, *self._waiting) if _belongs(hook.owner, owner)]
+        thing = owner.thing
+        hung = [hook for point in self.points.values() for hook in point.entries]
+        return [
+            hook
+            for hook in (*hung, *self._waiting)
+            if hook.owner is owner or (thing is not None and hook.owner.thing is thing)
+        ]
 
     def remove(self, owner: Owner) -> None:
         """Take away all hooks, points and watchers of one owner."""

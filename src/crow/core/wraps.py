@@ -102,9 +102,10 @@ class Layer:
             except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
                 ran.error = error
         ran.changed += self.changed
-        self._note(ran)
+        passes = ran.error in self.errors
+        self._note(replace(ran, error=None) if passes else ran)
         if ran.error is not None:
-            raise self._told(ran)
+            raise ran.error if passes else self._told(ran)
         return answer
 
     def call_next(self) -> Attempt[Any]:
@@ -165,11 +166,9 @@ class Layer:
         note(self.hook, self.ctx, ran)
 
     def _told(self, ran: Ran) -> BaseException:
-        """The hook's error as the operation's: it names the hook, unless it came from inside."""
+        """The hook's error as the operation's: it names the hook."""
         hook, error = self.hook, ran.error
         assert error is not None
-        if error in self.errors:
-            return error
         logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
         if not isinstance(error, Exception):
             own = HookError(f"{type(error).__name__}: {error}".rstrip(": "))

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
+from crow.core.context import Context
 from crow.core.errors import HookError
+from crow.core.events import Notice
 from crow.core.history import flaw, repaired
 from crow.core.messages import user
 from crow.testing import ScriptedModel, call
@@ -227,3 +229,56 @@ async def test_a_background_hook_that_outlasts_its_session_ends_at_last():
     assert left
     await asyncio.wait(left, timeout=20)
     assert all(task.done() for task in left)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("point", ["on_update", "after_compact", "on_config_change"])
+async def test_a_hook_that_makes_happen_what_it_is_called_for_ends_and_is_named(
+    point, waits, times
+):
+    agent = Agent(ScriptedModel("done"), tools=())
+
+    async def culprit(ctx: Any) -> None:
+        for _ in range(times):
+            await asyncio.sleep(0) if waits else None
+            match point:
+                case "on_update":
+                    await ctx.emit(Notice("again"))
+                case "after_compact":
+                    await ctx.compact([user("again")], "")
+                case _:
+                    await agent.configure(ctx.session, mode="again")
+
+    agent.hooks.register(point, culprit)
+    session = await agent.new_session()
+    await agent.configure(session, mode="plan")
+    assert (await agent.run("go", session=session)).text == "done"
+    await Context(agent, session).compact([user("kept")], "so far")
+    errors = {str(record.error) for record in session.trace if record.error}
+    if (point, times) != ("on_update", 2):  # switched off before
+        assert any("makes happen what it is called for, 10 times over" in e for e in errors)
+    assert all(__file__ in error for error in errors)
+
+
+@pytest.mark.parametrize("point", ["after_tool", "PostToolUse"])
+async def test_every_hook_hears_what_came_of_a_call_though_another_was_cancelled_over_it(
+    echo, point
+):
+    heard: list[str] = []
+    waiting = asyncio.Event()
+    agent = Agent(ScriptedModel(call("echo", text="a"), leftover="allow"), tools=[echo])
+
+    async def waits(ctx: Any) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    for order in (-1, 1):
+        agent.hooks.register(point, lambda ctx: heard.append(ctx.output), order=order)
+    agent.hooks.register(point, waits)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await waiting.wait()
+    agent.cancel(session)
+    assert (await running).stop_reason == "cancelled"
+    assert heard == ["echo a", "echo a"]

@@ -239,6 +239,7 @@ class ToolContext(Context):
         "reason",
         "result",
         "settled",
+        "told",
         "tool",
     )
 
@@ -261,6 +262,7 @@ class ToolContext(Context):
         self.question: Ask | None = None
         self.diffs: tuple[Diff, ...] = ()
         self.settled = self.ended = False
+        self.told: set[object] = set()
         self.faulty = False
 
     @property

@@ -15,9 +15,10 @@ from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
+from crow.core.errors import HookError
 from crow.core.hook import Hook, place_of
 from crow.core.points import Point
-from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
+from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
 from crow.core.session import Session
 from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin, standing
 from crow.core.trace import Record
@@ -28,6 +29,9 @@ C = TypeVar("C", bound=Context)
 CANCELLED_TIMEOUT = 0.25
 BLOCKING = 0.05
 """Seconds for which a hook may keep everything else from running before it is named."""
+
+NESTED = 10
+"""How often a hook may be called again, by what it does itself, before it has ended."""
 
 WAITED = (
     ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
@@ -98,6 +102,7 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
     if not hook.instant and hasattr(answer, "__await__"):
+        _must_end(view, answer)
         set_awaited(view, True)
         try:
             answer = await _in_time(hook, view, answer, ran)
@@ -108,6 +113,14 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     if around is None and perf_counter() - began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
+
+
+def _must_end(view: Context, answer: Any) -> None:
+    """Raise `HookError` for a hook that has itself called without an end."""
+    if nested(view) >= NESTED:
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise HookError(f"makes happen what it is called for, {NESTED} times over")
 
 
 def _called(hook: Hook, view: Context, around: Around | None) -> Any:

@@ -312,13 +312,13 @@ def conclude(call: ToolContext, outcome: Outcome, result: ToolResult | str) -> T
 async def settle(call: ToolContext) -> None:
     """Say what came of the call; one without a result was cancelled.
 
-    Hooks hear of it once; the client does even where the run is cancelled meanwhile.
+    Every hook hears of it once, and so does the client, even where the run is cancelled meanwhile.
     """
     if not call.settled:
         call.settled = True
         conclude(call, "cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
-        await call.agent.hooks.after_tool.fire(call)
     if not call.ended:
+        await call.agent.hooks.after_tool.fire(call, call.told)
         result = conclude(call, "cancelled", NOT_RUN)
         await call.emit(ToolEnded(call.call, call.outcome, result, call.duration))
         call.ended = True

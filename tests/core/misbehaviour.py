@@ -652,6 +652,7 @@ async def calls_side_by_side(now: Moment) -> Any:
 @way(AROUND)
 async def calls_later(now: Moment) -> Any:
     """Leave what is wrapped to a task that nobody waits for."""
+    now.world.disturbed = True  # whoever is further in may be cancelled
     task = asyncio.ensure_future(now.call_next())
     now.world.loose.append(task)
     for _ in range(now.extra):
@@ -672,6 +673,7 @@ async def calls_when_it_is_over(now: Moment) -> Any:
 
 @way(AROUND)
 async def cancels_what_it_called(now: Moment) -> Any:
+    now.world.disturbed = True  # whoever is further in may be cancelled
     task = asyncio.ensure_future(now.call_next())
     for _ in range(now.extra % 5):
         await asyncio.sleep(0)
@@ -696,6 +698,7 @@ async def forgets_to_return(now: Moment) -> None:
 
 @way(AROUND)
 async def limits_the_time(now: Moment) -> Any:
+    now.world.disturbed = True  # whoever is further in may be cancelled
     try:
         async with asyncio.timeout(1):
             return await now.call_next()

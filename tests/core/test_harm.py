@@ -630,7 +630,7 @@ def scenes(draw: st.DrawFn) -> Scene:
 
 
 @given(scenes())
-@settings(max_examples=30, suppress_health_check=UNCHECKED)
+@settings(max_examples=60, derandomize=True, suppress_health_check=UNCHECKED)
 def test_no_hook_does_harm_that_it_did_not_announce(scene):
     play(scene)
 

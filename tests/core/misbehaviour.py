@@ -492,7 +492,7 @@ async def tidies_up(now: Moment) -> None:
 
 @way(WAITING, innocent=True)
 async def takes_its_time(now: Moment) -> None:
-    await asyncio.sleep(SECONDS / 10)
+    await asyncio.sleep(SECONDS / 50)  # less than a hook has in a run that was cancelled
 
 
 @way(WAITING)

@@ -534,6 +534,7 @@ def play(scene: Scene) -> World:
     told = Told()
     logger = logging.getLogger("crow")
     logger.addHandler(told)
+    logger.propagate = False
     loop = HurriedLoop()
     try:
         world = World(scene, loop)
@@ -546,6 +547,7 @@ def play(scene: Scene) -> World:
         holds(world, told)
     finally:
         logger.removeHandler(told)
+        logger.propagate = True
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()

@@ -30,7 +30,7 @@ CANCELLED_TIMEOUT = 0.25
 BLOCKING = 0.05
 """Seconds for which a hook may keep everything else from running before it is named."""
 
-NESTED = 10
+NESTED = 8
 """How often a hook may be called again, by what it does itself, before it has ended."""
 
 WAITED = (

@@ -282,3 +282,19 @@ async def test_every_hook_hears_what_came_of_a_call_though_another_was_cancelled
     agent.cancel(session)
     assert (await running).stop_reason == "cancelled"
     assert heard == ["echo a", "echo a"]
+
+
+async def test_the_loop_is_not_run_twice_at_the_same_time(echo, whole):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done", leftover="allow"), tools=[echo])
+
+    async def culprit(ctx: Any, call_next: Any) -> None:
+        await asyncio.gather(call_next(), call_next())
+
+    agent.hooks.register("around_run", culprit)
+    agent.hooks.register("on_message", lambda ctx: asyncio.sleep(0))
+    reply = await agent.prompt(await agent.new_session(), "go")
+    assert f"await it before the next (in the hook culprit, {__file__}:" in reply.detail
+    whole(reply.session.messages)
+    model: Any = agent.llm
+    for asked in model.asked:
+        whole(asked["messages"])

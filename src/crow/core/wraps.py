@@ -43,6 +43,8 @@ Said: TypeAlias = Awaitable[Completion | Answer] | AsyncIterable[Delta | Complet
 """What a hook around a request is: a coroutine that returns the reply, or yields its pieces."""
 PIECES = (*DELTAS, Completion)
 LayerOf: TypeAlias = "Callable[[Hook, Any, Any, Go, Sink], Layer]"
+ALONE = ("around_run",)
+"""Where what lies further in cannot be at work twice at the same time: there is one history."""
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
@@ -117,6 +119,8 @@ class Layer:
         view = seen(self.view)
         if view.ended:
             raise HookError(f"too late to call_next(): {view.ended}")
+        if self._tasks and self.hook.event in ALONE:
+            raise HookError("call_next() is at work already: await it before the next")
         self.changed += view.settle()
         clock = cast(Clock, self.view.clock)
         task = cast("asyncio.Task[Any]", asyncio.current_task())

@@ -353,7 +353,7 @@ async def test_a_hook_that_cancels_the_task_that_it_runs_in_has_failed(echo, who
     assert reply.text == "done"
     errors = [str(record.error) for record in reply.session.trace if record.error]
     assert errors
-    assert all("cancelled the task of the run" in e and f"({__file__}:" in e for e in errors)
+    assert all("cancelled the task that it runs in" in e and f"({__file__}:" in e for e in errors)
     whole(reply.session.messages)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
+from contextlib import suppress
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, cast
 
@@ -19,7 +20,7 @@ from crow.core.hook import Owner
 from crow.core.hooks import Hooks
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
-from crow.core.prompt import answer, follow_up, refuse_own
+from crow.core.prompt import answer, follow_up, following, is_own, refuse_own
 from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
 from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
@@ -29,6 +30,7 @@ from crow.core.tools import Call
 logger = logging.getLogger("crow.extensions")
 
 SETTLING = 0.3
+AFTERWARDS = 5.0
 STEERING = frozenset(
     "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
     "PS4".split()
@@ -97,6 +99,7 @@ class Agent(Host):
         self.stop_cap = 8
         self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
         self._sessions: dict[str, Session] = {}
+        self._closing: dict[str, asyncio.Task[None]] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
         for tool in self.defaults.tools() if tools is None else tools:
             self.add_tool(tool)
@@ -300,22 +303,35 @@ class Agent(Host):
         return session
 
     async def close_session(self, session: Session, reason: str = "closed") -> None:
-        """Cancel what runs, end what runs beside it, and let the session go."""
+        """Cancel what runs, end what runs beside it, and let the session go.
+
+        It does so to the end, even where whoever wants it is part of what is cancelled.
+        """
         if session.closed:
             return
         session.closed = True
+        waiting = {*following(session)} if is_own(session) else set[asyncio.Task[Any]]()
+        waiting.add(cast("asyncio.Task[Any]", asyncio.current_task()))
+        closing = nobodys(self._close_session(session, reason, waiting))
+        self._closing[session.id] = closing
+        closing.add_done_callback(lambda _: self._closing.pop(session.id))
         self.cancel(session)
-        after = [task for task in session.tasks if task.get_name() == "after_run"]
-        if after:
-            await asyncio.wait(after, timeout=5)
-        ending = session.tasks - {asyncio.current_task()}
+        await asyncio.shield(closing)
+
+    async def _close_session(
+        self, session: Session, reason: str, waiting: set[asyncio.Task[Any]]
+    ) -> None:
+        """Close a session; ``waiting`` are the tasks that wait for that."""
+        if not waiting & {*following(session)}:
+            await _followed_up(session)
+        ending = session.tasks - waiting
         for task in ending:
             task.cancel()
         if ending:
             await asyncio.wait(ending, timeout=SETTLING)
         await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
         await asyncio.sleep(0)
-        for task in session.tasks - {asyncio.current_task()}:  # hooks that were left behind
+        for task in session.tasks - waiting:  # hooks that were left behind
             task.cancel()
         await _let_go(session)
         self._sessions.pop(session.id, None)
@@ -324,6 +340,8 @@ class Agent(Host):
         """Close all sessions and leave the lifespans, last entered first."""
         for session in list(self._sessions.values()):
             await self.close_session(session, "exit")
+            if (closing := self._closing.get(session.id)) is not None and not is_own(session):
+                await asyncio.shield(closing)
         await self.scope.close()
 
     async def __aenter__(self) -> Self:
@@ -367,8 +385,7 @@ class Agent(Host):
         session = session or await self.new_session(cwd, client=client)
         reply = await self.prompt(session, prompt)
         await asyncio.sleep(0)
-        after = [task for task in session.tasks if task.get_name() == "after_run"]
-        await asyncio.gather(*after, return_exceptions=True)
+        await asyncio.gather(*following(session), return_exceptions=True)
         if reply.error is not None:
             raise reply.error
         return reply
@@ -409,7 +426,7 @@ class Agent(Host):
             await answer(ctx)
         finally:
             session.leave(ctx)
-            session.spawn(follow_up(ctx)).set_name("after_run")
+            follow_up(ctx)
         return ctx.reply
 
     def queue(
@@ -487,6 +504,15 @@ class Agent(Host):
         if self.hooks.on_notification.chain(session):
             ctx = NotificationContext(self, session, kind, message, run=run)
             await self.hooks.on_notification.fire(ctx)
+
+
+async def _followed_up(session: Session) -> None:
+    """Wait until the last prompt is done with, for some seconds at most."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(AFTERWARDS):
+            await session.lock.acquire()
+            session.lock.release()
+            await asyncio.gather(*following(session), return_exceptions=True)
 
 
 async def _let_go(session: Session) -> None:

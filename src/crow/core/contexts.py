@@ -239,6 +239,7 @@ class ToolContext(Context):
         "reason",
         "result",
         "settled",
+        "told",
         "tool",
     )
 
@@ -261,6 +262,7 @@ class ToolContext(Context):
         self.question: Ask | None = None
         self.diffs: tuple[Diff, ...] = ()
         self.settled = self.ended = False
+        self.told: set[object] = set()
         self.faulty = False
 
     @property
@@ -308,3 +310,10 @@ class ToolContext(Context):
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Show output of the call while it runs."""
         await self.emit(ToolProgress(self.call.id, text, terminal))
+
+
+def open_call(run: RunContext, call: Call) -> ToolContext:
+    """A call of the model's that waits for its answer."""
+    opened = ToolContext(run, call, run.agent.tool(call.name, run.session))
+    run.open.add(opened)
+    return opened

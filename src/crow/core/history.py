@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from crow.core.frozen import IN_LIST, kept
 from crow.core.messages import Message, TokenCount, Usage, tool_answer, weight
@@ -178,14 +178,11 @@ def repaired(
     """
     whole: list[Message] = []
     waiting: list[str] = []
-    for message in [*messages, None]:
-        if message is not None and "role" not in message:
-            continue
+    for message in [*filter(None, map(sound, messages)), None]:
         if message is not None and message["role"] == "tool":
             if (call_id := message.get("tool_call_id", "")) in waiting:
                 waiting.remove(call_id)
-                answer: Message = {"content": "", **message}
-                whole.append(message if "content" in message else answer)
+                whole.append(message)
             continue
         if message is not None or not ongoing:
             whole += [answers.get(call_id) or tool_answer(call_id, why) for call_id in waiting]
@@ -195,12 +192,25 @@ def repaired(
     return whole
 
 
+def sound(message: Message) -> Message | None:
+    """A message as endpoints take one, by itself; None where nothing is said in it."""
+    if "role" not in message:
+        return None
+    role, calls = message["role"], message.get("tool_calls")
+    if calls is not None and (role != "assistant" or not calls):
+        message = cast(Message, {k: v for k, v in message.items() if k != "tool_calls"})
+        calls = None
+    if calls or message.get("content") is not None:
+        return message
+    return {**message, "content": ""} if role == "tool" else None
+
+
 def flaw(messages: Iterable[Message]) -> str | None:
     """Why no endpoint would take these messages: an unanswered call, an answer to no call."""
     waiting: Any = ()
     for message in messages:
-        if "role" not in message or (message["role"] == "tool" and "content" not in message):
-            return "a message lacks its role or content"
+        if sound(message) is not message:
+            return f"{str(message)[:60]} lacks its role or content, or calls nothing"
         if message["role"] == "tool":
             call_id = message.get("tool_call_id", "")
             if call_id not in waiting:

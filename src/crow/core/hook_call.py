@@ -15,10 +15,12 @@ from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
+from crow.core.errors import HookError
 from crow.core.hook import Hook, place_of
 from crow.core.points import Point
-from crow.core.proxy import copied, lend, seen, set_awaited, set_clock
-from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin
+from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
+from crow.core.session import Session
+from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin, standing
 from crow.core.trace import Record
 
 logger = logging.getLogger("crow.hooks")
@@ -27,6 +29,9 @@ C = TypeVar("C", bound=Context)
 CANCELLED_TIMEOUT = 0.25
 BLOCKING = 0.05
 """Seconds for which a hook may keep everything else from running before it is named."""
+
+NESTED = 8
+"""How often a hook may be called again, by what it does itself, before it has ended."""
 
 WAITED = (
     ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
@@ -91,12 +96,13 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     task = cast("asyncio.Task[Any]", asyncio.current_task())
     cancelling = task.cancelling()
     answer = _called(hook, view, around)
-    if task.cancelling() > cancelling and view.run is not None and not view.run.cancelled:
+    if task.cancelling() > cancelling and not _is_part_of_the_cancelled(view.session):
         await _spared(task)
     spent = perf_counter() - began
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
     if not hook.instant and hasattr(answer, "__await__"):
+        _must_end(view, answer)
         set_awaited(view, True)
         try:
             answer = await _in_time(hook, view, answer, ran)
@@ -107,6 +113,14 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     if around is None and perf_counter() - began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
+
+
+def _must_end(view: Context, answer: Any) -> None:
+    """Raise `HookError` for a hook that has itself called without an end."""
+    if nested(view) >= NESTED:
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise HookError(f"makes happen what it is called for, {NESTED} times over")
 
 
 def _called(hook: Hook, view: Context, around: Around | None) -> Any:
@@ -135,12 +149,21 @@ def _at_once(coroutine: Any) -> Any:
     raise RuntimeError("waited, though it awaits nothing")
 
 
+def _is_part_of_the_cancelled(session: Session | None) -> bool:
+    """True where a run that waits for what is done in this session was cancelled."""
+    while session is not None and not any(run.cancelled for run in session.runs):
+        session = session.parent
+    return session is not None
+
+
 async def _spared(task: asyncio.Task[Any]) -> None:
     """Take a hook's cancellation of the task that it runs in back: that is its error."""
     with suppress(asyncio.CancelledError):
         await asyncio.sleep(0)
     task.uncancel()
-    raise RuntimeError("cancelled the task of the run: use ctx.stop() or agent.cancel(session)")
+    raise RuntimeError(
+        "cancelled the task that it runs in: use ctx.stop() or agent.cancel(session)"
+    )
 
 
 class Cancelled(asyncio.CancelledError):
@@ -161,7 +184,8 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     if done is not NOTHING:
         return done
     try:
-        await clock.ended(task, spent)
+        with standing(_clock_around()):
+            await clock.ended(task, spent)
     except asyncio.CancelledError as error:
         if not task.done():
             _leave_behind(errand, task, view, "the run was cancelled")
@@ -171,6 +195,12 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     error = _too_late(hook, view, seconds, where)
     _leave_behind(errand, task, view, str(error))
     raise error
+
+
+def _clock_around() -> Clock | None:
+    """That of the hook which made this one's moment happen: it has no part in how long it takes."""
+    doing = DOING.get()
+    return doing.clock if isinstance(doing, Context) else None
 
 
 def _limit(hook: Hook, view: Context) -> tuple[float, str]:
@@ -200,6 +230,8 @@ def _leave_behind(errand: Errand, task: asyncio.Task[Any], view: Context, late: 
     task.add_done_callback(tasks.release)
     task.add_done_callback(lambda task: task.cancelled() or task.exception())
     task.cancel()
+    if view.session.closed:  # nobody is left to end it then
+        asyncio.get_running_loop().call_later(CANCELLED_TIMEOUT, task.cancel)
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:

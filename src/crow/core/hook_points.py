@@ -140,9 +140,16 @@ class Fold(
 
     __slots__ = ()
 
-    async def fire(self, ctx: C) -> Deny | None:
-        """Call the hooks; a `Deny` (only where the point takes one) ends the fold."""
+    async def fire(self, ctx: C, told: set[object] | None = None) -> Deny | None:
+        """Call the hooks; a `Deny` (only where the point takes one) ends the fold.
+
+        Those that are in ``told`` are left out, and the others put in.
+        """
         for hook in self.due(ctx):
+            if told is not None:
+                if hook in told:
+                    continue
+                told.add(hook)
             if hook.background:
                 ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
             elif (denied := await self._step(hook, ctx)) is not None:

@@ -23,8 +23,8 @@ async def turn(ctx: RunContext) -> bool:
     ctx.check()
     if (now := await ask(ctx)) is None:
         return False
-    if now.reply.calls:
-        now.results = await run_tools(ctx, now.reply.calls)
+    if now.results:
+        await run_tools(ctx, now.results)
     await ctx.agent.hooks.after_turn.fire(now)
     return not ctx.stopping and (bool(now.results) or await go_on(ctx))
 

@@ -194,8 +194,9 @@ def thought_of(message: Message) -> str:
 
 def is_prompt(message: Message) -> bool:
     """True for what a person said, false for injected context and every other role."""
-    content = text_of(message.get("content"))
-    return message["role"] == "user" and not content.startswith(CONTEXT_OPEN)
+    content = message.get("content")
+    is_user = message["role"] == "user" and content is not None
+    return is_user and not text_of(content).startswith(CONTEXT_OPEN)
 
 
 def weight(message: Message) -> int:

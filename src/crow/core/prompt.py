@@ -20,15 +20,20 @@ from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
 GRACE = 0.5
-
+FOLLOWING = "after_run"
 
 OWN = "a hook cannot wait for its own session: use agent.queue(...)"
 
 
 def refuse_own(session: Session) -> None:
     """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
-    if _is_own(DOING.get(), session) or _works_for(_task(), session):
+    if is_own(session):
         raise SessionError(OWN)
+
+
+def is_own(session: Session) -> bool:
+    """True in the session's own work: what it waits for cannot wait for it."""
+    return _is_own(DOING.get(), session) or _works_for(_task(), session)
 
 
 def _is_own(doing: Any, session: Session) -> bool:
@@ -246,11 +251,19 @@ def _explain(ctx: RunContext, error: BaseException | None) -> None:
         reply.detail = f"{by}: {ctx.stopping.reason}" if ctx.stopping.reason else by
 
 
-async def follow_up(ctx: RunContext) -> None:
-    """What comes after the answer was returned; then the next prompt's turn."""
-    try:
-        if ctx.holds_lock or not isinstance(ctx.reply.error, SessionError):  # which was refused
-            await ctx.agent.hooks.after_run.fire(ctx)
-    finally:
-        if ctx.holds_lock:
-            ctx.session.lock.release()
+def follow_up(ctx: RunContext) -> None:
+    """Let happen what comes after the answer was returned; then it is the next prompt's turn."""
+    task = ctx.session.spawn(_follow_up(ctx))
+    task.set_name(FOLLOWING)
+    if ctx.holds_lock:
+        task.add_done_callback(lambda _: ctx.session.lock.release())
+
+
+def following(session: Session) -> list[asyncio.Task[Any]]:
+    """What still comes after answers that were returned."""
+    return [task for task in session.tasks if task.get_name() == FOLLOWING]
+
+
+async def _follow_up(ctx: RunContext) -> None:
+    if ctx.holds_lock or not isinstance(ctx.reply.error, SessionError):  # which was refused
+        await ctx.agent.hooks.after_run.fire(ctx)

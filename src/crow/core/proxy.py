@@ -55,7 +55,7 @@ class View:
         _may: tuple[str, ...]
         _given: dict[str, tuple[Any, Any]]
         _late: str
-        _moment: str
+        moment: str
         owner: str
         session: Session
         _settled: bool
@@ -72,7 +72,7 @@ class View:
             value = Call(value.id, value.name, args, value.raw, value.fault)
             _put(self, name, value)
         elif name == "results":
-            value = [lend(each, self.owner, self._moment) for each in cast("list[Context]", value)]
+            value = [lend(each, self.owner, self.moment) for each in cast("list[Context]", value)]
             _put(self, name, value)
         elif self._is_its_own(name, value):
             self._given[name] = (own := copied(value), copied(value))
@@ -89,7 +89,7 @@ class View:
         if name == "request" and "messages" in self._may:
             check("ctx.request", value, Request)
         elif name not in self._may:
-            raise AttributeError(f"must not change {name} at {self._moment}")
+            raise AttributeError(f"must not change {name} at {self.moment}")
         if self.ended:
             raise AttributeError(f"too late to change {name}: {self.ended}")
         base = self._base
@@ -105,7 +105,7 @@ class View:
             _put(cast(Any, self).call, "args", value)
 
     def __copy__(self) -> Any:
-        return lend(self._base, self.owner, self._moment)
+        return lend(self._base, self.owner, self.moment)
 
     def changed(self) -> dict[str, Any]:
         """What the hook has changed: new values by name. Raises ``TypeError`` for a wrong one."""
@@ -117,7 +117,7 @@ class View:
                 new[name] = own
         for name in new:
             if name not in self._may and name not in FREE:
-                raise TypeError(f"must not change {name} at {self._moment}")
+                raise TypeError(f"must not change {name} at {self.moment}")
         new = {name: new[name] for name in self._may if name in new}
         for name, value in new.items():
             check(f"ctx.{name}", value, self._base.shapes.get(name, Any))
@@ -169,7 +169,7 @@ class View:
 def _view_class(cls: type[Context]) -> type[Any]:
     if issubclass(cls, View):
         return cls
-    slots = "_after_end awaited _base _given _late _may _moment outer _settled".split()
+    slots = "_after_end awaited _base _given _late _may moment outer _settled".split()
     return type(
         cls.__name__, (View, cls), {"__slots__": tuple(slots), "__module__": cls.__module__}
     )
@@ -185,7 +185,7 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
     _put(view, "_base", ctx)
     _put(view, "owner", owner)
     _put(view, "clock", None)
-    _put(view, "_moment", moment)
+    _put(view, "moment", moment)
     _put(view, "_may", changes)
     _put(view, "_given", {})
     _put(view, "_late", "")
@@ -209,6 +209,17 @@ def set_awaited(ctx: Context, awaited: bool) -> None:
             outer = outer.outer
         _put(ctx, "outer", outer)
     _put(ctx, "awaited", awaited)
+
+
+def nested(ctx: Context) -> int:
+    """How often the hook that has a view is already at work on what made this moment happen."""
+    view = seen(ctx)
+    outer: View | Spawned | None = DOING.get()
+    count = 0
+    while isinstance(outer, View):
+        count += outer.owner == view.owner and outer.moment == view.moment
+        outer = outer.outer
+    return count
 
 
 @contextmanager

@@ -371,14 +371,14 @@ class Session(Host):
         whose = None if doing is None else copy(doing)
         task = Spawned(work, whose)
         self.tasks.hold(task)
-        task.add_done_callback(lambda task: self._ended(task, whose))
+        task.add_done_callback(lambda _: self._ended(task, whose))
         return task
 
-    def _ended(self, task: asyncio.Task[Any], whose: Any) -> None:
+    def _ended(self, task: Spawned, whose: Any) -> None:
         self.tasks.release(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        work: Any = task.get_coro()
+        work: Any = task.work
         place = last_line(error, getattr(getattr(work, "cr_code", None), "co_filename", ""))
         name = getattr(work, "__qualname__", task.get_name())
         by = "" if whose is None else f" by {whose.owner}"
@@ -436,6 +436,11 @@ class Run(Protocol):
     holds_lock: bool
     abandoned: bool
     open: OwnList[Any]
+
+    @property
+    def cancelled(self) -> bool:
+        """True once somebody cancelled it."""
+        ...
 
     def cancel(self) -> None:
         """End it as soon as anything can be ended."""

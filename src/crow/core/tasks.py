@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
 from typing import Any, Protocol, cast
@@ -147,6 +147,7 @@ class Spawned(asyncio.Task[Any]):
     """The task of work that is done beside a run, which notices who waits for it.
 
     ``whose`` is what was being done where it was spawned. In `DOING` it stands for itself.
+    ``work`` is the coroutine that it was made of.
     """
 
     awaited = False
@@ -154,11 +155,13 @@ class Spawned(asyncio.Task[Any]):
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], whose: object = None) -> None:
         self.whose: Any = whose
+        self.work = coroutine
         self.watchers: set[Callable[[], object]] = set()
         self._waiters: list[tuple[Any, Any]] = []
         context = copy_context()
         context.run(DOING.set, self)
-        super().__init__(coroutine, loop=asyncio.get_running_loop(), context=context)
+        work = _without_end(coroutine)
+        super().__init__(work, loop=asyncio.get_running_loop(), context=context)
 
     @property
     def waiters(self) -> list[Any]:
@@ -185,6 +188,14 @@ def _is_asyncios(fn: Any) -> bool:
     """True for what `asyncio.wait`, ``gather`` and their like leave with a task."""
     module = getattr(getattr(fn, "func", fn), "__module__", None) or ""
     return module.partition(".")[0] == "asyncio"
+
+
+async def _without_end(work: Coroutine[Any, Any, Any]) -> Any:
+    """Do work; who wants to end the program there has failed, and ends only itself."""
+    try:
+        return await work
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from error
 
 
 def nobodys(coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
@@ -260,3 +271,15 @@ class Clock:
             self.pause()
         if cancelled:
             raise asyncio.CancelledError
+
+
+@contextmanager
+def standing(clock: Clock | None) -> Generator[None]:
+    """Let a clock stand still meanwhile, where there is one."""
+    if clock is not None:
+        clock.pause()
+    try:
+        yield
+    finally:
+        if clock is not None:
+            clock.resume()

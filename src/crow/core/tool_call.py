@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, TypeAlias
 
 from crow.core.context import RunContext
-from crow.core.contexts import ToolContext
+from crow.core.contexts import ToolContext, open_call
 from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
@@ -32,9 +32,8 @@ REJECTED = "the user rejected this call"
 Said: TypeAlias = Allow | Deny | Stop
 
 
-async def run_tools(ctx: RunContext, wanted: Sequence[Call]) -> list[ToolContext]:
+async def run_tools(ctx: RunContext, calls: Sequence[ToolContext]) -> None:
     """Run the calls of a reply: gates one by one, then all together, results in order."""
-    calls = [open_call(ctx, call) for call in wanted]
     try:
         for call in calls:
             await permit(call)
@@ -43,7 +42,6 @@ async def run_tools(ctx: RunContext, wanted: Sequence[Call]) -> list[ToolContext
         for call in calls:
             await settle(call)
         await answer_calls(ctx)
-    return calls
 
 
 async def call_tools(ctx: RunContext, wanted: Iterable[Call]) -> list[ToolContext]:
@@ -61,13 +59,6 @@ async def call_tools(ctx: RunContext, wanted: Iterable[Call]) -> list[ToolContex
             await settle(call)
         ctx.open.put(call for call in ctx.open if call not in calls)
     return calls
-
-
-def open_call(ctx: RunContext, call: Call) -> ToolContext:
-    """A call of the model's that waits for its answer."""
-    opened = ToolContext(ctx, call, ctx.agent.tool(call.name, ctx.session))
-    ctx.open.add(opened)
-    return opened
 
 
 # whether it may run
@@ -321,13 +312,13 @@ def conclude(call: ToolContext, outcome: Outcome, result: ToolResult | str) -> T
 async def settle(call: ToolContext) -> None:
     """Say what came of the call; one without a result was cancelled.
 
-    Hooks hear of it once; the client does even where the run is cancelled meanwhile.
+    Every hook hears of it once, and so does the client, even where the run is cancelled meanwhile.
     """
     if not call.settled:
         call.settled = True
         conclude(call, "cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
-        await call.agent.hooks.after_tool.fire(call)
     if not call.ended:
+        await call.agent.hooks.after_tool.fire(call, call.told)
         result = conclude(call, "cancelled", NOT_RUN)
         await call.emit(ToolEnded(call.call, call.outcome, result, call.duration))
         call.ended = True

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from functools import partial
 
 from crow.core.context import Context, RunContext
-from crow.core.contexts import TurnContext
+from crow.core.contexts import TurnContext, open_call
 from crow.core.errors import ModelError
 from crow.core.events import StopReason, TextDelta, UsageReported
 from crow.core.history import flaw, repaired
@@ -41,10 +41,15 @@ async def ask(ctx: RunContext) -> TurnContext | None:
 
 
 async def deliver(ctx: Context) -> None:
-    """Put injected context at the end of the history; only where that is whole."""
+    """Put injected context at the end of the history; only where that is whole.
+
+    What is injected meanwhile waits: a hook that says something to each message has no end.
+    """
     await ctx.heal()
     pending = ctx.session.pending
-    while pending:
+    for _ in range(len(pending)):
+        if not pending:
+            break
         message = pending[0]
         pending.put(pending[1:])
         if fits(Message)(message) and flaw([message]) is None:
@@ -110,6 +115,7 @@ async def store(now: TurnContext) -> None:
     run, reply, session = now.run, now.reply, now.session
     run.partial.take()
     message = reply.message()
+    now.results = [open_call(run, call) for call in reply.calls]
     if message is not None:
         await now.append(message)
     run.reply.text = reply.text

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
-from crow.core.tasks import Clock
+from crow.core.tasks import Clock, standing
 from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)
@@ -82,11 +82,5 @@ class UI:
 @contextmanager
 def waiting(ctx: Asking) -> Generator[None]:
     """Stop the running hook's clock."""
-    clock = ctx.clock
-    if clock is not None:
-        clock.pause()
-    try:
+    with standing(ctx.clock):
         yield
-    finally:
-        if clock is not None:
-            clock.resume()

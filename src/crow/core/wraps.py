@@ -43,6 +43,8 @@ Said: TypeAlias = Awaitable[Completion | Answer] | AsyncIterable[Delta | Complet
 """What a hook around a request is: a coroutine that returns the reply, or yields its pieces."""
 PIECES = (*DELTAS, Completion)
 LayerOf: TypeAlias = "Callable[[Hook, Any, Any, Go, Sink], Layer]"
+ALONE = ("around_run",)
+"""Where what lies further in cannot be at work twice at the same time: there is one history."""
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
@@ -102,9 +104,10 @@ class Layer:
             except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
                 ran.error = error
         ran.changed += self.changed
-        self._note(ran)
+        passes = ran.error in self.errors
+        self._note(replace(ran, error=None) if passes else ran)
         if ran.error is not None:
-            raise self._told(ran)
+            raise ran.error if passes else self._told(ran)
         return answer
 
     def call_next(self) -> Attempt[Any]:
@@ -116,6 +119,8 @@ class Layer:
         view = seen(self.view)
         if view.ended:
             raise HookError(f"too late to call_next(): {view.ended}")
+        if self._tasks and self.hook.event in ALONE:
+            raise HookError("call_next() is at work already: await it before the next")
         self.changed += view.settle()
         clock = cast(Clock, self.view.clock)
         task = cast("asyncio.Task[Any]", asyncio.current_task())
@@ -165,11 +170,9 @@ class Layer:
         note(self.hook, self.ctx, ran)
 
     def _told(self, ran: Ran) -> BaseException:
-        """The hook's error as the operation's: it names the hook, unless it came from inside."""
+        """The hook's error as the operation's: it names the hook."""
         hook, error = self.hook, ran.error
         assert error is not None
-        if error in self.errors:
-            return error
         logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
         if not isinstance(error, Exception):
             own = HookError(f"{type(error).__name__}: {error}".rstrip(": "))

@@ -1,0 +1,645 @@
+"""Whatever hooks do, and whatever users do meanwhile: no hook does harm that it did not announce."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.core.hurried import HurriedLoop
+from tests.core.misbehaviour import (
+    AROUND,
+    AT_ONCE,
+    ERRORS,
+    KINDS,
+    THREADED,
+    WAITING,
+    Moment,
+    Suspect,
+    extension_of,
+)
+
+from crow.core.agent import Agent
+from crow.core.context import Context
+from crow.core.errors import CrowError, ModelError, SessionError
+from crow.core.hooks import hook
+from crow.core.points import POINTS
+from crow.core.ports import Completion
+from crow.core.scope import Command
+from crow.core.session import SUBAGENTS, Session
+from crow.core.verdicts import Answer
+from crow.testing import ScriptedModel, call
+from crow.testing.model import text
+
+HELPER = "misbehaviour.py:"
+END = 10_000.0
+"""Seconds after which a run with hooks that hang, each for five seconds at a time, is endless."""
+
+
+@dataclass
+class Scene:
+    """What happens: who hangs where, what the model says, what the user does and when."""
+
+    suspects: list[Suspect]
+    script: list[Any]
+    prompt: str
+    answers: list[str]
+    doings: list[tuple[int, str]]
+
+
+# the world
+
+
+class Told(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@dataclass
+class User:
+    """A client whose user answers as told, or never."""
+
+    world: Any
+    answers: list[str]
+    events: list[Any] = field(default_factory=list)
+    asked: int = 0
+    waits: bool = False
+    files: Any = None
+    terminals: Any = None
+
+    async def update(self, session_id: str, event: Any) -> None:
+        self.events.append(event)
+        self.world.tick()
+
+    async def _say(self) -> str:
+        answer = self.answers[self.asked % len(self.answers)] if self.answers else "reject_once"
+        self.asked += 1
+        if answer == "never":
+            self.waits = True
+            await asyncio.Event().wait()
+        if answer == "fails":
+            raise ConnectionError("the client is gone")
+        return answer
+
+    async def permission(self, session_id: str, request: Any) -> str | None:
+        answer = await self._say()
+        return None if answer == "nobody" else answer
+
+    async def ask(self, session_id: str, question: Any) -> Any:
+        return await self._say() == "allow_once"
+
+
+class World:
+    """The real agent, and what came of it."""
+
+    def __init__(self, scene: Scene, loop: HurriedLoop) -> None:
+        self.scene, self.loop = scene, loop
+        self.ticks = 0
+        self.todo: asyncio.Queue[str] = asyncio.Queue()
+        self.disturbed = self.unfollowed = False
+        self.guilty: dict[str, Suspect] = {}
+        self.refused: dict[str, str] = {}
+        self.blocked: set[str] = set()
+        self.kept: list[Any] = []
+        self.kept_next: list[Any] = []
+        self.loose: list[asyncio.Future[Any]] = []
+        self.removals: list[Any] = []
+        self.sessions: list[Session] = []
+        self.held = threading.Event()
+        self.counts: Counter[tuple[str, int]] = Counter()
+        self.judged: dict[str, str] = {}
+        self.ran: list[tuple[str, str]] = []
+        self.settled: Counter[tuple[str, str]] = Counter()
+        self.opened: set[str] = set()
+        self.followed: Counter[tuple[str, int]] = Counter()
+        self.runs: list[Any] = []
+        self.begun: list[Any] = []
+        self.user = User(self, [])
+        self.model = ScriptedModel(*scene.script, *["done"] * 400, leftover="allow")
+        self.agent = Agent(self.model, tools=[Echo(self), Fails(self), Delegate(self)])
+        self.extensions: dict[str, Any] = {}
+
+    # for suspects
+
+    def tick(self) -> None:
+        self.ticks += 1
+        for at, doing in self.scene.doings:
+            if at == self.ticks:
+                self.disturbed = True
+                if doing == "cancel at once":
+                    self.agent.cancel(self.main)
+                else:
+                    self.todo.put_nowait(doing)
+
+    def blame(self, suspect: Suspect) -> None:
+        if suspect.flavour == "beside" and suspect.way in WAITING:
+            return  # the session may end before its time is over
+        self.guilty[suspect.label] = suspect
+
+    def seen(self, now: Moment, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError) and self.disturbed:
+            return
+        self.blame(now.suspect)
+        self.refuse(now)
+
+    def refuse(self, now: Moment) -> None:
+        """Note that a gate was told no, or could not decide: the call must not run."""
+        if now.suspect.kind == "gate" and hasattr(now.ctx, "call"):
+            self.refused[now.ctx.call.id] = now.suspect.label
+
+    def once(self, suspect: Suspect, times: int) -> bool:
+        self.counts[suspect.label, 0] += 1
+        return self.counts[suspect.label, 0] <= times
+
+    def hold_thread(self) -> None:
+        self.loop.held.add(threading.current_thread())
+        self.held.wait()
+
+    @property
+    def main(self) -> Session:
+        return self.sessions[0]
+
+    # who is sure to be innocent, and looks
+
+    def witness(self, order: int) -> Any:  # noqa: C901 - a class of hooks
+        world = self
+
+        class Witness:
+            @hook("before_tool", judge=True, order=order)
+            def innocent_judge(self, ctx: Any) -> None:
+                world.judged[ctx.call.id] = json.dumps(ctx.args)
+
+            @hook("after_tool", order=order)
+            def innocent_after_tool(self, ctx: Any) -> None:
+                world.settled[f"{order}", ctx.call.id] += 1
+
+            @hook("before_run", order=order)
+            def innocent_before_run(self, ctx: Any) -> None:
+                world.begun.append(ctx.run)
+
+            @hook("on_message", order=order)
+            def innocent_on_message(self, ctx: Any) -> None:
+                if ctx.run is not None:
+                    world.opened |= {each["id"] for each in ctx.message.get("tool_calls", ())}
+
+            @hook("after_run", order=order)
+            def innocent_after_run(self, ctx: Any) -> None:
+                world.followed[f"{order}", id(ctx.run)] += 1
+                world.runs.append(ctx.run)
+
+            @hook("around_tool", order=order)
+            async def innocent_wrap(self, call_next: Any) -> Any:
+                return await call_next()
+
+            @hook("before_llm_request", order=order)
+            async def innocent_fold(self, ctx: Any) -> None:
+                await asyncio.sleep(0)
+
+        return Witness()
+
+    def put_witnesses(self, agent: Agent) -> None:
+        for order in (-2000, 2000):
+            agent.use(self.witness(order), name=f"innocent_{order}")
+
+    def put_after(self, child: Agent) -> None:
+        """Let the witnesses look at a sub-agent, too: what they judge they judge there already."""
+        for order in (-2000, 2000):
+            witness = self.witness(order)
+            for event in ("after_tool", "after_run", "on_message"):
+                child.hooks.register(event, getattr(witness, f"innocent_{event}"), order=order)
+
+    def hang(self, suspect: Suspect, host: Any) -> None:
+        thing = extension_of(suspect, self)
+        host.use(thing, name=suspect.label)
+
+    def at(self, where: str) -> list[Suspect]:
+        return [suspect for suspect in self.scene.suspects if suspect.where == where]
+
+    # what the user does
+
+    async def prompt(self, said: str = "more") -> Any:
+        with suppress(SessionError):
+            return await self.agent.prompt(self.main, said)
+
+    async def do(self, doing: str) -> None:  # noqa: C901 - a table of actions
+        agent, session = self.agent, self.main
+        match doing:
+            case "cancel":
+                agent.cancel(session)
+            case "prompt":
+                await self.prompt()
+            case "run":
+                with suppress(Exception):
+                    await agent.run("more", session=session)
+            case "command":
+                await self.prompt("/greet you")
+            case "steer":
+                agent.steer(session, "and this")
+            case "queue":
+                agent.queue(session, "and that")
+            case "compact":
+                with suppress(CrowError):
+                    await Context(agent, session).compact(list(session.messages)[-1:], "so far")
+            case "mode":
+                await agent.configure(session, mode="plan")
+            case "close":
+                await agent.close_session(session)
+            case "add":
+                for suspect in self.at("agent")[:1]:
+                    agent.use(extension_of(suspect, self), name=suspect.label)
+            case "remove":
+                for name in [n for n in agent.extensions if n.startswith("suspect")][:1]:
+                    agent.remove(name)
+            case "cancel the caller":
+                for task in self.prompts[:1]:
+                    task.cancel()
+
+    async def users(self) -> None:
+        doings: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                doing = await self.todo.get()
+                doings.add(asyncio.create_task(self.do(doing)))
+        finally:
+            self.doings = doings
+
+    # the play
+
+    async def play(self) -> None:
+        agent, scene = self.agent, self.scene
+        self.put_witnesses(agent)
+        agent.add_command(Command("greet", "", self.greet))
+        for suspect in self.at("agent"):
+            self.hang(suspect, agent)
+        users = asyncio.create_task(self.users())
+        self.doings: set[asyncio.Task[None]] = set()
+        session = Session(client=self.user)
+        self.sessions.append(session)
+        opened = await agent.new_session(client=self.user)
+        self.sessions[0] = opened
+        self.user.answers = scene.answers
+        for suspect in self.at("session"):
+            if not opened.closed:
+                self.hang(suspect, opened)
+        self.prompts = [asyncio.create_task(self.prompt(scene.prompt))]
+        await self.end(self.prompts)
+        await self.end([asyncio.create_task(self.prompt("again"))])
+        users.cancel()
+        await self.end([users])
+        if self.doings:
+            await self.end(list(self.doings))
+        await self.afterwards()
+        await self.close()
+
+    async def greet(self, ctx: Any) -> Any:
+        return f"hello {ctx.args}" if len(ctx.args) % 2 else Answer("hello")
+
+    async def end(self, tasks: list[Any]) -> None:
+        """Wait for the end: within a second once it is cancelled; a user who is asked may never answer."""
+        began = self.loop.now
+        while True:
+            done, left = await asyncio.wait(tasks, timeout=END / 10)
+            for task in done:
+                if not task.cancelled() and (error := task.exception()) is not None:
+                    raise error
+            if not left:
+                return
+            if self.user.waits:
+                self.user.waits = False
+                self.user.answers = []
+                self.agent.cancel(self.main)
+                self.disturbed = True
+            assert self.loop.now - began < END * 3, f"it never ends: {left}"
+
+    async def afterwards(self) -> None:
+        """Take away whoever misbehaved: the session is as good as new."""
+        self.disturbed_before = self.disturbed
+        await self.quiet()
+        for dispose in self.removals:
+            dispose()
+        for host in (self.agent, self.main):
+            for name in [n for n in host.extensions if n.startswith("suspect")]:
+                host.remove(name)
+        self.scene.doings.clear()
+        self.user.answers = []
+        await self.quiet()
+        if self.main.closed:
+            return
+        self.model._script[self.model._next :] = [call("echo", text="last"), "here"]
+        before = len(self.model.asked)
+        reply = await self.agent.prompt(self.main, "still there?")
+        assert (reply.stop_reason, reply.text) == ("end_turn", "here"), reply
+        asked = [each for each in self.model.asked[before:] if each["session_id"] == self.main.id]
+        assert "still there?" in str(asked[0]["messages"]), asked
+
+    async def quiet(self) -> None:
+        """Wait until no prompt is left: hooks may have queued some."""
+        for _ in range(100):
+            after = [t for t in self.main.tasks if t.get_name() == "after_run"]
+            if not self.main.runs and not after:
+                return
+            await asyncio.sleep(60)
+            if self.user.waits:
+                self.user.waits = False
+                self.agent.cancel(self.main)
+        raise AssertionError(f"still busy: {self.main.runs} {self.main.tasks}")
+
+    async def close(self) -> None:
+        await self.agent.close()
+        self.held.set()
+        me = asyncio.current_task()
+        for future in self.loose:
+            future.cancel()
+        left: list[Any] = []
+        for _ in range(20):
+            left = [task for task in asyncio.all_tasks() if task is not me]
+            if not left:
+                return
+            await asyncio.sleep(1)
+        raise AssertionError(f"left behind: {left}")
+
+
+# tools
+
+
+@dataclass
+class Echo:
+    """Says what it is given."""
+
+    world: World
+    name: str = "echo"
+    description: str = "Say it."
+    kind: Any = "other"
+    parameters: dict[str, Any] = field(
+        default_factory=lambda: {
+            "type": "object",
+            "properties": {"text": {"type": "string"}},
+            "required": ["text"],
+            "additionalProperties": False,
+        }
+    )
+
+    async def run(self, args: dict[str, Any], ctx: Any) -> Any:
+        self.world.ran.append((ctx.call.id, json.dumps(args)))
+        self.world.tick()
+        await asyncio.sleep(0)
+        return f"echo {args['text']}"
+
+
+class Fails(Echo):
+    """Raises, in many ways."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, "fails")
+
+    async def run(self, args: dict[str, Any], ctx: Any) -> Any:
+        self.world.ran.append((ctx.call.id, json.dumps(args)))
+        await asyncio.sleep(0)
+        error = ERRORS[len(args["text"]) % len(ERRORS)]
+        raise (ValueError if error is GeneratorExit else error)("by the tool")
+
+
+class Delegate(Echo):
+    """Lets a sub-agent answer."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, "delegate")
+
+    async def run(self, args: dict[str, Any], ctx: Any) -> Any:
+        world = self.world
+        world.ran.append((ctx.call.id, json.dumps(args)))
+        child = ctx.agent.child(tools=[Echo(world)])
+        for suspect in world.at("child"):
+            world.hang(suspect, child)
+        world.put_after(child)
+        try:
+            session = await child.new_session(parent=ctx.session, client=ctx.client)
+            world.sessions.append(session)
+            open_ones = SUBAGENTS.setdefault(ctx.session, {})
+            open_ones[session.id] = session
+            try:
+                return (await child.prompt(session, args["text"])).text
+            finally:
+                open_ones.pop(session.id)
+        finally:
+            await child.close()
+
+
+# what must hold
+
+
+def is_valid(messages: list[Any]) -> None:
+    """Raise for what an endpoint of chat completions would refuse."""
+    open_ids: list[str] = []
+    for message in messages:
+        assert isinstance(message, dict), message
+        role, content = message["role"], message.get("content")
+        known = {"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "name"}
+        assert set(message) <= known, message
+        json.dumps(message)
+        if role == "tool":
+            assert message["tool_call_id"] in open_ids, f"answers no call: {message}"
+            open_ids.remove(message["tool_call_id"])
+            assert isinstance(content, str | list), message
+            continue
+        assert not open_ids, f"{open_ids} not answered before {message}"
+        assert role in ("system", "developer", "user", "assistant"), message
+        calls = message.get("tool_calls")
+        if calls is not None:
+            assert role == "assistant", message
+            assert calls, message
+            open_ids = [each["id"] for each in calls]
+            assert len(set(open_ids)) == len(open_ids), f"an id twice: {message}"
+            assert all(isinstance(each["function"]["name"], str) for each in calls), message
+            assert all(isinstance(each["function"]["arguments"], str) for each in calls), message
+            assert content is None or isinstance(content, str | list), message
+        else:
+            assert isinstance(content, str | list), message
+    assert not open_ids, f"{open_ids} not answered"
+
+
+def holds(world: World, told: Told) -> None:
+    """Raise for any harm."""
+    leaves_all_whole(world)
+    runs_what_was_judged(world)
+    tells_once(world)
+    names_the_culprits(world, told)
+
+
+def leaves_all_whole(world: World) -> None:
+    for asked in world.model.asked:
+        is_valid(asked["messages"])
+    for session in world.sessions:
+        is_valid([{k: v for k, v in m.items() if k != "written"} for m in session.messages])
+        assert not session.runs, (session.parent, session.closed, session.runs)
+        assert not session.lock.locked(), session
+        assert not session.unanswered(), session.messages
+
+
+def runs_what_was_judged(world: World) -> None:
+    for call_id, args in world.ran:
+        assert world.judged.get(call_id) == args, f"{call_id} ran with {args}, not as it was judged"
+        assert call_id not in world.refused, (
+            f"{call_id} ran though {world.refused[call_id]} refused"
+        )
+
+
+def tells_once(world: World) -> None:
+    for (order, call_id), count in world.settled.items():
+        assert count == 1, f"after_tool {count} times for {call_id} at {order}"
+    for call_id in world.opened:
+        for order in ("-2000", "2000"):
+            assert world.settled[order, call_id] == 1, f"after_tool never for {call_id} at {order}"
+    for run in () if world.unfollowed else world.begun:
+        for order in ("-2000", "2000"):
+            assert world.followed[order, id(run)] == 1, (
+                f"after_run {world.followed[order, id(run)]} times at {order} for {run.prompt!r}"
+            )
+    for key, count in world.followed.items():
+        assert count == 1, f"after_run {count} times for {key}"
+
+
+def names_the_culprits(world: World, told: Told) -> None:
+    records = [record for session in world.sessions for record in session.trace]
+    said = "\n".join(told.lines) + str([str(session.messages) for session in world.sessions])
+    for suspect in () if world.disturbed else world.guilty.values():
+        named = [r for r in records if r.owner == suspect.label == r.hook and r.error]
+        assert named, f"{suspect} is not named"
+        assert any(HELPER in str(record.error) for record in named), named
+    innocent = {s.label for s in world.scene.suspects if s.innocent} | {"innocent"}
+    for record in records:
+        if any(record.hook.startswith(label) for label in innocent):
+            assert record.error is None, f"{record.hook} is innocent: {record}"
+    for line in said.splitlines():
+        for label in innocent:
+            assert label not in line or "blocked everything" in line, f"{label} is named: {line}"
+
+
+def play(scene: Scene) -> World:
+    """Let a scene happen, and look at what came of it."""
+    told = Told()
+    logger = logging.getLogger("crow")
+    logger.addHandler(told)
+    logger.propagate = False
+    loop = HurriedLoop()
+    try:
+        world = World(scene, loop)
+        complaints: list[Any] = []
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        try:
+            loop.run_until_complete(world.play())
+        finally:
+            world.held.set()
+        holds(world, told)
+    finally:
+        logger.removeHandler(told)
+        logger.propagate = True
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        with suppress(BaseException):
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()
+    return world
+
+
+# what can happen
+
+UNCHECKED = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
+EVENTS = [point.name for point in POINTS]
+FOLDS = [name for name, kind in KINDS.items() if kind in ("fold", "watch")]
+
+
+@st.composite
+def suspects(draw: st.DrawFn, number: int) -> Suspect:
+    event = draw(st.sampled_from(EVENTS))
+    kind = KINDS[event]
+    ways = [*AT_ONCE, *WAITING, *(AROUND if kind == "wrap" else ())]
+    if kind == "wrap" and draw(st.booleans()):
+        ways = list(AROUND)
+    way = draw(st.sampled_from(ways))
+    flavours = ["sync", "async", "later"]
+    if kind != "wrap" and way in THREADED:
+        flavours.append("thread")
+    if kind in ("fold", "watch"):
+        flavours.append("beside")
+    return Suspect(
+        draw(st.sampled_from(["agent", "agent", "session", "child"])),
+        event,
+        way,
+        draw(st.sampled_from(flavours)),
+        draw(st.sampled_from([0, -1000, 1000])),
+        kind == "gate" and draw(st.booleans()),
+        draw(st.integers(0, 30)),
+        f"suspect_{number}",
+    )
+
+
+CALLS = st.sampled_from(
+    [
+        call("echo", text="a"),
+        call("echo", text="bb"),
+        call("echo", texts=5),
+        call("nothing"),
+        call("fails", text="a"),
+        call("fails", text="aa"),
+        call("fails", text="aaa"),
+        call("delegate", text="do"),
+        call("delegate", text="do"),
+        call("echo", fault="no JSON", text="x"),
+    ]
+)
+LINES = st.one_of(
+    st.lists(CALLS, min_size=1, max_size=3),
+    st.sampled_from(
+        [
+            "said",
+            text("cut", finish="length"),
+            ModelError("no answer"),
+            ValueError("odd"),
+            Completion(),
+            ["first", call("echo", text="c")],
+        ]
+    ),
+)
+DOINGS = ["cancel", "cancel at once", "prompt", "run", "command", "steer", "queue", "compact",
+          "mode", "close", "add", "remove", "cancel the caller"]  # fmt: skip
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    hung = [draw(suspects(number)) for number in range(draw(st.integers(1, 5)))]
+    script = draw(st.lists(LINES, min_size=1, max_size=4))
+    said = draw(st.sampled_from(["go", "/greet x", "/greet yo"]))
+    replies = ["allow_once", "reject_once", "nobody", "never", "fails"]
+    answered = draw(st.lists(st.sampled_from(replies), max_size=3))
+    doing = st.tuples(st.integers(1, 60), st.sampled_from(DOINGS))
+    return Scene(hung, script, said, answered, draw(st.lists(doing, max_size=3)))
+
+
+@given(scenes())
+@settings(max_examples=60, derandomize=True, suppress_health_check=UNCHECKED)
+def test_no_hook_does_harm_that_it_did_not_announce(scene):
+    play(scene)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+@given(scenes())
+@settings(max_examples=3000, suppress_health_check=UNCHECKED)
+def test_no_hook_does_harm_at_length(scene):
+    play(scene)

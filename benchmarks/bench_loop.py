@@ -2,8 +2,9 @@
 
 A turn is the time between the last byte of a model's answer and the first byte of the next
 request, as a server in a process of its own sees it: decoding, the tool, the history, encoding.
-Median over the tool turns, no hooks registered. Also: what firing a point without hooks costs, and
-what `import crow` adds to a bare interpreter.
+Median over the tool turns, no hooks registered. Also: what firing a point without hooks costs, what
+a wrap costs and a piece of an answer that goes through one, and what `import crow` adds to a bare
+interpreter.
 """
 
 from __future__ import annotations
@@ -196,6 +197,56 @@ def firing() -> None:
     print(f"firing a point without hooks: {asyncio.run(measure()) * 1e6:.2f} us (under 0.5)")
 
 
+PIECES = 1000
+
+
+async def answered(ctx: Any, sink: Any) -> Any:
+    from crow import Completion
+
+    return Completion("y" * PIECES)
+
+
+async def answer_in_pieces(ctx: Any, sink: Any) -> Any:
+    from crow.events import TextDelta
+
+    delta = TextDelta("y")
+    for _ in range(PIECES):
+        await sink(delta)
+    return await answered(ctx, sink)
+
+
+async def passes(ctx: Any, call_next: Any) -> Any:
+    return await call_next()
+
+
+async def streams(ctx: Any, call_next: Any) -> Any:
+    async for piece in call_next():
+        yield piece
+
+
+async def around(hook: Any, operation: Any, count: int) -> float:
+    """Seconds that a request takes inside a hook."""
+    from crow import Agent, Request, RunContext, TurnContext
+
+    agent = Agent(tools=())
+    agent.hooks.register("around_llm_request", hook)
+    run = RunContext(agent, await agent.new_session(), "")
+    ctx = TurnContext(run, Request([{"role": "user", "content": "go"}]))
+    best = 1.0
+    for _ in range(10 * ROUNDS):
+        began = time.perf_counter()
+        for _ in range(count):
+            await agent.hooks.around_llm_request.fire(ctx, operation)
+        best = min(best, (time.perf_counter() - began) / count)
+    return best
+
+
+def wrapping() -> None:
+    whole = asyncio.run(around(passes, answered, 100)) * 1e6
+    piece = asyncio.run(around(streams, answer_in_pieces, 1)) * 1e6 / PIECES
+    print(f"a wrap: {whole:.1f} us (under 10); a piece through one: {piece:.1f} us (under 20)")
+
+
 def importing() -> None:
     def best(statement: str) -> float:
         times: list[float] = []
@@ -213,4 +264,5 @@ def importing() -> None:
 if __name__ == "__main__":
     turns()
     firing()
+    wrapping()
     importing()

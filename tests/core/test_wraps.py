@@ -17,6 +17,16 @@ from crow.testing import ScriptedModel, call, text
 HERE = re.escape(__file__)
 
 
+class Awaited:
+    """Can be awaited, and neither closed nor cancelled."""
+
+    def __init__(self, attempt: Any) -> None:
+        attempt.close()
+
+    def __await__(self) -> Any:
+        yield
+
+
 # another request
 
 
@@ -230,6 +240,15 @@ async def test_a_reply_that_was_changed_once_it_was_shown_stands_behind_the_firs
         assert client.text == reply.text == shown
 
 
+async def test_a_reply_that_was_taken_back_is_shown_as_that(said):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        await call_next()
+        return Completion()
+
+    reply, client = await said(ScriptedModel("No"), around)
+    assert (reply.text, client.text) == ("", f"No{ANEW}")
+
+
 @pytest.mark.parametrize("way", ["wait_for", "timeout"])
 async def test_a_tool_can_be_limited_in_time(echo, way):
     async def limit(ctx: Any, call_next: Any) -> Any:
@@ -360,3 +379,37 @@ async def test_an_answer_that_stands_in_for_a_request_is_shown(said):
 
     reply, client = await said(ScriptedModel(), around)
     assert reply.text == client.text == "instead"
+
+
+async def test_an_attempt_is_made_once(said):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        attempt = call_next()
+        await attempt
+        return [piece async for piece in attempt]
+
+    reply, _ = await said(ScriptedModel("Hello", leftover="allow"), around)
+    assert "this attempt was made: call_next() makes another" in reply.detail
+
+
+@pytest.mark.parametrize("made", [asyncio.ensure_future, lambda attempt: attempt, Awaited])
+async def test_what_a_wrap_has_begun_and_returns_unawaited_is_ended(said, made):
+    async def around(ctx: Any, call_next: Any) -> Any:
+        return made(call_next())
+
+    model = ScriptedModel("never", leftover="allow")
+    reply, _ = await said(model, around)
+    assert "return await call_next()" in reply.detail
+    assert model.asked == []
+
+
+async def test_a_hook_that_stops_the_run_keeps_other_arguments_from_running(echo):
+    def stops(ctx: Any) -> None:
+        if ctx.args["text"] == "b":
+            ctx.stop("enough")
+
+    async with Agent(ScriptedModel(call("echo", text="a")), tools=[echo]) as agent:
+        agent.hooks.register("around_tool", with_args({"text": "b"}))
+        agent.hooks.register("before_tool", stops)
+        reply = await agent.run("go")
+    assert echo.ran == []
+    assert reply.session.messages[2]["content"] == "not run: the run was stopped before"

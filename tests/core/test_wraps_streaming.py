@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -369,3 +370,33 @@ async def test_what_a_hook_holds_back_at_a_cancellation_is_not_stored(played, wa
         await run
     assert [message["content"] for message in session.messages] == ["go", "public, "]
     assert client.text == "public, "
+
+
+@pytest.mark.parametrize("inner", [[], [passing]], ids=["alone", "around another"])
+async def test_a_hook_that_swallows_a_cancellation_gets_no_further_piece(played, watcher, inner):
+    more: list[Any] = []
+    held = asyncio.Event()
+
+    async def stubborn(ctx: Any, call_next: Any) -> Any:
+        async for piece in call_next():
+            more.append(piece.text)
+            yield piece
+            held.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            if inner:
+                await model.hung_up.wait()
+            for _ in range(20):
+                await asyncio.sleep(0)
+
+    model = played(["one ", "two ", asyncio.Event()])
+    async with Agent(model, tools=()) as agent:
+        for each in (stubborn, *inner):
+            agent.hooks.register("around_llm_request", each)
+        session = await agent.new_session(client=watcher)
+        run = asyncio.create_task(agent.prompt(session, "go"))
+        await held.wait()
+        agent.cancel(session)
+        reply = await run
+    assert (reply.stop_reason, watcher.text) == ("cancelled", "one ")
+    assert session.messages[1]["content"] == "one "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine
 from collections.abc import Generator as Steps
-from typing import Any, Protocol, TypeVar
+from inspect import CORO_CREATED, getcoroutinestate
+from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.messages import Message, ToolSpec
 from crow.core.ports import Completion, Delta, Request
@@ -56,6 +57,8 @@ class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
         self._pieces = pieces
 
     def __aiter__(self) -> AsyncIterator[Delta | Completion]:
+        if getcoroutinestate(cast(Any, self._coroutine)) != CORO_CREATED:
+            raise RuntimeError("this attempt was made: call_next() makes another")
         self._coroutine.close()
         return self._pieces()
 

@@ -32,12 +32,13 @@ from crow.core.hook_points import Fold, Gate, StopPoint, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion
+from crow.core.request_wraps import RequestWrap
 from crow.core.session import Reply, Session
 from crow.core.tasks import DOING, Spawned
 from crow.core.tools import ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
-from crow.core.wraps import RequestWrap, ToolWrap, Wrap
+from crow.core.wraps import ToolWrap, Wrap
 
 logger = logging.getLogger("crow.hooks")
 

@@ -39,13 +39,14 @@ class Track:
     def rewind(self) -> None:
         """The answer comes again from its beginning."""
         self._at = 0 if self._parts else None
+        self._parts = ["".join(self._parts)] if self._parts else []
 
     def new(self, piece: str) -> tuple[str, ...]:
         """What is to be passed on: nothing while a piece only says what was said before."""
         if self._at is None:
             self._parts.append(piece)
             return (piece,)
-        before, at = "".join(self._parts), self._at
+        before, at = self._parts[0], self._at
         if before.startswith(piece, at):
             self._at = at + len(piece)
             return ()
@@ -55,7 +56,7 @@ class Track:
 
     def end(self) -> tuple[str, ...]:
         """What is to be passed on where the answer ends before what was said."""
-        if self._at is None or self._at == len("".join(self._parts)):
+        if self._at is None or self._at == len(self._parts[0]):
             self._at = None
             return ()
         self._parts, self._at = [self.text], None
@@ -159,8 +160,7 @@ class Outlet:
             return await self._sink(piece)
         delta = cast("TextDelta | ThoughtDelta", piece)
         for text in (self._text if kind is TextDelta else self._thought).new(delta.text):
-            if text:
-                await self._sink(piece if text is delta.text else kind(text, delta.message_id))
+            await self._sink(piece if text is delta.text else kind(text, delta.message_id))
         return None
 
     async def end(self, reply: Completion, message_id: str) -> None:
@@ -170,7 +170,8 @@ class Outlet:
             self.begin()
             if reply.reasoning:
                 await self.put(ThoughtDelta(reply.reasoning, message_id))
-            await self.put(TextDelta(reply.text, message_id))
+            if reply.text:
+                await self.put(TextDelta(reply.text, message_id))
         for text in filter(None, self._text.end()):
             await self._sink(TextDelta(text, message_id))
         self.reply = reply

@@ -268,6 +268,8 @@ async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
     other = ToolContext(call.run, replace(call.call, args=args), call.tool)
     if prepare(other):
         await judge(other)
+    if call.run.stopping:
+        conclude(other, "denied", ToolResult.failure(NOT_RUN))
     if other.result is None:
         await call.emit(ToolStarted(call.call, other.args, other.title))
     return other

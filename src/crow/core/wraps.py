@@ -5,24 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from crow.core.attempts import Attempt, NextCall, NextRequest, RequestAttempt
+from crow.core.attempts import Attempt, NextCall
 from crow.core.context import Context
-from crow.core.contexts import ToolContext, TurnContext
+from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError
-from crow.core.events import TextDelta
-from crow.core.frozen import kept
-from crow.core.history import flaw
 from crow.core.hook import Hook, HookPoint, place_of
 from crow.core.hook_call import Ran, described, note, run_hook, view_for
 from crow.core.hook_result import HookResult
-from crow.core.pieces import DELTAS, Channel, Heard, Outlet, Sink, nowhere
-from crow.core.ports import Completion, Delta, Request
-from crow.core.proxy import IN_REQUEST, SHARED, copied, seen
+from crow.core.pieces import Sink, nowhere
+from crow.core.proxy import seen
 from crow.core.tasks import Clock
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
@@ -39,9 +35,6 @@ Go: TypeAlias = Callable[[Any, Sink], Awaitable[Any]]
 Other: TypeAlias = Callable[[ToolContext, dict[str, Any]], Awaitable[ToolContext]]
 Result: TypeAlias = ToolResult | Answer | str | float | list[Any] | dict[str, Any]
 """What a hook around a tool may answer."""
-Said: TypeAlias = Awaitable[Completion | Answer] | AsyncIterable[Delta | Completion | str]
-"""What a hook around a request is: a coroutine that returns the reply, or yields its pieces."""
-PIECES = (*DELTAS, Completion)
 LayerOf: TypeAlias = "Callable[[Hook, Any, Any, Go, Sink], Layer]"
 ALONE = ("around_run",)
 """Where what lies further in cannot be at work twice at the same time: there is one history."""
@@ -59,18 +52,15 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
         def go(ctx: C, sink: Sink) -> Awaitable[Any]:
             return operation()
 
-        return await self._through(list(self.due(ctx)), ctx, nowhere, go, Layer)
+        return await self._through(list(self.due(ctx)), go, Layer, ctx, nowhere)
 
     async def _through(
-        self, hooks: list[Hook], ctx: C, sink: Sink, operation: Go, layer: LayerOf
+        self, hooks: list[Hook], operation: Go, layer: LayerOf, ctx: C, sink: Sink
     ) -> Any:
         if not hooks:
             return await operation(ctx, sink)
         hook, *rest = hooks
-
-        def go(ctx: C, sink: Sink) -> Awaitable[Any]:
-            return self._through(rest, ctx, sink, operation, layer)
-
+        go = partial(self._through, rest, operation, layer) if rest else operation
         return await layer(hook, view_for(hook, ctx, self.point), ctx, go, sink).run()
 
 
@@ -161,8 +151,9 @@ class Layer:
         if isinstance(value, HookResult):
             raise TypeError("answered a HookResult: a wrap returns what it goes around gives")
         if inspect.isawaitable(value):
-            if isinstance(value, Attempt) or inspect.iscoroutine(value):
-                cast(Any, value).close()
+            unused = cast(Any, value)
+            with suppress(AttributeError):  # it may be anything that can be awaited
+                (unused.close if isinstance(value, Coroutine) else unused.cancel)()
             raise TypeError("answered what nobody awaited: return await call_next()")
         return value
 
@@ -195,11 +186,11 @@ class ToolWrap(Wrap[ToolContext, NextCall, Awaitable[Result]]):
 
     __slots__ = ()
 
-    async def fire(
+    async def fire(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
         ctx: ToolContext,
         operation: Callable[..., Awaitable[Any]],
-        other: Other | None = None,
+        other: Other,
     ) -> Any:
         """Run the operation inside the hooks; an error of a hook's is the operation's."""
 
@@ -207,7 +198,7 @@ class ToolWrap(Wrap[ToolContext, NextCall, Awaitable[Result]]):
             return ToolLayer(*known, other=other)
 
         hooks = list(self.due(ctx))
-        return await self._through(hooks, ctx, nowhere, lambda ctx, _: operation(ctx), layer)
+        return await self._through(hooks, lambda ctx, _: operation(ctx), layer, ctx, nowhere)
 
 
 class ToolLayer(Layer):
@@ -215,7 +206,7 @@ class ToolLayer(Layer):
 
     __slots__ = ("_other",)
 
-    def __init__(self, *known: Any, other: Other | None) -> None:
+    def __init__(self, *known: Any, other: Other) -> None:
         super().__init__(*known)
         self._other = other
 
@@ -228,8 +219,6 @@ class ToolLayer(Layer):
     async def _run(self, args: dict[str, Any] | None) -> Any:
         if args is None or args == self.ctx.args:
             return await self._go(self.ctx, nowhere)
-        if self._other is None:
-            raise HookError("call_next() takes no other arguments here")
         other = await self._other(self.ctx, args)
         return await self._go(other, nowhere) if other.result is None else other.result
 
@@ -244,181 +233,3 @@ class ToolLayer(Layer):
         if self.results:
             ran.values["result"] = self.results[-1]
         super()._note(ran)
-
-
-# around a request
-
-
-class RequestWrap(Wrap[TurnContext, NextRequest, Said]):
-    """Around a request, whose pieces go to a sink while they come."""
-
-    __slots__ = ()
-
-    async def fire(
-        self, ctx: TurnContext, operation: Callable[..., Awaitable[Any]], sink: Sink = nowhere
-    ) -> Any:
-        """Run the operation inside the hooks; an error of a hook's is the operation's."""
-        return await self._through(list(self.due(ctx)), ctx, sink, operation, RequestLayer)
-
-
-class RequestLayer(Layer):
-    """A hook around a request; what it passes on and what it answers agree in the end."""
-
-    __slots__ = ("_failed", "_heard", "_out", "_yielded")
-
-    def __init__(self, *known: Any) -> None:
-        super().__init__(*known)
-        self._out = Outlet(self.sink)
-        self._heard = Heard()
-        self._yielded = Heard()
-        self._failed = False
-
-    async def run(self) -> Any:
-        """What the hook makes of it; shows what of that was not shown."""
-        reply = await super().run()
-        await self._out.end(reply, self.ctx.request.message_id)
-        return reply
-
-    def call_next(self, request: Request | None = None, /, **changes: Any) -> RequestAttempt:
-        """Ask the model, another request or a changed one where that is given."""
-        new = _changes(request, changes) if request is not None or changes else {}
-        return RequestAttempt(
-            self._attempt(lambda: self._passed_on(new)), lambda: self._pieces(new)
-        )
-
-    def _asked(self, new: dict[str, Any]) -> TurnContext:
-        ctx: TurnContext = self.ctx
-        return TurnContext(ctx.run, replace(ctx.request, **new)) if new else ctx
-
-    async def _passed_on(self, new: dict[str, Any]) -> Completion:
-        out = self._out
-        if out.busy:
-            return await self._go(self._asked(new), nowhere)
-        out.begin()
-        out.busy = True
-        try:
-            reply: Completion = await self._go(self._asked(new), out.put)
-        finally:
-            out.busy = False
-        out.reply = reply
-        return reply
-
-    async def _pieces(self, new: dict[str, Any]) -> AsyncGenerator[Delta | Completion, None]:
-        """What the model says, for the hook: its time stands still while it waits for that."""
-        if self._failed:
-            self._yielded, self._failed = Heard(), False
-        channel, clock = Channel(), cast(Clock, self.view.clock)
-        heard = self._heard = Heard()
-        go = self._attempt(lambda: self._go(self._asked(new), channel.put))
-        task: asyncio.Task[Completion] = asyncio.create_task(go)
-        task.add_done_callback(channel.end)
-        try:
-            while (piece := await channel.get()) is not None:
-                heard.add(piece)
-                clock.resume()
-                try:
-                    yield piece
-                finally:
-                    clock.pause()
-            heard.reply = task.result()
-            yield heard.reply
-        except Exception:
-            self._failed = True
-            raise
-        finally:
-            await _ended(task)
-
-    async def driven(self, yielded: AsyncGenerator[Any, Any]) -> Completion:
-        """The answer of a hook that is a generator: what it yields goes on, its reply comes last.
-
-        What cannot go on is raised where it was yielded.
-        """
-        wrong: TypeError | None = None
-        async with aclosing(yielded):
-            while True:
-                try:
-                    step = anext(yielded) if wrong is None else yielded.athrow(wrong)
-                    wrong = await self._take(await step)
-                except StopAsyncIteration:
-                    return self._made()
-
-    async def _take(self, piece: Any) -> TypeError | None:
-        """Pass a piece on, or keep the reply; what is wrong with anything else."""
-        if isinstance(piece, str):
-            piece = TextDelta(piece, self.ctx.request.message_id)
-        if self._yielded.reply is not None:
-            return TypeError("yielded more behind its reply, which comes last")
-        try:
-            check("what it yielded", piece, type(piece) if isinstance(piece, PIECES) else a_piece)
-        except TypeError as error:
-            return error
-        if isinstance(piece, Completion):
-            self._yielded.reply = piece
-        else:
-            await self._pass_on(piece)
-        return None
-
-    async def _pass_on(self, piece: Delta) -> None:
-        if self._yielded.is_empty:
-            self._out.begin()
-        self._yielded.add(piece)
-        clock = cast(Clock, self.view.clock)
-        clock.pause()
-        try:
-            await self._out.put(piece)
-        except BaseException as error:
-            self.errors.append(error)
-            raise
-        finally:
-            clock.resume()
-
-    def _made(self) -> Completion:
-        """The reply of a generator. Where it changed the pieces, that is changed alike."""
-        reply, yielded = self._yielded.reply, self._yielded
-        if reply is None and self._heard.reply is not None:
-            raise TypeError("kept the reply to itself: yield the Completion, too, which comes last")
-        if reply is None and yielded.is_empty:
-            raise TypeError("yielded nothing (is a yield missing?)")
-        made = yielded.agreed(self._heard)
-        if yielded.stands_for(made, self._heard):
-            self._out.reply = made
-        return made
-
-    def _usable(self, answer: Any) -> Any:
-        value = super()._usable(answer)
-        if value is None:
-            raise TypeError(FORGOTTEN)
-        if value is not self._out.reply:
-            check("the answer", value, Completion)
-        return value
-
-
-def a_piece(value: Any) -> bool:
-    """a piece of an answer, or the reply"""  # noqa: D400, D403 - a noun for sentences
-    return isinstance(value, PIECES)
-
-
-def _changes(request: Request | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """What is to be another in a request. Raises ``TypeError`` for what cannot be asked."""
-    if request is not None:
-        check("the request", request, Request)
-        changes = {name: getattr(request, name) for name in IN_REQUEST} | changes
-    for name, value in changes.items():
-        if name not in IN_REQUEST:
-            raise TypeError(f"call_next() takes no {name}; it takes {', '.join(IN_REQUEST)}")
-        check(f"call_next({name}=...)", value, TurnContext.shapes[name])
-    if (wrong := flaw(changes.get("messages", []))) is not None:
-        raise TypeError(f"these messages cannot be sent: {wrong}")
-    return {
-        name: [kept(each) for each in value] if name in SHARED else copied(value)
-        for name, value in changes.items()
-    }
-
-
-async def _ended(task: asyncio.Task[Any]) -> None:
-    """End a task; what it raises then is of no interest."""
-    if not task.done():
-        task.cancel()
-        await asyncio.wait([task])
-    if not task.cancelled():
-        task.exception()

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 

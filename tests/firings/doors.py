@@ -115,7 +115,7 @@ class Room:
     """Where one door is driven: a home, a project, a model's endpoint, and the record."""
 
     def __init__(self, top: Path, endpoint: Endpoint) -> None:
-        self.project = top / "project"
+        self.project = self.here = top / "project"
         self.log = top / "log"
         self.endpoint = endpoint
         self.env = {"HOME": str(top / "home"), LOG: str(self.log), "OLLAMA_HOST": "127.0.0.1:9"}
@@ -173,12 +173,12 @@ class Room:
         heard = map(_heard, self.lines()[since:])
         return frozenset((event, by) for event, by, in_sub in heard if in_sub is sub)
 
-    def is_even(self) -> bool:
-        """True where every prompt and every call was followed up, once."""
+    def uneven(self) -> list[tuple[str, str]]:
+        """Pairs of events of which one fired more often: each prompt and call is followed up once."""
         lines = [line for line in self.lines() if line.get("by") == "recorder" and not line["sub"]]
         heard = [line["event"] for line in lines]
-        runs = {heard.count(event) for event in ("before_run", "after_loop", "after_run")}
-        return len(runs) == 1 and heard.count("before_tool") == heard.count("after_tool")
+        pairs = [("before_run", "after_run"), ("before_tool", "after_tool")]
+        return [pair for pair in pairs if heard.count(pair[0]) != heard.count(pair[1])]
 
     async def over(self, prompt: Awaitable[Any]) -> Any:
         """Wait for an answer, and for what follows it."""
@@ -206,7 +206,7 @@ class Room:
         """Prompts that commands answer; each directory is a new one."""
         extra = self.project.with_name(f"extra{next(NUMBER)}")
         extra.mkdir()
-        return ["/model small", f"/add-dir {extra}"]
+        return ["/model small", f"/add-dir {extra}", f"/cd {extra}", f"/cd {self.project}"]
 
     # the doors
 
@@ -290,7 +290,7 @@ class Room:
         self.endpoint.play(*script)
         process = await asyncio.create_subprocess_exec(
             *(CROW, "run", prompt, *self.options, *options),
-            cwd=self.project,
+            cwd=self.here,
             env={**os.environ, **self.env},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -298,6 +298,8 @@ class Room:
         )
         told, _ = await process.communicate()
         assert process.returncode == status, told.decode()
+        if prompt.startswith("/cd "):
+            self.here = Path(prompt.removeprefix("/cd "))
 
     async def v1(self) -> dict[str, Firings]:
         """``crow acp`` in an editor, and a session that it loads."""
@@ -378,5 +380,5 @@ async def through(door: Door, top: Path) -> Fired:
                 for name, value in room.env.items():
                     here.setenv(name, value)
             fired = await door(room)
-        assert room.is_even()
+        assert room.uneven() == []
         return fired

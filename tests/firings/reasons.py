@@ -17,11 +17,11 @@ RUNS = (
 SURROUNDINGS = (
     "before_command on_config_change on_file_changed on_directory_added on_elicitation"
     " on_elicitation_result UserPromptSubmit UserPromptExpansion ConfigChange PreModelSwitch"
-    " PostModelSwitch FileChanged DirectoryAdded Elicitation ElicitationResult"
+    " PostModelSwitch FileChanged on_cwd_changed CwdChanged DirectoryAdded Elicitation ElicitationResult"
 )
 BEGINNING = "on_setup Setup on_session_start"
 ENDS = "on_session_end SessionEnd"
-ADDED = "on_directory_added DirectoryAdded"
+ADDED = "on_cwd_changed CwdChanged on_directory_added DirectoryAdded"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "The session begins before that, or ends after it.": {
@@ -52,7 +52,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": ADDED,
     },
     "Its moment does not exist in Crow.": {
-        EVERYWHERE: "TeammateIdle CwdChanged WorktreeCreate WorktreeRemove"
+        EVERYWHERE: "TeammateIdle WorktreeCreate WorktreeRemove"
     },
 }
 """Where an event cannot fire, by column, and why."""

@@ -34,7 +34,6 @@ COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
 ABSENT = {
     "TeammateIdle",
-    "CwdChanged",
     "WorktreeCreate",
     "WorktreeRemove",
 }

@@ -72,6 +72,8 @@ async def happen(stage: Stage, agent: Agent, changed: Path) -> str:
     session.options["params"] = {"reasoning_effort": "high"}
     await agent.run("Please", session=session)
     await agent.run(f"/add-dir {stage.scripts}", session=session)
+    for place in (stage.scripts, stage.cwd):
+        await agent.run(f"/cd {place}", session=session)
     await agent.run("/compact keep the names", session=session)
     await agent.configure(session, model="scripted")
     question = {"message": "Who?", "mode": "form", "requested_schema": {"type": "object"}}

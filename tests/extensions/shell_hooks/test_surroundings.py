@@ -106,3 +106,52 @@ async def test_only_a_directory_that_is_there_and_is_new_can_be_added(stage: Sta
         reply = await agent.run("/add-dir", session=reply.session)
         assert str(stage.cwd) in reply.text
     assert given(seen) == []
+
+
+EXPORT = 'echo "export {0}=yes" >> "$CLAUDE_ENV_FILE"'
+
+
+async def test_a_changed_directory_is_told_to_hooks_with_both_and_what_to_watch(stage: Stage):
+    there = stage.cwd / "there"
+    there.mkdir()
+    seen = stage.on("CwdChanged", says=specific("CwdChanged", watchPaths=[str(there / "a")]))
+    named = stage.on("FileChanged", matcher=".env")
+    async with stage.agent(hooks=[CommandsHook(), FileWatcherHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
+        assert reply.text == f"This session works in {there} now."
+        assert reply.session.cache["watched"] == {str(there / "a"), str(there / ".env")}
+        await agent.run("/cd .", session=reply.session)  # begins to watch; nothing changes
+        put(there / ".env", "")
+        await runs_of(named, 1)
+    [event] = given(seen)
+    assert (event["old_cwd"], event["new_cwd"]) == (str(stage.cwd), str(there))
+    assert event["cwd"] == str(there)
+    assert "permission_mode" not in event
+    assert stage.person.notices == ""
+
+
+async def test_what_is_exported_in_a_directory_goes_with_it_and_what_came_before_stays(
+    stage: Stage,
+):
+    (stage.cwd / "there").mkdir()
+    stage.on("SessionStart", EXPORT.format("BEGUN"))
+    stage.on("CwdChanged", f'[ "$(basename "$PWD")" != there ] || {EXPORT.format("THERE")}')
+    show = call("Bash", command="echo begun: $BEGUN there: $THERE")
+    async with stage.agent(show, "Ok.", show, "Ok.", hooks=[CommandsHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd)
+        await agent.run("Go", session=reply.session)
+        await agent.run("/cd ..", session=reply.session)
+        await agent.run("Go", session=reply.session)
+    assert stage.told(1).endswith("begun: yes there: yes")
+    assert stage.told(3).endswith("begun: yes there:")
+
+
+async def test_the_words_of_a_hook_that_refuses_a_directory_are_the_users_and_it_is_changed(
+    stage: Stage,
+):
+    (stage.cwd / "there").mkdir()
+    stage.on("CwdChanged", stderr="mind the gap", code=2)
+    async with stage.agent(hooks=[CommandsHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
+        assert reply.session.cwd == str(stage.cwd / "there")
+    assert stage.person.notices == "CwdChanged hook: mind the gap"

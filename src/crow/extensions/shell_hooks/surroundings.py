@@ -14,7 +14,7 @@ from crow.extensions.shell_hooks.spill import capped
 from crow.keys import ENV_FILE, WATCHED
 
 if TYPE_CHECKING:
-    from crow import Context
+    from crow import Context, CwdContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 
@@ -32,6 +32,18 @@ async def file_changed(hooks: Handlers, ctx: Any) -> None:
     about = EVENTS["FileChanged"].about(fields)
     path = env_file(hooks, ctx, "FileChanged", about)
     joined = await hooks.fire("FileChanged", ctx, about, fields, env_file=path)
+    source_variables(ctx, path)
+    watch_files(hooks, ctx, joined)
+
+
+async def cwd_changed(hooks: Handlers, ctx: CwdContext) -> None:
+    """CwdChanged; of the variables those stay that were there when the session began."""
+    path = env_file(hooks, ctx, "CwdChanged", "")
+    kept = hooks.memory(ctx).variables
+    if os.path.exists(path):  # noqa: PTH110
+        Path(path).write_bytes(kept)
+    fields = {"old_cwd": ctx.old_cwd, "new_cwd": ctx.new_cwd}
+    joined = await hooks.fire("CwdChanged", ctx, "", fields, env_file=path)
     source_variables(ctx, path)
     watch_files(hooks, ctx, joined)
 
@@ -69,6 +81,12 @@ def forget_variables(hooks: Handlers, ctx: Context) -> None:
     path = env_path(hooks, ctx)
     if path.exists():
         os.truncate(path, 0)
+
+
+def keep_variables(hooks: Handlers, ctx: Context, path: str) -> None:
+    """Remember the variables of the beginning, and let commands have them."""
+    hooks.memory(ctx).variables = Path(path).read_bytes() if os.path.exists(path) else b""  # noqa: PTH110
+    source_variables(ctx, path)
 
 
 def source_variables(ctx: Context, path: str) -> None:

@@ -8,10 +8,10 @@ EVERYWHERE = "*"
 """Stands for every path that a reason does not name."""
 RUNS = (
     "around_run before_llm_request around_llm_request on_llm_request after_llm_response"
-    " before_tool on_permission"
-    " around_tool after_tool on_message after_turn on_stop on_task_created on_task_completed"
-    " on_front_matter on_elicitation on_elicitation_result on_instructions_loaded PreToolUse"
-    " PermissionRequest PermissionDenied PostToolUse PostToolUseFailure PostToolBatch Stop"
+    " before_tool on_permission around_tool after_tool on_message after_turn on_stop"
+    " on_task_created on_task_completed on_front_matter on_elicitation on_elicitation_result"
+    " on_instructions_loaded PreToolUse PermissionRequest PermissionDenied PostToolUse"
+    " PostToolUseFailure PostToolBatch Stop"
     " TaskCreated TaskCompleted Elicitation ElicitationResult InstructionsLoaded MessageDisplay"
 )
 SURROUNDINGS = (

@@ -14,6 +14,7 @@ RUNS = (
     " PostToolUseFailure PostToolBatch Stop"
     " TaskCreated TaskCompleted Elicitation ElicitationResult InstructionsLoaded MessageDisplay"
 )
+WORKTREES = "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
 SURROUNDINGS = (
     "before_command on_config_change on_file_changed on_directory_added on_elicitation"
     " on_elicitation_result UserPromptSubmit UserPromptExpansion ConfigChange PreModelSwitch"
@@ -31,7 +32,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": f"{BEGINNING} {ENDS}",
     },
     "The command answers in the model's place: there is no run of the loop, no message, no call.": {
-        "command": RUNS,
+        "command": f"{RUNS} {WORKTREES}",
     },
     "It is the affair of the session that a person talks to: its prompts, its settings, its files, "
     "the questions of its servers.": {"sub": f"on_setup Setup {SURROUNDINGS}"},
@@ -51,8 +52,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "cancel": ADDED,
         "fail": ADDED,
     },
-    "Its moment does not exist in Crow.": {
-        EVERYWHERE: "TeammateIdle WorktreeCreate WorktreeRemove"
-    },
+    "Sub-agents call no others, unless `extensions.subagents.depth` lets them.": {"sub": WORKTREES},
+    "There are no teams of agents in Crow.": {EVERYWHERE: "TeammateIdle"},
 }
 """Where an event cannot fire, by column, and why."""

@@ -494,8 +494,8 @@ ELSEWHERE: Mapping[str, str] = {
     "InstructionsLoaded": "instructions",
     "FileChanged": "file_watcher",
     "DirectoryAdded": "commands",
-    "WorktreeCreate": "worktrees",
-    "WorktreeRemove": "worktrees",
+    "WorktreeCreate": "subagents",
+    "WorktreeRemove": "subagents",
     "TeammateIdle": "teams",
     "Setup": "setup",
 }

@@ -33,7 +33,7 @@ PUBLIC = (
 )
 NAMES = """
 Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactContext Completion
-ConfigContext Context Continue CrowError Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
+ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
  Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
  Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
 ToolResult TurnContext UpdateContext Usage Verdict build frozen hook run_agent tool

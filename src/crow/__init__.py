@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crow.core.contexts import CommandContext as CommandContext
     from crow.core.contexts import CompactContext as CompactContext
     from crow.core.contexts import ConfigContext as ConfigContext
+    from crow.core.contexts import CwdContext as CwdContext
     from crow.core.contexts import ErrorContext as ErrorContext
     from crow.core.contexts import MessageContext as MessageContext
     from crow.core.contexts import NotificationContext as NotificationContext
@@ -86,7 +87,7 @@ _ROOMS = {
     "crow.core.attempts": "Next NextCall NextRequest",
     "crow.core.context": "Context RunContext",
     "crow.core.contexts": (
-        "CommandContext CompactContext ConfigContext ErrorContext MessageContext "
+        "CommandContext CompactContext ConfigContext CwdContext ErrorContext MessageContext "
         "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",

@@ -89,8 +89,8 @@ async def test_only_what_an_event_heeds_is_concluded(here: Here, home: Path) -> 
 
 async def test_what_cannot_be_tried_is_said_in_one_line(here: Here, home: Path) -> None:
     assert "no settings file has hooks" in (await here("hooks", "test", "Stop")).complaint
-    write(home / ".claude/settings.json", CwdChanged=group("true"))
-    assert "never fires" in (await here("hooks", "test", "CwdChanged")).complaint
+    write(home / ".claude/settings.json", TeammateIdle=group("true"))
+    assert "never fires" in (await here("hooks", "test", "TeammateIdle")).complaint
     for argv, said in (
         (("test",), "which event?"),
         (("test", "Stp"), "did you mean 'Stop'"),
@@ -108,7 +108,7 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
     path = write(
         home / ".claude/settings.json",
         PreToolUse=group(GUARD, **{"if": "Bash(rm *)"}),
-        CwdChanged=group("true"),
+        TeammateIdle=group("true"),
     )
     own = write(home / ".crow/settings.json", PreToolUse=group("guard"))
     listed = await here("hooks", "list")
@@ -119,7 +119,7 @@ async def test_every_settings_hook_is_listed_with_its_file_and_why_it_never_runs
         f"PreToolUse (Bash) guard from {own}",
     ]
     assert "permissions: judge" in lines[judged + 3]
-    assert "never runs: CwdChanged never fires: every command starts in" in listed.out
+    assert "never runs: TeammateIdle never fires: there are no teams" in listed.out
     about = [e for e in (await here("hooks", "list", "PreToolUse", "--json")).events if "file" in e]
     found = {each["file"]: each for each in about if "handler" in each}
     assert set(found) == {str(path), str(own)}

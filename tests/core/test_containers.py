@@ -131,7 +131,7 @@ async def test_no_result_is_lost_and_no_request_spoilt_whatever_a_hook_does_in_p
 
 
 NEVER = ("on_permission", "on_notification", "after_compact", "before_compact", "on_error",
-         "before_command")  # fmt: skip
+         "before_command", "on_cwd_changed")  # fmt: skip
 
 
 async def test_a_cancelled_run_is_followed_up_though_a_hook_spoils_what_runs(make_echo, whole):

@@ -243,7 +243,7 @@ async def test_a_tool_keeps_its_own_as_well_and_nobodys_context_has_no_state():
         _ = Context(agent, reply.session).state
     with pytest.raises(HookError, match="no extension's"):
         _ = RunContext(agent, reply.session, "go").state
-    assert len(POINTS) == 24
+    assert len(POINTS) == 25
 
 
 async def test_a_copy_of_a_context_belongs_to_the_same(echo):

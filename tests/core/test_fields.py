@@ -59,6 +59,7 @@ async def play(agent: Agent) -> Any:
     reply = await agent.prompt(session, "/go on")
     await asyncio.gather(*session.tasks, return_exceptions=True)
     await agent.notify(session, "idle", "")
+    await Context(agent, session).change_directory("/")
     await Context(agent, session).compact([], "s")
     await agent.close()
     return reply

@@ -195,6 +195,7 @@ async def test_every_declared_event_fires(echo, watcher, all_events):
     async with agent:
         session = await agent.new_session(client=watcher)
         agent.hooks.register("after_turn", lambda ctx: ctx.compact(ctx.messages[-1:], "so far"))
+        agent.hooks.register("after_run", lambda ctx: ctx.change_directory("/"))
         await agent.prompt(session, "/shout hello")
         await agent.configure(session, mode="plan")
     agent = Agent(ScriptedModel(ModelError("gone")), tools=())

@@ -20,7 +20,7 @@ OFTEN = [
     point.name
     for point in POINTS
     if point.name not in ("on_permission", "on_notification", "after_compact", "before_compact",
-                          "on_error", "before_command")
+                          "on_error", "before_command", "on_cwd_changed")
 ]  # fmt: skip
 
 

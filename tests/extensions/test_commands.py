@@ -10,7 +10,7 @@ import pytest
 from inline_snapshot import snapshot
 
 from crow import Agent, Allow, Answer, Deny, Stop, tool
-from crow.core.contexts import ToolContext
+from crow.core.contexts import CwdContext, ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
 from crow.core.extensions import Found
@@ -89,6 +89,7 @@ async def test_help_lists_every_command(desk: FakeEditorHandlers, home: Path):
     desk.write(".crow/commands/fix.md", "---\nargument-hint: [issue]\n---\nFix $1", home)
     assert await desk.say("/help") == snapshot("""\
 - /add-dir [directory]: Work in one more directory
+- /cd [directory]: Work in another directory
 - /clear: Begin the conversation anew
 - /context: Show what fills the model's window
 - /extensions: List the extensions
@@ -98,6 +99,33 @@ async def test_help_lists_every_command(desk: FakeEditorHandlers, home: Path):
 - /mode [name]: Show or change the mode
 - /model [name]: Show or change the model\
 """)
+
+
+async def test_cd_goes_to_another_directory_and_says_so_to_the_model_and_to_hooks(
+    desk: FakeEditorHandlers,
+):
+    heard: list[tuple[str, str]] = []
+    here, there = str(desk.project), str(desk.project / "there")
+    (desk.project / "there").mkdir()
+
+    @desk.agent.hooks.on_cwd_changed
+    def moved(ctx: CwdContext) -> None:
+        heard.append((ctx.old_cwd, ctx.new_cwd))
+
+    assert (
+        await desk.say("/cd")
+        == f"This session works in {here}.\n/cd DIRECTORY goes to another one."
+    )
+    assert await desk.say("/cd nowhere") == f"There is no directory {here}/nowhere."
+    assert await desk.say("/cd .") == f"This session works in {here} already."
+    assert await desk.say("/add-dir there/../..")
+    assert await desk.say("/cd 'there'") == f"This session works in {there} now."
+    assert (desk.session.cwd, heard) == (there, [(here, there)])
+    await desk.say("Hello")
+    told = text_of(desk.model.asked[-1]["messages"][-1].get("content"))
+    assert f"from now on commands start in {there}" in told
+    await desk.say(f"/cd {Path(here).parent}")
+    assert desk.session.roots == (str(Path(here).parent),)
 
 
 async def test_clear_begins_anew_and_the_old_conversation_stays_stored(tmp_path: Path):

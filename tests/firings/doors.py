@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -97,9 +98,16 @@ def filling(response: Response) -> Response:
 
 
 OVER = json.dumps({"event": "after_run", "by": "recorder", "sub": False})
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 NUMBER = count()
 FAULT = respond(400, {"error": "no"})
 SUMMARY = answer("A summary.")
+MADE = f'cat >> "${LOG}"; git worktree add -q --detach ../tree-$$ && cd ../tree-$$ && pwd'
+GONE = f"""\
+read -r said; echo "$said" >> "${LOG}"
+git worktree remove "$(echo "$said" | sed 's/.*"worktree_path":"\\([^"]*\\)".*/\\1/')"
+"""
+ALONE = ("Agent", {"description": "Help", "prompt": "Help", "subagent_type": "alone"})
 HELP = ("Agent", {"description": "Help", "prompt": "Help", "subagent_type": "helper"})
 
 
@@ -107,15 +115,16 @@ def conversation(*end: Response) -> list[Response]:
     """What the model says to one prompt, and what its sub-agent's says; it ends so."""
     title = f"Step {next(NUMBER)}"
     helper = [everything(title), filling(calls(step(title, "completed"))), SUMMARY, answer("Yes.")]
-    last = filling(calls(step(title, "completed"), bash("wait")))
-    return [everything(title, HELP), *helper, last, SUMMARY, *(end or [answer("Done.")])]
+    last = filling(calls(step(title, "completed"), bash("wait"), ALONE))
+    rest = [last, answer("Yes."), SUMMARY, *(end or [answer("Done.")])]
+    return [everything(title, HELP), *helper, *rest]
 
 
 class Room:
     """Where one door is driven: a home, a project, a model's endpoint, and the record."""
 
     def __init__(self, top: Path, endpoint: Endpoint) -> None:
-        self.project = top / "project"
+        self.project = self.here = top / "project"
         self.log = top / "log"
         self.endpoint = endpoint
         self.env = {"HOME": str(top / "home"), LOG: str(self.log), "OLLAMA_HOST": "127.0.0.1:9"}
@@ -134,11 +143,16 @@ class Room:
             file = home / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(MARKDOWN.format("helper" if "helper" in path else "greet"))
-        (self.project / ".git").mkdir(parents=True)
+        alone = MARKDOWN.format("alone\nisolation: worktree")
+        (home / "agents/alone.md").write_text(alone)
+        self.project.mkdir()
         (self.project / "watched.txt").touch()
         (self.project / "work.sh").write_text(WORK)
         for name, rules in ("flags.json", []), ("edited.json", ["Bash(false)"]):
             (self.project / name).write_text(json.dumps(self._settings(rules)))
+
+        for args in (["init"], ["add", "."], [*AUTHOR, "commit", "-m", "Begin"]):
+            subprocess.run(["git", *args], cwd=self.project, check=True, capture_output=True)
 
     def _settings(self, more: list[str]) -> dict[str, Any]:
         asker = ["-SE", str(SERVER), json.dumps({"call": "ask", "ask": QUESTION})]
@@ -149,7 +163,11 @@ class Room:
             "context_window": 50_000,
             "permissions": {"allow": ["Bash", "mcp__asker", *more], "deny": ["Write(denied.txt)"]},
             "mcpServers": {"asker": {"command": sys.executable, "args": asker}},
-            "hooks": {name: [{"hooks": [tell]}] for name in EVENTS},
+            "hooks": {
+                **{name: [{"hooks": [tell]}] for name in EVENTS},
+                "WorktreeCreate": [{"hooks": [{**tell, "command": MADE}]}],
+                "WorktreeRemove": [{"hooks": [{**tell, "command": GONE}]}],
+            },
             "extensions": {
                 "setup": {},
                 "idle": {"after": 0.01},
@@ -173,12 +191,12 @@ class Room:
         heard = map(_heard, self.lines()[since:])
         return frozenset((event, by) for event, by, in_sub in heard if in_sub is sub)
 
-    def is_even(self) -> bool:
-        """True where every prompt and every call was followed up, once."""
+    def uneven(self) -> list[tuple[str, str]]:
+        """Pairs of events of which one fired more often: each prompt and call is followed up once."""
         lines = [line for line in self.lines() if line.get("by") == "recorder" and not line["sub"]]
         heard = [line["event"] for line in lines]
-        runs = {heard.count(event) for event in ("before_run", "after_loop", "after_run")}
-        return len(runs) == 1 and heard.count("before_tool") == heard.count("after_tool")
+        pairs = [("before_run", "after_run"), ("before_tool", "after_tool")]
+        return [pair for pair in pairs if heard.count(pair[0]) != heard.count(pair[1])]
 
     async def over(self, prompt: Awaitable[Any]) -> Any:
         """Wait for an answer, and for what follows it."""
@@ -206,7 +224,7 @@ class Room:
         """Prompts that commands answer; each directory is a new one."""
         extra = self.project.with_name(f"extra{next(NUMBER)}")
         extra.mkdir()
-        return ["/model small", f"/add-dir {extra}"]
+        return ["/model small", f"/add-dir {extra}", f"/cd {extra}", f"/cd {self.project}"]
 
     # the doors
 
@@ -290,7 +308,7 @@ class Room:
         self.endpoint.play(*script)
         process = await asyncio.create_subprocess_exec(
             *(CROW, "run", prompt, *self.options, *options),
-            cwd=self.project,
+            cwd=self.here,
             env={**os.environ, **self.env},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -298,6 +316,8 @@ class Room:
         )
         told, _ = await process.communicate()
         assert process.returncode == status, told.decode()
+        if prompt.startswith("/cd "):
+            self.here = Path(prompt.removeprefix("/cd "))
 
     async def v1(self) -> dict[str, Firings]:
         """``crow acp`` in an editor, and a session that it loads."""
@@ -378,5 +398,5 @@ async def through(door: Door, top: Path) -> Fired:
                 for name, value in room.env.items():
                     here.setenv(name, value)
             fired = await door(room)
-        assert room.is_even()
+        assert room.uneven() == []
         return fired

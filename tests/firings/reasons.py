@@ -8,20 +8,21 @@ EVERYWHERE = "*"
 """Stands for every path that a reason does not name."""
 RUNS = (
     "around_run before_llm_request around_llm_request on_llm_request after_llm_response"
-    " before_tool on_permission"
-    " around_tool after_tool on_message after_turn on_stop on_task_created on_task_completed"
-    " on_front_matter on_elicitation on_elicitation_result on_instructions_loaded PreToolUse"
-    " PermissionRequest PermissionDenied PostToolUse PostToolUseFailure PostToolBatch Stop"
+    " before_tool on_permission around_tool after_tool on_message after_turn on_stop"
+    " on_task_created on_task_completed on_front_matter on_elicitation on_elicitation_result"
+    " on_instructions_loaded PreToolUse PermissionRequest PermissionDenied PostToolUse"
+    " PostToolUseFailure PostToolBatch Stop"
     " TaskCreated TaskCompleted Elicitation ElicitationResult InstructionsLoaded MessageDisplay"
 )
+WORKTREES = "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
 SURROUNDINGS = (
     "before_command on_config_change on_file_changed on_directory_added on_elicitation"
     " on_elicitation_result UserPromptSubmit UserPromptExpansion ConfigChange PreModelSwitch"
-    " PostModelSwitch FileChanged DirectoryAdded Elicitation ElicitationResult"
+    " PostModelSwitch FileChanged on_cwd_changed CwdChanged DirectoryAdded Elicitation ElicitationResult"
 )
 BEGINNING = "on_setup Setup on_session_start"
 ENDS = "on_session_end SessionEnd"
-ADDED = "on_directory_added DirectoryAdded"
+ADDED = "on_cwd_changed CwdChanged on_directory_added DirectoryAdded"
 
 REASONS: Mapping[str, Mapping[str, str]] = {
     "The session begins before that, or ends after it.": {
@@ -31,7 +32,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": f"{BEGINNING} {ENDS}",
     },
     "The command answers in the model's place: there is no run of the loop, no message, no call.": {
-        "command": RUNS,
+        "command": f"{RUNS} {WORKTREES}",
     },
     "It is the affair of the session that a person talks to: its prompts, its settings, its files, "
     "the questions of its servers.": {"sub": f"on_setup Setup {SURROUNDINGS}"},
@@ -51,8 +52,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "cancel": ADDED,
         "fail": ADDED,
     },
-    "Its moment does not exist in Crow.": {
-        EVERYWHERE: "TeammateIdle CwdChanged WorktreeCreate WorktreeRemove"
-    },
+    "Sub-agents call no others, unless `extensions.subagents.depth` lets them.": {"sub": WORKTREES},
+    "There are no teams of agents in Crow.": {EVERYWHERE: "TeammateIdle"},
 }
 """Where an event cannot fire, by column, and why."""

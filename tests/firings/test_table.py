@@ -36,6 +36,7 @@ async def test_every_event_of_an_agent_fires_where_the_table_says(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)
 async def test_the_table_is_what_every_path_makes_of_it(tmp_path: Path) -> None:
     fired = await drive(tmp_path, *DOORS)
     assert set(fired) == set(PATHS.values())

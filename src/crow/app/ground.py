@@ -17,14 +17,15 @@ NAME = "settings"
 class Ground:
     """What holds in one session: its settings, how their files looked, and what was said of them.
 
-    ``would_run`` is how the project's files looked that are trusted or not as a whole, ``asking``
-    that the user is being asked about them. ``begins`` says that hooks that hang now will hear of
-    the session's beginning. ``unjudged`` says why no call may run: nobody judges as the settings
-    want.
+    ``cwd`` is the directory that they were read for. ``would_run`` is how the project's files
+    looked that are trusted or not as a whole, ``asking`` that the user is being asked about them.
+    ``begins`` says that hooks that hang now will hear of the session's beginning. ``unjudged`` says
+    why no call may run: nobody judges as the settings want.
     """
 
     settings: Settings
     memory: Memory
+    cwd: str
     would_run: tuple[Any, ...] = ()
     told: set[str] = field(default_factory=set[str])
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -99,7 +99,9 @@ class LiveSettings:
         ground = await self._known(ctx)
         if ground is None:
             return
-        if ground.memory.changed or ground.would_run != stamps(ground.project):
+        if ground.cwd != ctx.session.root.cwd:
+            await self._move(ctx.session.root, ground)
+        elif ground.memory.changed or ground.would_run != stamps(ground.project):
             await self.refresh(ctx.session, ground)
         await self._offer(_context(ctx), ground)
 
@@ -110,7 +112,9 @@ class LiveSettings:
         No call runs while nobody judges as the settings want.
         """
         ground = await self._known(ctx)
-        if ground is not None and (ground.memory.changed or is_touched(ground.would_run)):
+        if ground is not None and ground.cwd != ctx.session.root.cwd:
+            await self._move(ctx.session.root, ground)
+        elif ground is not None and (ground.memory.changed or is_touched(ground.would_run)):
             await self.refresh(ctx.session, ground)
         if ground is None or not ground.unjudged:
             return None
@@ -135,8 +139,21 @@ class LiveSettings:
         project = project_of(Path(cwd), base.reader.home)
         would_run = stamps(project)
         if str(project) == base.project and not memory.changed and would_run == self._would_run:
-            return Ground(base, memory, would_run, set(self.told))
-        return Ground(base.reader.load(cwd, memory), memory, would_run, set(self.told))
+            return Ground(base, memory, cwd, would_run, set(self.told))
+        return Ground(base.reader.load(cwd, memory), memory, cwd, would_run, set(self.told))
+
+    async def _move(self, session: Session, ground: Ground) -> None:
+        """Let the settings of another directory hold: the session works there now."""
+        ctx = _context(Context(self.effect.agent, session))
+        async with ground.lock:
+            there, old = self._ground(session.cwd), ground.settings
+            new = self.effect.on_session(session, old, there.settings)
+            ground.settings, ground.memory = there.settings, there.memory
+            ground.cwd, ground.would_run = there.cwd, there.would_run
+            ground.unjudged = new.unjudged
+        await self._applied(ctx, ground, new, late=True)
+        await self._tell(ctx, ground)
+        await ctx.emit(ConfigChanged({NAME: []}))
 
     async def refresh(self, session: Session, ground: Ground) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""

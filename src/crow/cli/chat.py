@@ -74,6 +74,7 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
                 reply = await agent.prompt(session, prompt)
                 await idle(session)
             view.conclude(reply)
+            view.cwd = session.cwd
             if asker.is_left:
                 break
             if reply.stop_reason == "cancelled":

@@ -256,6 +256,15 @@ class Context:
         ctx = point.context(self.agent, self.session, messages, summary, trigger, run=self.run)
         await point.fire(ctx)
 
+    async def change_directory(self, cwd: str) -> None:
+        """Let the session work in another directory, an absolute path; fires ``on_cwd_changed``."""
+        self.hold_back()
+        session, old = self.session, self.session.cwd
+        session.cwd = cwd
+        session.directories = tuple(path for path in session.directories if path != cwd)
+        point = self.agent.hooks.on_cwd_changed
+        await point.fire(point.context(self.agent, session, old, cwd, run=self.run))
+
     async def fail(self, error: BaseException, where: str, place: str = "") -> None:
         """Fire ``on_error``; ``where`` is ``model``, ``loop``, ``tool`` or ``hook:NAME``."""
         point = self.agent.hooks.on_error

@@ -115,6 +115,14 @@ class ConfigContext(Context):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class CwdContext(Context):
+    """The session works in another directory from now on: ``new_cwd``, and not ``old_cwd``."""
+
+    old_cwd: str
+    new_cwd: str
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class NotificationContext(Context):
     """The user's attention is wanted; ``kind`` says for what, ``message`` in words."""
 

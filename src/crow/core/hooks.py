@@ -16,6 +16,7 @@ from crow.core.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
+    CwdContext,
     ErrorContext,
     MessageContext,
     NotificationContext,
@@ -118,6 +119,7 @@ class Hooks:
     on_config_change: Gate[ConfigContext]
     on_update: Fold[UpdateContext, Event | Deny]
     on_error: Watch[ErrorContext]
+    on_cwd_changed: Watch[CwdContext]
     on_notification: Watch[NotificationContext]
 
     def __init__(

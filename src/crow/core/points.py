@@ -19,6 +19,7 @@ from crow.core.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
+    CwdContext,
     ErrorContext,
     MessageContext,
     NotificationContext,
@@ -475,6 +476,10 @@ class AgentHook:
     def on_error(self, error: BaseException, where: str, place: str) -> None:
         """Something failed."""
 
+    @event("watch", CwdContext, aliases=("CwdChanged",))
+    def on_cwd_changed(self, old_cwd: str, new_cwd: str) -> None:
+        """The session works in another directory."""
+
     @event("watch", NotificationContext, aliases=("Notification",))
     def on_notification(self, kind: str, message: str) -> None:
         """The user's attention is wanted."""
@@ -488,10 +493,9 @@ ELSEWHERE: Mapping[str, str] = {
     "ElicitationResult": "mcp",
     "InstructionsLoaded": "instructions",
     "FileChanged": "file_watcher",
-    "CwdChanged": "persistent_shell",
     "DirectoryAdded": "commands",
-    "WorktreeCreate": "worktrees",
-    "WorktreeRemove": "worktrees",
+    "WorktreeCreate": "subagents",
+    "WorktreeRemove": "subagents",
     "TeammateIdle": "teams",
     "Setup": "setup",
 }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen
 
 if TYPE_CHECKING:
-    from crow import Agent
+    from crow import Agent, CwdContext
 
 NAME = "instructions"
 ORDER = 500
@@ -29,6 +29,7 @@ What follows was written by the user or by the project's authors for whoever wor
 where it bears on the task; the user's own words in the conversation come first.\
 """
 NESTED = "These instructions hold below their folder, where you have just been:"
+GONE = "These instructions hold in the directory where the user has gone:"
 POINT = Point(
     "on_instructions_loaded",
     "watch",
@@ -141,6 +142,15 @@ class InstructionsHook:
         for location in ctx.locations:
             if reading.is_first_visit(location.path, ctx.session):
                 await self._visit(ctx, reading, location.path)
+
+    async def on_cwd_changed(self, ctx: CwdContext) -> None:
+        """Read what holds in the directory that the session works in now."""
+        reading = READING.get(ctx)
+        found = list(self._files(reading, ctx.new_cwd)) if reading is not None else []
+        if reading is not None:
+            await self._tell(ctx, reading, found)
+        if found:
+            await ctx.inject_context("\n\n".join([GONE, *map(_shown, found)]))
 
     async def _visit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
         """Read what lies on the way to a file, as far as nobody has looked there before."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
-from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
+from crow import Agent
+from crow.extensions import CommandsHook, FileWatcherHook, SetupHook, SubagentsHook
 from crow.extensions.file_watcher import FILES
-from crow.testing import call
+from crow.extensions.subagents import Definition
+from crow.testing import ScriptedModel, call
 
 
 def put(path: Path, text: str) -> None:
@@ -106,3 +110,103 @@ async def test_only_a_directory_that_is_there_and_is_new_can_be_added(stage: Sta
         reply = await agent.run("/add-dir", session=reply.session)
         assert str(stage.cwd) in reply.text
     assert given(seen) == []
+
+
+EXPORT = 'echo "export {0}=yes" >> "$CLAUDE_ENV_FILE"'
+
+
+async def test_a_changed_directory_is_told_to_hooks_with_both_and_what_to_watch(stage: Stage):
+    there = stage.cwd / "there"
+    there.mkdir()
+    seen = stage.on("CwdChanged", says=specific("CwdChanged", watchPaths=[str(there / "a")]))
+    named = stage.on("FileChanged", matcher=".env")
+    async with stage.agent(hooks=[CommandsHook(), FileWatcherHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
+        assert reply.text == f"This session works in {there} now."
+        assert reply.session.cache["watched"] == {str(there / "a"), str(there / ".env")}
+        await agent.run("/cd .", session=reply.session)  # begins to watch; nothing changes
+        put(there / ".env", "")
+        await runs_of(named, 1)
+    [event] = given(seen)
+    assert (event["old_cwd"], event["new_cwd"]) == (str(stage.cwd), str(there))
+    assert event["cwd"] == str(there)
+    assert "permission_mode" not in event
+    assert stage.person.notices == ""
+
+
+async def test_what_is_exported_in_a_directory_goes_with_it_and_what_came_before_stays(
+    stage: Stage,
+):
+    (stage.cwd / "there").mkdir()
+    stage.on("SessionStart", EXPORT.format("BEGUN"))
+    stage.on("CwdChanged", f'[ "$(basename "$PWD")" != there ] || {EXPORT.format("THERE")}')
+    show = call("Bash", command="echo begun: $BEGUN there: $THERE")
+    async with stage.agent(show, "Ok.", show, "Ok.", hooks=[CommandsHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd)
+        await agent.run("Go", session=reply.session)
+        await agent.run("/cd ..", session=reply.session)
+        await agent.run("Go", session=reply.session)
+    assert stage.told(1).endswith("begun: yes there: yes")
+    assert stage.told(3).endswith("begun: yes there:")
+
+
+async def test_the_words_of_a_hook_that_refuses_a_directory_are_the_users_and_it_is_changed(
+    stage: Stage,
+):
+    (stage.cwd / "there").mkdir()
+    stage.on("CwdChanged", stderr="mind the gap", code=2)
+    async with stage.agent(hooks=[CommandsHook()]) as agent:
+        reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
+        assert reply.session.cwd == str(stage.cwd / "there")
+    assert stage.person.notices == "CwdChanged hook: mind the gap"
+
+
+ALONE = Definition("alone", "Works alone", "Work.", front_matter={"isolation": "worktree"})
+TASK = call("Agent", description="A task", prompt="Do it", subagent_type="alone")
+
+
+async def alone(stage: Stage, *lines: Any) -> str:
+    """What comes of a task for a sub-agent in a worktree of its own."""
+    stage.model = ScriptedModel(TASK, *lines, "Ok.")
+    hooks = [SubagentsHook((), agents=[ALONE]), stage.hooks()]
+    async with Agent(stage.model, hooks=hooks) as agent:
+        reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
+    stage.model.verify()
+    return str(reply.session.messages[2]["content"])
+
+
+async def test_a_hook_makes_a_worktree_and_prints_its_path_and_another_removes_it(stage: Stage):
+    make = 'cp -r . ../tree && cd ../tree && git init -q . && git add . && git -c user.name=A -c user.email=a@b commit -qm x --allow-empty; printf "made:\\n\\033[1m$PWD\\033[0m\\n\\n"'
+    created, removed = stage.on("WorktreeCreate", make), stage.on("WorktreeRemove", "rm -r ../tree")
+    show = call("Bash", command="pwd")
+    tree = str(stage.cwd.parent / "tree")
+    assert await alone(stage, show, "I was here.") == "I was here."
+    [create], [remove] = given(created), given(removed)
+    assert create["name"].startswith("alone-")
+    assert remove["worktree_path"] == tree
+    assert tree in stage.told(2)
+    assert not (stage.cwd.parent / "tree").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [
+        ("echo /; echo no >&2", 1, "exit status 1: no"),
+        ("echo full >&2", 2, "full"),
+        ("", 0, "no path"),
+    ],
+)
+async def test_a_hook_that_fails_in_any_way_makes_no_worktree(
+    stage: Stage, script: str, code: int, said: str
+):
+    stage.on("WorktreeCreate", script, code=code)
+    assert said in await alone(stage)
+
+
+async def test_a_worktree_that_a_hook_fails_to_remove_is_kept(stage: Stage):
+    make = "git init -q . && git -c user.name=A -c user.email=a@b commit -qm x --allow-empty; pwd"
+    stage.on("WorktreeCreate", make)
+    stage.on("WorktreeRemove", stderr="busy", code=3)
+    told = await alone(stage, "Ok.")
+    assert f"which is kept: {stage.cwd}. It could not be removed" in told
+    assert "busy" in told

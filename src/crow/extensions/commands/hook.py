@@ -22,7 +22,7 @@ from crow import (
 )
 from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
-from crow.extensions.commands.directories import ADD_DIR, DIRECTORY_ADDED
+from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
 from crow.extensions.commands.expansion import READER, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
@@ -74,7 +74,8 @@ class CommandsOptions:
 class CommandsHook:
     """Adds ``/help``, ``/clear``, ``/model``, ``/mode``, ``/context``, ``/hooks``, ``/extensions``.
 
-    ``/add-dir`` fires ``on_directory_added`` (``DirectoryAdded``).
+    ``/cd`` fires ``on_cwd_changed`` (``CwdChanged``), ``/add-dir`` ``on_directory_added``
+    (``DirectoryAdded``).
 
     And custom ones: every Markdown file in ``folders`` (below the project, where the user trusts
     that, and below the user's home) and in ``paths`` is a command named like the file, with its
@@ -129,7 +130,7 @@ class CommandsHook:
         """Add the built-in commands and the event."""
         if DIRECTORY_ADDED.name not in agent.hooks.names:
             agent.hooks.define(DIRECTORY_ADDED)
-        for command in (*builtin_commands(), ADD_DIR):
+        for command in (*builtin_commands(), CD, ADD_DIR):
             agent.add_command(command)
 
     async def on_session_start(self, ctx: SessionContext) -> None:

@@ -149,6 +149,8 @@ class McpHook:
         if held is not None and held.found != found:
             await held.aclose()
         servers = None if held is None or held.found != found else held.servers
+        if servers is not None and held is not None and held.by is not self:
+            servers.hide()  # what another one has hung goes with it, and comes again
         if found and servers is None:
             servers = self._started(own, found)
         session.cache[KEY] = Held(self, named, found, servers)

@@ -119,6 +119,11 @@ class Servers:
         await self._warn()
         return is_new
 
+    def hide(self) -> None:
+        """Take tools and prompts out of the session, until they are shown again."""
+        self._hide()
+        self._prompts.forget()
+
     def _hide(self) -> None:
         """Take the tools out of the session."""
         for dispose in self._disposers:
@@ -179,8 +184,7 @@ class Servers:
                 task.cancel()
             if tasks:
                 await asyncio.wait(tasks, timeout=seconds)
-        self._hide()
-        self._prompts.forget()
+        self.hide()
         await asyncio.to_thread(self._reaper.close)
 
 

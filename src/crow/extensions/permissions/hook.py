@@ -24,6 +24,9 @@ Behaviour = Literal["allow", "ask", "deny"]
 Save = Callable[[str, Behaviour], "Awaitable[None] | None"]
 BUILT_IN = "(built in)"
 BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
+CAUTIOUS: tuple[Behaviour, ...] = ("ask", "deny")
+PLACE = "cwd"
+"""In the session's state: where its user has allowed what is allowed. It counts there alone."""
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 
@@ -197,7 +200,9 @@ class PermissionsHook:
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""
         permissions = self.permissions
-        for behaviour in BEHAVIOURS:
+        cwd = ctx.session.root.cwd
+        is_here = ctx.state.get(PLACE, cwd) == cwd
+        for behaviour in BEHAVIOURS if is_here else CAUTIOUS:
             for text in ctx.state.get(behaviour, ()):
                 permissions = permissions.with_rule(text, behaviour)
         return permissions.in_session(
@@ -209,6 +214,7 @@ class PermissionsHook:
 
         rules = suggest(permissions, ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
         state, save = ctx.state, self.save
+        cwd = ctx.session.root.cwd
 
         async def answered(chosen: str) -> None:
             if chosen in KEPT:
@@ -219,6 +225,9 @@ class PermissionsHook:
             if len(getattr(permissions.with_rule(rule, behaviour), behaviour)) > len(
                 getattr(permissions, behaviour)
             ):
+                if behaviour == "allow" and state.get(PLACE, cwd) != cwd:
+                    state["allow"] = []  # of another directory
+                state[PLACE] = cwd
                 await _keep(state, rule, behaviour, save if lasting else None)
 
         if not rules:

@@ -58,8 +58,6 @@ class Event:
         return self.name in ("FileChanged", "StopFailure")
 
 
-NO_CD = "every command starts in the session's directory, which never changes"
-NO_WORKTREES = "Crow makes no worktrees"
 NO_TEAMS = "there are no teams of agents"
 
 _TABLE = (
@@ -84,11 +82,11 @@ _TABLE = (
     Event("StopFailure", "error"),
     Event("TeammateIdle", "", "block", mode=True, types=ALL, absent=NO_TEAMS),
     Event("ConfigChange", "source", "block", quiet=True),
-    Event("CwdChanged", "", "user", absent=NO_CD),
+    Event("CwdChanged", "", "user"),
     Event("DirectoryAdded", "source", quiet=True),
     Event("FileChanged", "file_path", "user"),
-    Event("WorktreeCreate", "", quiet=True, absent=NO_WORKTREES),
-    Event("WorktreeRemove", "", quiet=True, absent=NO_WORKTREES),
+    Event("WorktreeCreate", "", "block", quiet=True),
+    Event("WorktreeRemove", "", "block", quiet=True),
     Event("PreCompact", "trigger", "block", quiet=True),
     Event("PostCompact", "trigger", "user", quiet=True),
     Event("PreModelSwitch", "to_model", "block", seconds=30),

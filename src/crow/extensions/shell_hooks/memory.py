@@ -51,8 +51,9 @@ class Memory:
     """One session's transcript, connections, and what its hooks were told last.
 
     ``later`` is context for the next prompt that the model answers, ``watched`` the files that
-    hooks want to hear of. ``is_set_up`` says that Setup has run for this session, ``asked``
-    when the model was asked last. ``displays`` are what each extension holds back of a message.
+    hooks want to hear of. ``is_set_up`` says that Setup has run for this session, ``variables``
+    are what hooks exported when it began, ``asked`` is when the model was asked last. ``displays``
+    are what each extension holds back of a message.
     """
 
     transcript: Transcript
@@ -64,6 +65,7 @@ class Memory:
     later: list[str] = field(default_factory=list[str])
     watched: set[str] = field(default_factory=set[str])
     is_set_up: bool = False
+    variables: bytes = b""
     displays: dict[object, Display] = field(default_factory=dict[object, Display])
     asked: float | None = None
     tasks: dict[asyncio.Task[Any], float] = field(default_factory=dict["asyncio.Task[Any]", float])

@@ -25,7 +25,14 @@ from crow.extensions.shell_hooks.sessions import (
     task_completed,
     task_created,
 )
-from crow.extensions.shell_hooks.surroundings import directory_added, file_changed, project_set_up
+from crow.extensions.shell_hooks.surroundings import (
+    cwd_changed,
+    directory_added,
+    file_changed,
+    project_set_up,
+    worktree_removed,
+    worktree_wanted,
+)
 from crow.extensions.shell_hooks.turns import broken, expanded, finished, prompted, replied
 
 Moment = Callable[..., Any]
@@ -41,6 +48,8 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("TaskCompleted", ("TaskCompleted",), task_completed),
     ("Elicitation", ("Elicitation",), elicitation_asked),
     ("ElicitationResult", ("ElicitationResult",), elicitation_answered),
+    ("WorktreeCreate", ("WorktreeCreate",), worktree_wanted),
+    ("WorktreeRemove", ("WorktreeRemove",), worktree_removed),
     ("SubagentStart", ("SubagentStart", "SessionStart"), subagent_started),
     ("SubagentStop", ("SubagentStop",), finished),
 )
@@ -58,6 +67,7 @@ OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("PostCompact", ("PostCompact", "SessionStart", "SessionEnd"), compacted),
     ("Setup", ("Setup",), project_set_up),
     ("FileChanged", ("FileChanged",), file_changed),
+    ("CwdChanged", ("CwdChanged", "FileChanged"), cwd_changed),
     ("DirectoryAdded", ("DirectoryAdded",), directory_added),
     ("PostModelSwitch", ("PostModelSwitch",), model_switched),
     ("Notification", ("Notification",), notified),

@@ -15,7 +15,7 @@ from crow.extensions.shell_hooks.spill import capped
 from crow.extensions.shell_hooks.surroundings import (
     env_file,
     forget_variables,
-    source_variables,
+    keep_variables,
     watch_files,
 )
 from crow.extensions.shell_hooks.turns import entitle, refused
@@ -61,7 +61,7 @@ async def session_begun(hooks: Handlers, ctx: Context, source: str) -> None:
         fields["seconds_since_last_response"] = hooks.memory(ctx).transcript.seconds_since_last()
     path = env_file(hooks, ctx, "SessionStart", source)
     joined = await hooks.fire("SessionStart", ctx, source, fields, env_file=path)
-    source_variables(ctx, path)
+    keep_variables(hooks, ctx, path)
     watch_files(hooks, ctx, joined)
     await hooks.inject(ctx, "SessionStart", joined)
     if source != "compact":

@@ -19,6 +19,7 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "CommandsHook": lambda folder: extensions.CommandsHook(),
     "CompactionHook": lambda folder: extensions.CompactionHook(directory=folder),
     "CostHook": lambda folder: extensions.CostHook(),
+    "DeferredToolsHook": lambda folder: extensions.DeferredToolsHook(),
     "HookLog": lambda folder: extensions.HookLog(lambda line: None),
     "InstructionsHook": lambda folder: extensions.InstructionsHook(),
     "LimitsHook": lambda folder: extensions.LimitsHook(),
@@ -26,6 +27,7 @@ MAKE: dict[str, Callable[[Path], Any]] = {
     "PermissionsHook": lambda folder: extensions.PermissionsHook(allow=["Read", "Edit"]),
     "PersistenceHook": lambda folder: extensions.PersistenceHook(db_path=str(folder / "crow.db")),
     "PlanHook": lambda folder: extensions.PlanHook(),
+    "PromptCacheHook": lambda folder: extensions.PromptCacheHook(),
     "ShellHooks": lambda folder: extensions.ShellHooks(
         [
             HookFile(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from crow.extensions.commands import CommandsHook as CommandsHook
     from crow.extensions.compaction import CompactionHook as CompactionHook
     from crow.extensions.cost import CostHook as CostHook
+    from crow.extensions.deferred_tools import DeferredToolsHook as DeferredToolsHook
     from crow.extensions.file_watcher import FileWatcherHook as FileWatcherHook
     from crow.extensions.hook_log import HookLog as HookLog
     from crow.extensions.idle import IdleHook as IdleHook
@@ -38,6 +39,7 @@ _ROOMS = {
     "crow.extensions.commands": "CommandsHook",
     "crow.extensions.compaction": "CompactionHook",
     "crow.extensions.cost": "CostHook",
+    "crow.extensions.deferred_tools": "DeferredToolsHook",
     "crow.extensions.file_watcher": "FileWatcherHook",
     "crow.extensions.hook_log": "HookLog",
     "crow.extensions.idle": "IdleHook",

@@ -98,7 +98,8 @@ class ScriptedModel:
 
     Asked past its script it raises AssertionError, and `verify` raises it once more for whoever
     swallowed it. `verify` raises as well when lines were left over, unless ``leftover`` is
-    ``"allow"``. ``with ScriptedModel(...) as model:`` verifies at the end.
+    ``"allow"``. ``with ScriptedModel(...) as model:`` verifies at the end. `verify_prefix` raises
+    it where a request lost what a provider would have had in its cache.
     """
 
     def __init__(
@@ -149,6 +150,21 @@ class ScriptedModel:
                 f'{len(self.left)} of its lines were left over (leftover="allow" lets them):{lines}'
             )
 
+    def verify_prefix(self) -> None:
+        """Raise AssertionError where a request began otherwise than the one before in its session.
+
+        What a request begins with, the tools and all messages of the one before, is what providers
+        keep in their caches. A sub-agent's session is one of its own.
+        """
+        last: dict[str, Asked] = {}
+        for number, asked in enumerate(self.asked, 1):
+            before = last.get(asked["session_id"])
+            if before is not None and (wrong := _parting(before, asked)):
+                told = f"request {number} began otherwise than the one before"
+                raise AssertionError(f"{told}: {wrong}")
+            if asked["session_id"]:
+                last[asked["session_id"]] = asked
+
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Play the next line; see `crow.LLM`."""
         self._remember(request)
@@ -196,6 +212,21 @@ class ScriptedModel:
             self._calls += 1
             return reply.request(piece, f"call_{self._calls}")
         return reply.say(ScriptedText(piece) if isinstance(piece, str) else piece)
+
+
+def _parting(before: Asked, now: Asked) -> str:
+    """What a request has changed of the one before; empty where that is how it begins."""
+    tools = [json.dumps(each["tools"], ensure_ascii=False) for each in (before, now)]
+    if tools[0] != tools[1]:
+        names = [[spec["function"]["name"] for spec in each["tools"]] for each in (before, now)]
+        return f"the tools {names[1]} were {names[0]}"
+    was, said = before["messages"], now["messages"]
+    for index, message in enumerate(was, 1):
+        written = json.dumps(message, ensure_ascii=False)
+        found = json.dumps(said[index - 1], ensure_ascii=False) if index <= len(said) else "gone"
+        if written != found:
+            return f"message {index} is {found[:300]}, it was {written[:300]}"
+    return ""
 
 
 class _Reply:

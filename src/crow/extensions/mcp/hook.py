@@ -129,6 +129,11 @@ class McpHook:
         left = [session.cache.pop(KEY, None) for session in sessions]
         await asyncio.gather(*(held.aclose() for held in left if held is not None))
 
+    def brings_tools(self, session: Session) -> bool:
+        """True where servers may bring tools in the middle of a session."""
+        held: Held | None = session.root.cache.get(KEY)
+        return held is not None and held.servers is not None
+
     @hook("on_session_start", order=FIRST)
     async def connect(self, ctx: SessionContext) -> None:
         """Start the servers of a session; a sub-agent has its parent's."""

@@ -75,6 +75,7 @@ class Servers:
                 f"the MCP server {server.name!r} is there now: its tools come with the next request"
             )
             await self._ctx.ui.notify(text)
+            await self.show()
         await self.offer_prompts()
 
     async def settle(self, *, patiently: bool = False) -> None:

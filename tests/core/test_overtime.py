@@ -370,3 +370,90 @@ async def test_an_async_gate_that_blocks_longer_than_its_time_denies_as_well(ech
     reply = await agent.run("go")
     assert "could not decide: TimeoutError" in str(reply.session.messages[2]["content"])
     assert not echo.ran
+
+
+def block() -> None:
+    time.sleep(0.06)
+
+
+async def looks_first(ctx: Any) -> None:
+    await asyncio.sleep(0)
+    block()
+
+
+async def at_once(ctx: Any) -> None:
+    block()
+    await asyncio.sleep(0)
+
+
+async def around(ctx: Any, call_next: Any) -> Any:
+    block()
+    return await call_next()
+
+
+async def behind(ctx: Any, call_next: Any) -> Any:
+    answer = await call_next()
+    block()
+    return answer
+
+
+async def innocent(ctx: Any, call_next: Any) -> Any:
+    return await call_next()
+
+
+@pytest.mark.parametrize("blocks", [looks_first, at_once, around, behind])
+@pytest.mark.parametrize("judge", [False, True])
+async def test_who_blocks_in_any_step_is_named_and_nobody_who_goes_around_it(
+    echo, blocks, judge, caplog
+):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    for point in ("around_run", "around_llm_request", "around_tool"):
+        agent.hooks.register(point, innocent)
+    wraps = blocks in (around, behind)
+    if wraps:
+        agent.hooks.register("around_tool", blocks)
+    else:
+        agent.hooks.register("before_tool", blocks, judge=judge)
+    with caplog.at_level(logging.WARNING):
+        reply = await agent.run("go")
+    blocked = [line for line in caplog.messages if "blocked everything" in line]
+    assert len(blocked) == 1, blocked
+    assert blocked[0].startswith(f"hook {blocks.__name__} blocked everything for 0.")
+    told = {record.hook for record in reply.session.trace if "blocked" in record.values}
+    assert told == {blocks.__name__}
+
+
+@pytest.mark.parametrize("point", ["on_update", "on_message"])
+async def test_a_hook_is_not_named_for_one_that_blocks_at_what_it_makes_happen(point, caplog):
+    agent = Agent(ScriptedModel("done"), tools=())
+
+    async def emits(ctx: Any) -> None:
+        await asyncio.sleep(0)
+        await ctx.ui.notify("well")
+        await ctx.append({"role": "user", "content": "more"})
+
+    def culprit(ctx: Any) -> None:
+        block()
+
+    agent.hooks.register(point, culprit)
+    agent.hooks.register("after_turn", emits)
+    with caplog.at_level(logging.WARNING):
+        await agent.run("go")
+    blocked = [line for line in caplog.messages if "blocked everything" in line]
+    assert [line.split()[1] for line in blocked] == ["culprit"]
+
+
+async def test_who_only_waits_blocks_nothing(echo, caplog):
+    async def waits(ctx: Any) -> None:
+        await asyncio.sleep(0.06)
+        await asyncio.sleep(0)
+
+    async def hangs(ctx: Any) -> None:
+        await asyncio.Event().wait()
+
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    agent.hooks.register("after_turn", waits)
+    agent.hooks.register("after_turn", hangs, timeout=0.06)
+    with caplog.at_level(logging.WARNING):
+        await agent.run("go")
+    assert not [line for line in caplog.messages if "blocked" in line]

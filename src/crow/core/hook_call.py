@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar, cast
 
@@ -20,16 +21,13 @@ from crow.core.hook import Hook, place_of
 from crow.core.points import Point
 from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
 from crow.core.session import Session
-from crow.core.tasks import DOING, NOTHING, Clock, Errand, begin, standing
+from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, begin, standing
 from crow.core.trace import Record
 
 logger = logging.getLogger("crow.hooks")
 C = TypeVar("C", bound=Context)
 
 CANCELLED_TIMEOUT = 0.25
-BLOCKING = 0.05
-"""Seconds for which a hook may keep everything else from running before it is named."""
-
 NESTED = 8
 """How often a hook may be called again, by what it does itself, before it has ended."""
 
@@ -101,6 +99,7 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     spent = perf_counter() - began
     if spent > BLOCKING:
         _blocks(hook, ran, spent)
+        _not_by_whom_it_is_called(spent)
     if not hook.instant and hasattr(answer, "__await__"):
         _must_end(view, answer)
         set_awaited(view, True)
@@ -173,7 +172,7 @@ class Cancelled(asyncio.CancelledError):
 async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
     """What a hook answers before its time is over; it is left behind where it does not end then."""
     seconds, where = _limit(hook, view)
-    clock = Clock(seconds)
+    clock = Clock(seconds, partial(_blocks, hook, ran))
     set_clock(view, clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
     errand = ran.errand = Errand(own, view)
@@ -181,6 +180,7 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     began = perf_counter()
     task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
     spent = perf_counter() - began
+    _not_by_whom_it_is_called(spent)
     if done is not NOTHING:
         return done
     try:
@@ -195,6 +195,12 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     error = _too_late(hook, view, seconds, where)
     _leave_behind(errand, task, view, str(error))
     raise error
+
+
+def _not_by_whom_it_is_called(seconds: float) -> None:
+    """Let the time that a hook takes not count for the one which made its moment happen."""
+    if (clock := _clock_around()) is not None:
+        clock.elsewhere += seconds
 
 
 def _clock_around() -> Clock | None:

@@ -12,9 +12,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
+from time import perf_counter
 from typing import Any, Protocol, cast
 
 NOTHING: Any = object()
+BLOCKING = 0.05
+"""Seconds for which somebody's code may keep everything else from running before it is named."""
 DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
 
@@ -97,6 +100,9 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def _go_on(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Make a step; who wants to end the program there has failed, and ends only itself."""
+        clock = self.clock
+        if clock is not None:
+            clock.begin()
         try:
             return step(*arguments)
         except (SystemExit, GeneratorExit) as error:
@@ -105,6 +111,9 @@ class Errand(Coroutine[Any, Any, Any]):
         except BaseException:
             self.over()
             raise
+        finally:
+            if clock is not None:
+                clock.end()
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
@@ -212,11 +221,31 @@ def was_abandoned(task: asyncio.Task[Any] | None) -> bool:
 
 
 class Clock:
-    """An errand's own time, which stands still while it waits for somebody else."""
+    """An errand's own time, which stands still while it waits for somebody else.
 
-    __slots__ = ("_handle", "_left", "_pauses", "_since", "expired", "waiter")
+    ``blocks`` is called with the seconds for which a step of the errand's own has kept everything
+    else from running; what others did in that step is ``elsewhere``.
+    """
 
-    def __init__(self, seconds: float) -> None:
+    __slots__ = (
+        "_began",
+        "_handle",
+        "_in_step",
+        "_left",
+        "_pauses",
+        "_since",
+        "_started",
+        "blocks",
+        "elsewhere",
+        "expired",
+        "waiter",
+    )
+
+    def __init__(self, seconds: float, blocks: Callable[[float], None] | None = None) -> None:
+        self.blocks = blocks
+        self.elsewhere = 0.0
+        self._began = 0.0
+        self._in_step = self._started = False
         self._left = seconds
         self._pauses = 1
         self._since = 0.0
@@ -224,8 +253,26 @@ class Clock:
         self.waiter: asyncio.Future[None] | None = None
         self.expired = False
 
+    def begin(self) -> None:
+        """Look at how long a step takes, from here on."""
+        self._in_step = True
+        self._began, self.elsewhere = perf_counter(), 0.0
+
+    def end(self) -> None:
+        """Look no longer."""
+        self._look()
+        self._in_step = False
+
+    def _look(self) -> None:
+        """Tell of a step that took long, as far as that was the errand's own doing."""
+        if self._in_step and self._pauses == (not self._started):
+            seconds = perf_counter() - self._began - self.elsewhere
+            if seconds > BLOCKING and self.blocks is not None:
+                self.blocks(seconds)
+
     def pause(self) -> None:
         """Stop the clock; pauses nest, and it begins paused."""
+        self._look()
         self._pauses += 1
         if self._handle is not None:
             self._handle.cancel()
@@ -235,6 +282,7 @@ class Clock:
     def resume(self) -> None:
         """Let the clock run again."""
         self._pauses -= 1
+        self._began, self.elsewhere = perf_counter(), 0.0
         if self._pauses == 0 and self._left != inf:
             loop = asyncio.get_running_loop()
             self._since = loop.time()
@@ -255,6 +303,7 @@ class Clock:
         Where the waiting is cancelled, so is the task, which has the rest of its time to end.
         """
         self._left -= spent
+        self._started = True
         self.resume()
         cancelled = False
         loop = asyncio.get_running_loop()

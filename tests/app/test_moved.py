@@ -88,6 +88,27 @@ async def test_what_the_user_has_allowed_in_one_place_is_asked_again_in_the_othe
     assert asked == ["Bash", "Bash"]
 
 
+async def test_what_is_refused_in_one_place_permits_nothing_that_was_allowed_in_the_other(
+    room: Room, other: Path
+) -> None:
+    answers: list[str] = []
+
+    async def said(session_id: str, request: PermissionRequest) -> str | None:
+        answers.append("reject_always" if "rm " in str(request.call.args) else "allow_always")
+        return answers[-1]
+
+    await room.open()
+    room.person.permission = said
+    run = call("Bash", command="sh ./build.sh")
+    for place in (room.project, other):
+        write(place / "build.sh", "touch made")
+    await room.do(run)
+    await go(room, other)
+    await room.do(call("Bash", command="rm a.txt"))
+    await room.do(run)
+    assert answers == ["allow_always", "reject_always", "allow_always"]
+
+
 async def test_the_old_place_is_outside_and_relative_paths_mean_the_new_one(
     room: Room, other: Path
 ) -> None:

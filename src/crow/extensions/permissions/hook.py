@@ -225,9 +225,10 @@ class PermissionsHook:
             if len(getattr(permissions.with_rule(rule, behaviour), behaviour)) > len(
                 getattr(permissions, behaviour)
             ):
-                if behaviour == "allow" and state.get(PLACE, cwd) != cwd:
-                    state["allow"] = []  # of another directory
-                state[PLACE] = cwd
+                if behaviour == "allow":
+                    if state.get(PLACE, cwd) != cwd:
+                        state["allow"] = []  # of another directory
+                    state[PLACE] = cwd
                 await _keep(state, rule, behaviour, save if lasting else None)
 
         if not rules:

@@ -551,8 +551,9 @@ def play(scene: Scene) -> World:
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
-        with suppress(BaseException):
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        if left:  # or `gather` would make a loop of its own, which nobody closes
+            with suppress(BaseException):
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         loop.close()
     return world
 

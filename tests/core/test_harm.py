@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
+import sys
 import threading
+import warnings
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -259,8 +263,9 @@ class World:
             case "close":
                 await agent.close_session(session)
             case "add":
-                for suspect in self.at("agent")[:1]:
-                    agent.use(extension_of(suspect, self), name=suspect.label)
+                gone = [s for s in self.at("agent") if s.label not in agent.extensions]
+                for suspect in gone[:1]:
+                    self.hang(suspect, agent)
             case "remove":
                 for name in [n for n in agent.extensions if n.startswith("suspect")][:1]:
                     agent.remove(name)
@@ -632,6 +637,17 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(hung, script, said, answered, draw(st.lists(doing, max_size=3)))
 
 
+@pytest.fixture(autouse=True)
+def swept(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """Sweep up here what hooks have left lying about: it is no other test's."""
+    yield
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore")
 @given(scenes())
 @settings(max_examples=60, derandomize=True, suppress_health_check=UNCHECKED)
 def test_no_hook_does_harm_that_it_did_not_announce(scene):
@@ -640,6 +656,7 @@ def test_no_hook_does_harm_that_it_did_not_announce(scene):
 
 @pytest.mark.slow
 @pytest.mark.timeout(0)
+@pytest.mark.filterwarnings("ignore")
 @given(scenes())
 @settings(max_examples=3000, suppress_health_check=UNCHECKED)
 def test_no_hook_does_harm_at_length(scene):

@@ -226,9 +226,7 @@ class PermissionsHook:
                 getattr(permissions, behaviour)
             ):
                 if behaviour == "allow":
-                    if state.get(PLACE, cwd) != cwd:
-                        state["allow"] = []  # of another directory
-                    state[PLACE] = cwd
+                    _allow_here(state, cwd)
                 await _keep(state, rule, behaviour, save if lasting else None)
 
         if not rules:
@@ -253,6 +251,13 @@ class PermissionsHook:
 def _reads(permissions: Permissions, cwd: str, path: str) -> bool:
     """True where a file may be read without a question."""
     return permissions.judge("Read", {"file_path": path}, cwd=cwd).decision == "allow"
+
+
+def _allow_here(state: dict[str, Any], cwd: str) -> None:
+    """Let what is allowed count in this directory, and forget what was in another one."""
+    if state.get(PLACE, cwd) != cwd:
+        state["allow"] = []
+    state[PLACE] = cwd
 
 
 async def _keep(state: dict[str, Any], rule: str, behaviour: Behaviour, save: Save | None) -> None:

@@ -55,7 +55,7 @@ class Asking:
 """
 BUILT_IN = (
     "permissions persistence system_prompt instructions limits stuck truncation compaction cost "
-    "prompt_cache commands skills web background plan subagents mcp file_watcher idle"
+    "prompt_cache commands skills web background plan subagents mcp deferred_tools file_watcher idle"
 ).split()
 TOUCH = call("Bash", command="touch made")
 

@@ -28,6 +28,8 @@ logger = logging.getLogger("crow.hooks")
 C = TypeVar("C", bound=Context)
 
 CANCELLED_TIMEOUT = 0.25
+CROW = "crow"
+"""Where extensions come from that come with Crow."""
 NESTED = 8
 """How often a hook may be called again, by what it does itself, before it has ended."""
 
@@ -276,11 +278,15 @@ def _is_cancelled(view: Context) -> bool:
 
 
 def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
-    """Name a hook that kept everything else waiting, once in the log and always in the trace."""
+    """Name a hook that kept everything else waiting, once in the log and always in the trace.
+
+    Who uses Crow is not warned of its own: nothing can be done about them from outside.
+    """
     ran.values["blocked"] = round(seconds, 3)
     if not hook.blocked:
         hook.blocked = True
-        logger.warning(
+        logger.log(
+            logging.INFO if hook.owner.source == CROW else logging.WARNING,
             "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
             hook, seconds, hook.event, place_of(hook),
         )  # fmt: skip

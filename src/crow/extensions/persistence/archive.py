@@ -110,7 +110,11 @@ class Archive:
         loop = asyncio.get_running_loop()
         if ledger.writing_soon is not loop:
             ledger.writing_soon = loop
-            loop.call_later(SOON, self._write, ledger)
+            loop.call_later(SOON, self._write_soon, ledger)
+
+    def _write_soon(self, ledger: Ledger) -> None:
+        if ledger.writing_soon is not None:  # nobody has written since, or ended the session
+            self._write(ledger)
 
     def _write(self, ledger: Ledger) -> None:
         ledger.writing_soon = None
@@ -129,6 +133,7 @@ class Archive:
         Raises `SessionError` where what waited is lost.
         """
         ledger.catch_up()
+        ledger.writing_soon = None
         try:
             await self._end(ledger)
         finally:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
-from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar, cast
@@ -47,7 +46,6 @@ class Around(Protocol):
     def driven(self, yielded: AsyncGenerator[Any, Any]) -> Awaitable[Any]: ...
 
 
-@dataclass(slots=True)
 class Ran:
     """How one run of a hook ended; ``values`` is what the trace is to keep of it."""
 
@@ -55,8 +53,10 @@ class Ran:
     error: BaseException | None = None
     seconds: float = 0.0
     changed: tuple[str, ...] = ()
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
     errand: Errand | None = None
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
 
 
 def view_for(hook: Hook, ctx: C, point: Point) -> C:
@@ -315,24 +315,19 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
         if value is not None and not isinstance(value, list):
             values[name] = copied(value)
     error = None if ran.error is None else described(hook, ran.error)
-    record = Record(
-        hook.event,
-        hook.owner.name,
-        hook.name,
-        answer,
-        ran.changed,
-        error,
-        ran.seconds,
-        call,
-        values,
-    )
+    about = hook.event, hook.owner.name, hook.name
+    made = (*about, answer, ran.changed, error, ran.seconds, call, values)
+    watchers = [each for one in ctx.agent.hooks.around(ctx.session) for each in one.watchers]
+    if not watchers:
+        ctx.session.trace.add(made)
+        return
+    record = Record(*made)
     ctx.session.trace.add(record)
-    for registry in ctx.agent.hooks.around(ctx.session):
-        for watcher in registry.watchers:
-            try:
-                watcher(record, ctx)
-            except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
-                logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
+    for watcher in watchers:
+        try:
+            watcher(record, ctx)
+        except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
+            logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
 
 
 def describe(error: BaseException) -> str:

@@ -44,21 +44,21 @@ class View:
     ``awaited`` is true while a run waits for it, ``outer`` is whose work that run is in turn.
     """
 
-    __slots__ = ()
     waiters: ClassVar[tuple[()]] = ()
+    awaited: bool = False
+    clock: Clock | None = None
+    moment: str = ""
+    outer: View | Spawned | None = None
+    owner: str = ""
+    _late: str = ""
+    _settled: bool = False
 
     if TYPE_CHECKING:
         agent: Any
-        awaited: bool
         _base: Any
-        outer: View | Spawned | None
         _may: tuple[str, ...]
         _given: dict[str, tuple[Any, Any]]
-        _late: str
-        moment: str
-        owner: str
         session: Session
-        _settled: bool
         _after_end: bool
 
     def __getattr__(self, name: str) -> Any:
@@ -169,10 +169,7 @@ class View:
 def _view_class(cls: type[Context]) -> type[Any]:
     if issubclass(cls, View):
         return cls
-    slots = "_after_end awaited _base _given _late _may moment outer _settled".split()
-    return type(
-        cls.__name__, (View, cls), {"__slots__": tuple(slots), "__module__": cls.__module__}
-    )
+    return type(cls.__name__, (View, cls), {"__module__": cls.__module__})
 
 
 def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
@@ -182,17 +179,13 @@ def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
     _put(view, "agent", ctx.agent)
     _put(view, "session", ctx.session)
     _put(view, "run", run)
-    _put(view, "_base", ctx)
-    _put(view, "owner", owner)
-    _put(view, "clock", None)
-    _put(view, "moment", moment)
-    _put(view, "_may", changes)
-    _put(view, "_given", {})
-    _put(view, "_late", "")
-    _put(view, "_settled", False)
-    _put(view, "awaited", False)
-    _put(view, "outer", None)
-    _put(view, "_after_end", run is not None and run.abandoned)
+    own = view.__dict__
+    own["_base"] = ctx
+    own["owner"] = owner
+    own["moment"] = moment
+    own["_may"] = changes
+    own["_given"] = {}
+    own["_after_end"] = run is not None and run.abandoned
     return view
 
 

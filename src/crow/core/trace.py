@@ -41,25 +41,29 @@ class Trace:
     __slots__ = ("_records", "count")
 
     def __init__(self) -> None:
-        self._records: deque[Record] = deque(maxlen=KEPT)
+        self._records: deque[Record | tuple[Any, ...]] = deque(maxlen=KEPT)
         self.count = 0
 
-    def add(self, record: Record) -> None:
-        """Keep a record."""
+    def add(self, record: Record | tuple[Any, ...]) -> None:
+        """Keep a record, or the values of one that nobody has asked for yet."""
         self._records.append(record)
         self.count += 1
 
     def since(self, count: int) -> list[Record]:
         """What was added since there were ``count`` records, oldest first."""
         new = min(self.count - count, len(self._records))
-        return [*islice(reversed(self._records), new)][::-1]
+        return [*map(_made, islice(reversed(self._records), new))][::-1]
 
     def of_call(self, call_id: str) -> list[Record]:
         """Every hook that touched one tool call, in order."""
-        return [record for record in self._records if record.call_id == call_id]
+        return [record for record in self if record.call_id == call_id]
 
     def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
+        return map(_made, self._records)
 
     def __len__(self) -> int:
         return len(self._records)
+
+
+def _made(record: Record | tuple[Any, ...]) -> Record:
+    return Record(*record) if isinstance(record, tuple) else record

@@ -7,7 +7,6 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -95,10 +94,13 @@ class Layer:
             except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
                 ran.error = error
         ran.changed += self.changed
-        passes = ran.error in self.errors
-        self._note(replace(ran, error=None) if passes else ran)
-        if ran.error is not None:
-            raise ran.error if passes else self._told(ran)
+        error = ran.error
+        if error in self.errors:
+            ran.error = None
+        self._note(ran)
+        if error is not None:
+            ran.error = error
+            raise error if error in self.errors else self._told(ran)
         return answer
 
     def call_next(self) -> Attempt[Any]:

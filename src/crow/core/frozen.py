@@ -123,11 +123,13 @@ IN_SET = (
 class KeptDict(dict[Any, Any]):
     """An object that stays as it is. Copies of it, deep ones too, are plain dicts and lists.
 
-    ``fits`` is the type that it was last found to be of: it is of that for good.
+    ``fits`` is the type that it was last found to be of: it is of that for good. ``flow`` is what
+    `crow.core.history.flow` has found of a message.
     """
 
-    __slots__ = ("fits",)
+    __slots__ = ("fits", "flow")
     fits: Any
+    flow: Any
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
@@ -222,3 +224,8 @@ def kept(value: V) -> V:
     if isinstance(value, list):
         return cast(V, KeptList(map(kept, cast("list[Any]", value))))
     return value
+
+
+def all_kept(values: Iterable[Any]) -> list[Any]:
+    """Values that stay as they are, in a list of its own."""
+    return [each if type(each) is KeptDict else kept(each) for each in values]

@@ -9,7 +9,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, cast
 
-from crow.core.frozen import IN_LIST, kept
+from crow.core.frozen import IN_LIST, KeptDict, kept
 from crow.core.messages import Message, TokenCount, Usage, tool_answer, weight
 from crow.core.validation import fits
 
@@ -205,19 +205,40 @@ def sound(message: Message) -> Message | None:
     return {**message, "content": ""} if role == "tool" else None
 
 
+def flow(message: Message) -> tuple[str | None, tuple[str, ...]] | None:
+    """The call that a message answers, and those that it makes; None where no endpoint takes it."""
+    as_it_is: Any = message
+    if (known := getattr(as_it_is, "flow", None)) is not None:
+        return known
+    if sound(message) is not message:
+        return None
+    calls = tuple(call["id"] for call in message.get("tool_calls", ()))
+    found = message.get("tool_call_id", "") if message["role"] == "tool" else None, calls
+    if isinstance(as_it_is, KeptDict):
+        as_it_is.flow = found
+    return found
+
+
 def flaw(messages: Iterable[Message]) -> str | None:
     """Why no endpoint would take these messages: an unanswered call, an answer to no call."""
     waiting: Any = ()
     for message in messages:
-        if sound(message) is not message:
+        if (known := flow(message)) is None:
             return f"{str(message)[:60]} lacks its role or content, or calls nothing"
-        if message["role"] == "tool":
-            call_id = message.get("tool_call_id", "")
-            if call_id not in waiting:
-                return f"the result {call_id!r} follows no call of that id"
-            waiting = [each for each in waiting if each != call_id]
+        answered, calls = known
+        if answered is not None:
+            if answered not in waiting:
+                return f"the result {answered!r} follows no call of that id"
+            waiting = [each for each in waiting if each != answered]
         elif waiting:
             return f"the call {waiting[0]!r} has no result"
-        elif "tool_calls" in message:
-            waiting = [call["id"] for call in message["tool_calls"]]
+        else:
+            waiting = calls
     return f"the call {waiting[0]!r} has no result" if waiting else None
+
+
+def flaw_before(messages: list[Message], history: History) -> str | None:
+    """The same, where messages may end with a history that nobody has touched: that is whole."""
+    own = len(messages) - len(history)
+    is_known = own >= 0 and history.before is None and not unanswered(history)
+    return flaw(messages[:own] if is_known and messages[own:] == history else messages)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.errors import HookError
-from crow.core.frozen import kept
-from crow.core.history import flaw, open_end
+from crow.core.frozen import all_kept
+from crow.core.history import flaw, flaw_before, open_end
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.session import Session
@@ -121,7 +121,7 @@ class View:
         new = {name: new[name] for name in self._may if name in new}
         for name, value in new.items():
             check(f"ctx.{name}", value, self._base.shapes.get(name, Any))
-            if name == "messages" and (wrong := flaw(value)):
+            if name == "messages" and (wrong := flaw_before(value, self.session.history)):
                 raise TypeError(f"ctx.messages cannot be sent: {wrong}")
         return new
 
@@ -131,7 +131,7 @@ class View:
             return ()
         new = self.changed()
         for name, value in new.items():
-            copy_of = [kept(each) for each in value] if name in SHARED else copied(value)
+            copy_of = all_kept(value) if name in SHARED else copied(value)
             setattr(self._base, name, copy_of)
         for name, (own, _) in self._given.items():
             if name == "request" and new:

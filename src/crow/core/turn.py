@@ -10,7 +10,7 @@ from crow.core.context import Context, RunContext
 from crow.core.contexts import TurnContext, open_call
 from crow.core.errors import ModelError
 from crow.core.events import StopReason, TextDelta, UsageReported
-from crow.core.history import flaw, repaired
+from crow.core.history import flaw, flaw_before, repaired
 from crow.core.messages import Message, add_usage
 from crow.core.pieces import Sink
 from crow.core.ports import Completion, Delta, Request
@@ -80,7 +80,7 @@ def whole(now: TurnContext) -> Request:
     """The request, whatever hooks have made of it; a history that nobody touched is whole."""
     request, history = now.request, now.session.history
     touched = request.messages is not history or history.before is not None
-    if touched and (wrong := flaw(request.messages)) is not None:
+    if touched and (wrong := flaw_before(request.messages, history)) is not None:
         logger.warning("a message was changed in place, and the request repaired: %s", wrong)
         request.messages = repaired(request.messages)
     return request

@@ -186,8 +186,22 @@ def _generic(origin: Any, inner: tuple[Any, ...]) -> Fits:
     if origin is Callable:
         return callable
     wanted = (list, tuple) if origin is Sequence else origin
-    item = fits(inner[0])
-    return lambda value: isinstance(value, wanted) and all(map(item, cast("list[Any]", value)))
+    return _list(wanted, inner[0])
+
+
+def _list(wanted: Any, shape: Any) -> Fits:
+    item = fits(shape)
+
+    def all_fit(value: Any) -> bool:
+        if not isinstance(value, wanted):
+            return False
+        for each in cast("list[Any]", value):
+            is_known = type(each) is KeptDict and getattr(each, "fits", None) is shape
+            if not is_known and not item(each):
+                return False
+        return True
+
+    return all_fit
 
 
 def _typed_dict(shape: Any) -> Fits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 import pytest
@@ -298,3 +299,15 @@ async def test_the_loop_is_not_run_twice_at_the_same_time(echo, whole):
     model: Any = agent.llm
     for asked in model.asked:
         whole(asked["messages"])
+
+
+async def test_work_that_is_cancelled_before_it_begins_is_not_said_to_be_forgotten():
+    async def work() -> None: ...
+
+    async with Agent(ScriptedModel(leftover="allow"), tools=[]) as agent:
+        session = await agent.new_session()
+        waiting = work()
+        session.spawn(waiting).cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert inspect.getcoroutinestate(waiting) == inspect.CORO_CLOSED

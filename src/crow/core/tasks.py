@@ -171,6 +171,7 @@ class Spawned(asyncio.Task[Any]):
         context.run(DOING.set, self)
         work = _without_end(coroutine)
         super().__init__(work, loop=asyncio.get_running_loop(), context=context)
+        self.add_done_callback(lambda _: coroutine.close())  # which may not even have begun
 
     @property
     def waiters(self) -> list[Any]:

@@ -508,3 +508,22 @@ async def test_an_answer_that_nobody_could_read_is_none(echo, point):
     said = " ".join(str(record.error) for record in reply.session.trace)
     assert "must be text, JSON or a ToolResult" in said
     assert "object at 0x" not in reply.text
+
+
+async def test_the_arguments_of_a_reply_are_not_changed_in_place(echo: Any) -> None:
+    heard: list[str] = []
+
+    def rewrites(reply: Any) -> None:
+        try:
+            for each in reply.calls:
+                each.args["text"] = "other"
+        except TypeError as error:
+            heard.append(str(error))
+            raise
+
+    agent = Agent(ScriptedModel(call("echo", text="own"), "Ok."), tools=[echo])
+    agent.hooks.register("after_llm_response", rewrites)
+    reply = await agent.run("go")
+    assert echo.ran == [{"text": "own"}]
+    assert len(heard) == 1
+    assert "own" in str(reply.session.messages[1])

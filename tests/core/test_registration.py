@@ -571,3 +571,15 @@ def test_who_was_listed_by_hand_is_not_taken_for_who_comes_later():
     assert agent.extensions == {"rules": by_hand, "rules_2": later}
     agent.remove("rules")
     assert [hook.owner.thing for hook in agent.hooks] == [later]
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [("timeout", "x"), ("timeout", -1), ("timeout", 0), ("order", "first"), ("thread", "yes")],
+)
+def test_an_option_that_is_not_what_it_must_be_is_an_error_at_once(option: str, value: Any):
+    agent = Agent(ScriptedModel(leftover="allow"), tools=[])
+    options: Any = {option: value}
+    with pytest.raises(HookError, match=f"{option} is .*{value}"):
+        agent.hooks.register("before_tool", lambda call: None, **options)
+    assert not agent.hooks.before_tool

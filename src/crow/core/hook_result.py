@@ -365,6 +365,8 @@ def _complain(said: Said, view: Any, value: Any) -> None:
 
 
 def _stop(said: Said, view: Any, value: Any) -> None:
+    if value and view.run is None:
+        raise TypeError(f"there is no run to end at {view.moment}")
     said.stop = said.words.get("stopReason") or ENDED
 
 

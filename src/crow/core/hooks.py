@@ -250,7 +250,9 @@ class Hooks:
             raise HookError(f"which event is {event!r} for? register takes its name first")
         if isinstance(tools, str):
             raise HookError(f"tools takes several names: tools={{{tools!r}}}")
-
+        _demand_options(
+            order, timeout, {"background": background, "judge": judge, "thread": thread}
+        )
         names = None if tools is None else frozenset(name.casefold() for name in tools)
         options = names, order, inf if timeout is None else timeout, background, judge, thread
 
@@ -420,6 +422,17 @@ HookRegistry = Hooks
 
 def _belongs(one: Owner, owner: Owner) -> bool:
     return one is owner or (one.thing is not None and one.thing is owner.thing)
+
+
+def _demand_options(order: object, timeout: object, flags: Mapping[str, object]) -> None:
+    """Raise `HookError` for an option that is not what it must be."""
+    if not isinstance(order, int | float):
+        raise HookError(f"order is a number (FIRST, 0, LAST), not {order!r}")
+    if timeout is not None and (not isinstance(timeout, int | float) or timeout <= 0):
+        raise HookError(f"timeout is a number of seconds, more than 0, or None, not {timeout!r}")
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise HookError(f"{name} is True or False, not {value!r}")
 
 
 def _callable(method: Any) -> Callable[..., Any]:

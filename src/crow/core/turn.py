@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from crow.core.context import Context, RunContext
 from crow.core.contexts import TurnContext, open_call
 from crow.core.errors import ModelError
 from crow.core.events import StopReason, TextDelta, UsageReported
+from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
 from crow.core.messages import Message, add_usage
 from crow.core.pieces import Sink
@@ -30,14 +32,22 @@ async def ask(ctx: RunContext) -> TurnContext | None:
     if ctx.stopping:
         return None
     paid: list[Completion] = []
-    now.reply = await hooks.around_llm_request.fire(
+    reply = await hooks.around_llm_request.fire(
         TurnContext(ctx, now.request), partial(stream, now, paid), partial(show, now)
     )
+    now.reply = as_said(reply)
     ctx.check()
     count(now, paid)
     await hooks.after_llm_response.fire(now)
     await store(now)
     return now
+
+
+def as_said(reply: Completion) -> Completion:
+    """A reply of whose calls nobody changes the arguments in place: they are in the history too."""
+    if not reply.calls:
+        return reply
+    return replace(reply, calls=tuple(replace(each, args=kept(each.args)) for each in reply.calls))
 
 
 async def deliver(ctx: Context) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -98,16 +97,9 @@ def filling(response: Response) -> Response:
 
 
 OVER = json.dumps({"event": "after_run", "by": "recorder", "sub": False})
-AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 NUMBER = count()
 FAULT = respond(400, {"error": "no"})
 SUMMARY = answer("A summary.")
-MADE = f'cat >> "${LOG}"; git worktree add -q --detach ../tree-$$ && cd ../tree-$$ && pwd'
-GONE = f"""\
-read -r said; echo "$said" >> "${LOG}"
-git worktree remove "$(echo "$said" | sed 's/.*"worktree_path":"\\([^"]*\\)".*/\\1/')"
-"""
-ALONE = ("Agent", {"description": "Help", "prompt": "Help", "subagent_type": "alone"})
 HELP = ("Agent", {"description": "Help", "prompt": "Help", "subagent_type": "helper"})
 
 
@@ -115,9 +107,8 @@ def conversation(*end: Response) -> list[Response]:
     """What the model says to one prompt, and what its sub-agent's says; it ends so."""
     title = f"Step {next(NUMBER)}"
     helper = [everything(title), filling(calls(step(title, "completed"))), SUMMARY, answer("Yes.")]
-    last = filling(calls(step(title, "completed"), bash("wait"), ALONE))
-    rest = [last, answer("Yes."), SUMMARY, *(end or [answer("Done.")])]
-    return [everything(title, HELP), *helper, *rest]
+    last = filling(calls(step(title, "completed"), bash("wait")))
+    return [everything(title, HELP), *helper, last, SUMMARY, *(end or [answer("Done.")])]
 
 
 class Room:
@@ -143,16 +134,11 @@ class Room:
             file = home / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(MARKDOWN.format("helper" if "helper" in path else "greet"))
-        alone = MARKDOWN.format("alone\nisolation: worktree")
-        (home / "agents/alone.md").write_text(alone)
-        self.project.mkdir()
+        (self.project / ".git").mkdir(parents=True)
         (self.project / "watched.txt").touch()
         (self.project / "work.sh").write_text(WORK)
         for name, rules in ("flags.json", []), ("edited.json", ["Bash(false)"]):
             (self.project / name).write_text(json.dumps(self._settings(rules)))
-
-        for args in (["init"], ["add", "."], [*AUTHOR, "commit", "-m", "Begin"]):
-            subprocess.run(["git", *args], cwd=self.project, check=True, capture_output=True)
 
     def _settings(self, more: list[str]) -> dict[str, Any]:
         asker = ["-SE", str(SERVER), json.dumps({"call": "ask", "ask": QUESTION})]
@@ -163,11 +149,7 @@ class Room:
             "context_window": 50_000,
             "permissions": {"allow": ["Bash", "mcp__asker", *more], "deny": ["Write(denied.txt)"]},
             "mcpServers": {"asker": {"command": sys.executable, "args": asker}},
-            "hooks": {
-                **{name: [{"hooks": [tell]}] for name in EVENTS},
-                "WorktreeCreate": [{"hooks": [{**tell, "command": MADE}]}],
-                "WorktreeRemove": [{"hooks": [{**tell, "command": GONE}]}],
-            },
+            "hooks": {name: [{"hooks": [tell]}] for name in EVENTS},
             "extensions": {
                 "setup": {},
                 "idle": {"after": 0.01},

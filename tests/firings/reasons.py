@@ -14,7 +14,6 @@ RUNS = (
     " PostToolUseFailure PostToolBatch Stop"
     " TaskCreated TaskCompleted Elicitation ElicitationResult InstructionsLoaded MessageDisplay"
 )
-WORKTREES = "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
 SURROUNDINGS = (
     "before_command on_config_change on_file_changed on_directory_added on_elicitation"
     " on_elicitation_result UserPromptSubmit UserPromptExpansion ConfigChange PreModelSwitch"
@@ -32,7 +31,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": f"{BEGINNING} {ENDS}",
     },
     "The command answers in the model's place: there is no run of the loop, no message, no call.": {
-        "command": f"{RUNS} {WORKTREES}",
+        "command": RUNS,
     },
     "It is the affair of the session that a person talks to: its prompts, its settings, its files, "
     "the questions of its servers.": {"sub": f"on_setup Setup {SURROUNDINGS}"},
@@ -52,7 +51,8 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "cancel": ADDED,
         "fail": ADDED,
     },
-    "Sub-agents call no others, unless `extensions.subagents.depth` lets them.": {"sub": WORKTREES},
-    "There are no teams of agents in Crow.": {EVERYWHERE: "TeammateIdle"},
+    "Its moment does not exist in Crow.": {
+        EVERYWHERE: "TeammateIdle WorktreeCreate WorktreeRemove"
+    },
 }
 """Where an event cannot fire, by column, and why."""

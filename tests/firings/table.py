@@ -16,8 +16,6 @@ from crow.extensions.mcp.events import ELICITATION, RESULT
 from crow.extensions.plan import COMPLETED, CREATED
 from crow.extensions.setup import POINT as SETUP
 from crow.extensions.shell_hooks.event import EVENTS
-from crow.extensions.subagents.worktree import CREATE as WORKTREE_CREATE
-from crow.extensions.subagents.worktree import REMOVE as WORKTREE_REMOVE
 from crow.project.use import FRONT_MATTER
 
 PATHS: Mapping[str, str] = {
@@ -45,8 +43,6 @@ EXTENSIONS = (
     RESULT,
     FILE_CHANGED,
     DIRECTORY_ADDED,
-    WORKTREE_CREATE,
-    WORKTREE_REMOVE,
 )
 HEARD, INHERITED = "●", "○"
 DOCUMENT = Path(__file__).parents[2] / "docs/hooks.md"

@@ -39,8 +39,6 @@ MADE_UP: Mapping[str, Mapping[str, Any]] = {
     "SubagentStart": {"agent_id": "1", "agent_type": "general-purpose"},
     "Setup": {"trigger": "init"},
     "FileChanged": {"file_path": "/path/to/file", "event": "change"},
-    "WorktreeCreate": {"name": "helper-1"},
-    "WorktreeRemove": {"worktree_path": "/path/to/worktree"},
     "CwdChanged": {"old_cwd": "/path/before", "new_cwd": "/path/now"},
     "DirectoryAdded": {"directory": "/path/to/directory", "source": "slash_command"},
     "Notification": {"message": "A message", "notification_type": "permission_prompt"},

@@ -494,8 +494,8 @@ ELSEWHERE: Mapping[str, str] = {
     "InstructionsLoaded": "instructions",
     "FileChanged": "file_watcher",
     "DirectoryAdded": "commands",
-    "WorktreeCreate": "subagents",
-    "WorktreeRemove": "subagents",
+    "WorktreeCreate": "worktrees",
+    "WorktreeRemove": "worktrees",
     "TeammateIdle": "teams",
     "Setup": "setup",
 }

@@ -32,7 +32,11 @@ from crow.testing import ScriptedModel, call, text
 
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
-ABSENT = {"TeammateIdle"}
+ABSENT = {
+    "TeammateIdle",
+    "WorktreeCreate",
+    "WorktreeRemove",
+}
 
 
 def test_all_33_names_load_and_those_that_cannot_fire_say_why(stage: Stage):
@@ -52,8 +56,6 @@ def test_all_33_names_load_and_those_that_cannot_fire_say_why(stage: Stage):
         "FileChanged": "file_watcher",
         "DirectoryAdded": "commands",
         "Setup": "setup",
-        "WorktreeCreate": "subagents",
-        "WorktreeRemove": "subagents",
     }
 
 

@@ -28,7 +28,6 @@ from crow.extensions import (
 )
 from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.shell_hooks.event import EVENTS, KNOWN, OWN_EVENTS
-from crow.extensions.subagents import Definition
 from crow.testing import ScriptedModel, call, text
 
 ELSEWHERE = "ConfigChange"
@@ -36,12 +35,6 @@ ELSEWHERE = "ConfigChange"
 DOCS = Path(__file__).parents[3] / "docs" / "claude-hooks.md"
 USAGE: Any = {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}
 TODO = {"content": "Work", "status": "completed", "activeForm": "Working"}
-ALONE = Definition("alone", "Works alone", "Work.", front_matter={"isolation": "worktree"})
-COMMIT = "git -c user.name=A -c user.email=a@example.org commit -q --allow-empty -m x"
-WORKTREES = {
-    "WorktreeCreate": f"mkdir tree && cd tree && git init -q . && {COMMIT} && pwd",
-    "WorktreeRemove": "rm -r tree",
-}
 SCRIPT = (
     [
         call("Write", file_path="made.txt", content="x"),
@@ -51,8 +44,6 @@ SCRIPT = (
     ],
     call("Agent", description="A task", prompt="Do it"),
     text("Done.", usage=USAGE),
-    call("Agent", description="A task", prompt="Do it", subagent_type="alone"),
-    "Done.",
     "That was all.",
     "A summary.",
     ModelError("slow down", kind="rate_limit"),
@@ -69,7 +60,7 @@ def extensions(store: Path) -> list[Any]:
         CommandsHook(),
         CompactionHook(),
         PlanHook(),
-        SubagentsHook((), agents=[ALONE]),
+        SubagentsHook(()),
         McpHook({}),
         FileWatcherHook(),
     ]
@@ -100,7 +91,7 @@ async def recorded(stage: Stage) -> dict[str, list[dict[str, Any]]]:
     """What hooks were given, by event."""
     path, changed = stage.scripts / "all", stage.scripts / "changed"
     for name in KNOWN:
-        handler = {"type": "command", "command": f"cat >> {path}; {WORKTREES.get(name, '')}"}
+        handler = {"type": "command", "command": f"cat >> {path}"}
         stage.handle(
             name, handler, "watched" if name == "FileChanged" else None, name in OWN_EVENTS
         )

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
-import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
-from crow import Agent
-from crow.extensions import CommandsHook, FileWatcherHook, SetupHook, SubagentsHook
+from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
 from crow.extensions.file_watcher import FILES
-from crow.extensions.subagents import Definition
-from crow.testing import ScriptedModel, call
+from crow.testing import call
 
 
 def put(path: Path, text: str) -> None:
@@ -159,54 +155,3 @@ async def test_the_words_of_a_hook_that_refuses_a_directory_are_the_users_and_it
         reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
         assert reply.session.cwd == str(stage.cwd / "there")
     assert stage.person.notices == "CwdChanged hook: mind the gap"
-
-
-ALONE = Definition("alone", "Works alone", "Work.", front_matter={"isolation": "worktree"})
-TASK = call("Agent", description="A task", prompt="Do it", subagent_type="alone")
-
-
-async def alone(stage: Stage, *lines: Any) -> str:
-    """What comes of a task for a sub-agent in a worktree of its own."""
-    stage.model = ScriptedModel(TASK, *lines, "Ok.")
-    hooks = [SubagentsHook((), agents=[ALONE]), stage.hooks()]
-    async with Agent(stage.model, hooks=hooks) as agent:
-        reply = await agent.run("Go", cwd=stage.cwd, client=stage.person)
-    stage.model.verify()
-    return str(reply.session.messages[2]["content"])
-
-
-async def test_a_hook_makes_a_worktree_and_prints_its_path_and_another_removes_it(stage: Stage):
-    make = 'cp -r . ../tree && cd ../tree && git init -q . && git add . && git -c user.name=A -c user.email=a@b commit -qm x --allow-empty; printf "made:\\n\\033[1m$PWD\\033[0m\\n\\n"'
-    created, removed = stage.on("WorktreeCreate", make), stage.on("WorktreeRemove", "rm -r ../tree")
-    show = call("Bash", command="pwd")
-    tree = str(stage.cwd.parent / "tree")
-    assert await alone(stage, show, "I was here.") == "I was here."
-    [create], [remove] = given(created), given(removed)
-    assert create["name"].startswith("alone-")
-    assert remove["worktree_path"] == tree
-    assert tree in stage.told(2)
-    assert not (stage.cwd.parent / "tree").exists()
-
-
-@pytest.mark.parametrize(
-    ("script", "code", "said"),
-    [
-        ("echo /; echo no >&2", 1, "exit status 1: no"),
-        ("echo full >&2", 2, "full"),
-        ("", 0, "no path"),
-    ],
-)
-async def test_a_hook_that_fails_in_any_way_makes_no_worktree(
-    stage: Stage, script: str, code: int, said: str
-):
-    stage.on("WorktreeCreate", script, code=code)
-    assert said in await alone(stage)
-
-
-async def test_a_worktree_that_a_hook_fails_to_remove_is_kept(stage: Stage):
-    make = "git init -q . && git -c user.name=A -c user.email=a@b commit -qm x --allow-empty; pwd"
-    stage.on("WorktreeCreate", make)
-    stage.on("WorktreeRemove", stderr="busy", code=3)
-    told = await alone(stage, "Ok.")
-    assert f"which is kept: {stage.cwd}. It could not be removed" in told
-    assert "busy" in told

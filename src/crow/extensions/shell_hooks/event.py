@@ -58,6 +58,7 @@ class Event:
         return self.name in ("FileChanged", "StopFailure")
 
 
+NO_WORKTREES = "Crow makes no worktrees"
 NO_TEAMS = "there are no teams of agents"
 
 _TABLE = (
@@ -85,8 +86,8 @@ _TABLE = (
     Event("CwdChanged", "", "user"),
     Event("DirectoryAdded", "source", quiet=True),
     Event("FileChanged", "file_path", "user"),
-    Event("WorktreeCreate", "", "block", quiet=True),
-    Event("WorktreeRemove", "", "block", quiet=True),
+    Event("WorktreeCreate", "", quiet=True, absent=NO_WORKTREES),
+    Event("WorktreeRemove", "", quiet=True, absent=NO_WORKTREES),
     Event("PreCompact", "trigger", "block", quiet=True),
     Event("PostCompact", "trigger", "user", quiet=True),
     Event("PreModelSwitch", "to_model", "block", seconds=30),

@@ -30,8 +30,6 @@ from crow.extensions.shell_hooks.surroundings import (
     directory_added,
     file_changed,
     project_set_up,
-    worktree_removed,
-    worktree_wanted,
 )
 from crow.extensions.shell_hooks.turns import broken, expanded, finished, prompted, replied
 
@@ -48,8 +46,6 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("TaskCompleted", ("TaskCompleted",), task_completed),
     ("Elicitation", ("Elicitation",), elicitation_asked),
     ("ElicitationResult", ("ElicitationResult",), elicitation_answered),
-    ("WorktreeCreate", ("WorktreeCreate",), worktree_wanted),
-    ("WorktreeRemove", ("WorktreeRemove",), worktree_removed),
     ("SubagentStart", ("SubagentStart", "SessionStart"), subagent_started),
     ("SubagentStop", ("SubagentStop",), finished),
 )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import Deny
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome
-from crow.extensions.shell_hooks.output import Output
 from crow.extensions.shell_hooks.spill import capped
 from crow.keys import ENV_FILE, WATCHED
-
-ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 if TYPE_CHECKING:
     from crow import Context, CwdContext
@@ -65,37 +60,6 @@ async def _directory_added(hooks: Handlers, ctx: Any) -> None:
         if message := outcome.output.get("systemMessage"):
             text = capped(message, hooks.memory(ctx).folder)
             await ctx.inject_context(f"DirectoryAdded hook: {text}")
-
-
-async def worktree_wanted(hooks: Handlers, ctx: Any) -> Deny | None:
-    """WorktreeCreate: the last line that is printed is the path; whatever fails makes none."""
-    joined = await hooks.fire("WorktreeCreate", ctx, "", {"name": ctx.name})
-    if failed := _failure(joined):
-        return failed
-    named = [path for _, outcome in joined.outcomes if (path := _path(outcome.output))]
-    if joined.outcomes and not named:
-        return Deny("the WorktreeCreate hook has named no path")
-    ctx.path = named[-1] if named else ctx.path
-    return None
-
-
-async def worktree_removed(hooks: Handlers, ctx: Any) -> Deny | None:
-    """WorktreeRemove: whatever fails leaves it there."""
-    joined = await hooks.fire("WorktreeRemove", ctx, "", {"worktree_path": ctx.worktree_path})
-    return _failure(joined)
-
-
-def _failure(joined: JointOutcome) -> Deny | None:
-    """The refusal of the first handler that was no success."""
-    bad = (each for _, each in joined.outcomes if each.kind != "success")
-    return next((Deny(each.block or each.notice or "a hook failed") for each in bad), None)
-
-
-def _path(output: Output) -> str:
-    """The path that a handler has named: its last line, or ``worktreePath``."""
-    said: object = output.specific.get("worktreePath") or output.get("worktreePath")
-    lines = [line.strip() for line in ESCAPES.sub("", output.plain).splitlines()]
-    return said if isinstance(said, str) else next((line for line in lines[::-1] if line), "")
 
 
 def env_file(hooks: Handlers, ctx: Context, event: str, about: str) -> str:

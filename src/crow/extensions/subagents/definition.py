@@ -37,11 +37,6 @@ class Definition:
     source: str = "crow"
     front_matter: Mapping[str, Any] = field(default_factory=dict[str, Any], hash=False)
 
-    @property
-    def is_isolated(self) -> bool:
-        """True where it is to work in a worktree of its own (``isolation: worktree``)."""
-        return self.front_matter.get("isolation") == "worktree"
-
     def may_have(self, tool: str) -> bool:
         """True where the agent has this tool if its caller has it."""
         exact = tool.exact if isinstance(tool, ToolName) else ()

@@ -8,12 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from crow import Arg, CrowError, ExtensionError, ToolResult, frozen
+from crow import Arg, ExtensionError, ToolResult, frozen
 from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, Definitions
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
-from crow.extensions.subagents.worktree import CREATE, REMOVE, leave, make, told
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ class SubagentsHook:
     """Adds the tool ``Agent``, which hands a task to a sub-agent and gives back its last words.
 
     ``folders`` hold their definitions (Markdown with front matter: ``name``, ``description``,
-    ``tools``, ``disallowedTools``, ``model``, ``isolation``), the first of a name counts; they are
-    read once, and ``agents`` are defined beside them. Give no folder that its user does not trust.
+    ``tools``, ``disallowedTools``, ``model``), the first of a name counts; they are read once,
+    and ``agents`` are defined beside them. Give no folder that its user does not trust.
     ``general-purpose`` is always there. Those of ``plugins`` are called ``plugin:name``, and by
     their name alone where only one can be meant.
 
@@ -78,11 +77,6 @@ class SubagentsHook:
     its caller's extensions that ``inherit`` names. ``hooks`` makes the ones that are its own, from
     its definition: without it the prompt is the system message. ``models`` gives names in
     definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``.
-
-    With ``isolation: worktree`` it works in a git worktree of its own, which is removed at the end
-    where nothing was changed, and else named in the result. ``on_worktree_create``
-    (``WorktreeCreate``) lets a hook make it another way, ``on_worktree_remove``
-    (``WorktreeRemove``) removes what a hook has made.
     """
 
     name = "subagents"
@@ -135,10 +129,7 @@ class SubagentsHook:
         return {"agents": [name for name in agents if name != GENERAL_PURPOSE]}
 
     def init_agent(self, agent: Agent) -> None:
-        """Add the tool and the events."""
-        for point in (CREATE, REMOVE):
-            if point.name not in agent.hooks.names:
-                agent.hooks.define(point)
+        """Add the tool."""
         agent.add_tool(AgentTool(self))
 
     @cached_property
@@ -226,19 +217,7 @@ class AgentTool:
         turn = call.cache.setdefault(extension.name, asyncio.Lock())
         hooks = extension.hooks_for(call, definition)
         child = hire(call, definition, llm, hooks, extension.depth)
-        relay = Relay(call, turn)
-        if not definition.is_isolated:
-            return await work(call, relay, task, child, call.cwd, fields)
-        try:
-            tree = await make(call, definition.name)
-        except CrowError as error:
-            return ToolResult.failure(str(error))
-        where = ""
-        try:
-            result = await work(call, relay, task, child, tree.cwd, fields)
-        finally:
-            where = await leave(call, tree)
-        return told(result, where)
+        return await work(call, Relay(call, turn), task, child, fields)
 
 
 def _listed(definition: Definition) -> str:

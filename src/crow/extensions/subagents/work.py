@@ -31,17 +31,16 @@ class Task:
 
 
 async def work(
-    call: ToolContext, relay: Relay, task: Task, child: Agent, cwd: str, fields: Mapping[str, Any]
+    call: ToolContext, relay: Relay, task: Task, child: Agent, fields: Mapping[str, Any]
 ) -> ToolResult:
     """Let a sub-agent do a task; its last words are the result. Its tokens count for the caller.
 
-    ``cwd`` is where it works, ``fields`` are those of its session. It is over when this returns, or
-    is cancelled.
+    ``fields`` are those of its session. It is over when this returns, or is cancelled.
     """
     started = perf_counter()
     session: Session | None = None
     try:
-        session = await child.new_session(cwd, client=relay, parent=call.session, **fields)
+        session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
         begin(call, session)
         reply = await child.prompt(session, task.prompt)
         return result(reply, task, relay, perf_counter() - started)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.app.conftest import Room, write
 
+from crow.core.errors import HookError
 from crow.core.ports import PermissionRequest
 from crow.project.trust import trust
 from crow.testing import call
@@ -171,3 +172,34 @@ async def test_the_instructions_of_the_new_place_reach_the_model_and_the_request
     assert later[0] == first[0]
     assert "Speak softly." in json.dumps(later[1:])
     assert "Speak softly." not in json.dumps(first)
+
+
+async def test_a_call_that_was_judged_in_one_place_runs_in_no_other(
+    room: Room, other: Path
+) -> None:
+    refused: list[str] = []
+
+    async def moves(ctx: Any) -> None:
+        try:
+            await ctx.change_directory(str(other))
+        except HookError as error:
+            refused.append(str(error))
+
+    await room.open()
+    room.agents[-1].hooks.register("before_tool", moves)
+    await room.do(call("Bash", command="pwd > here"))
+    assert refused == ["calls wait for their results, and were judged in another directory"]
+    assert not (other / "here").exists()
+
+
+async def test_what_was_allowed_before_places_were_kept_counts_where_it_was(
+    room: Room, other: Path
+) -> None:
+    session = await room.open()
+    session.state["permissions"] = {"allow": ["Bash(touch *)"]}
+    await go(room, other)
+    await room.do(call("Bash", command="touch made"))
+    assert [request.call.name for request in room.person.asked] == ["Bash"]
+    await go(room, room.project)
+    await room.do(call("Bash", command="touch made"))
+    assert len(room.person.asked) == 1

@@ -14,6 +14,8 @@ from crow.core.errors import HookError
 from crow.core.events import Notice
 from crow.core.history import flaw, repaired
 from crow.core.messages import user
+from crow.core.ports import Completion
+from crow.core.tools import Call
 from crow.testing import ScriptedModel, call
 
 
@@ -311,3 +313,30 @@ async def test_work_that_is_cancelled_before_it_begins_is_not_said_to_be_forgott
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert inspect.getcoroutinestate(waiting) == inspect.CORO_CLOSED
+
+
+async def test_an_error_that_has_no_text_is_named_by_its_type(caplog: pytest.LogCaptureFixture):
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    def fails() -> None:
+        raise MuteError
+
+    agent = Agent(ScriptedModel("said"), tools=[])
+    agent.hooks.register("on_session_start", fails)
+    assert (await agent.run("go")).text == "said"
+    assert "failed at on_session_start: MuteError" in caplog.text
+
+
+async def test_calls_of_one_id_that_a_hook_makes_up_have_ids_of_their_own():
+    def rewrites(reply: Any) -> Any:
+        twice = (Call("one", "look", {}, "{}"), Call("one", "look", {}, "{}"))
+        return Completion(calls=twice) if reply.text == "first" else None
+
+    agent = Agent(ScriptedModel("first", "Done."), tools=[])
+    agent.hooks.register("after_llm_response", rewrites)
+    reply = await agent.run("go")
+    assert flaw(reply.session.messages) is None
+    calls = reply.session.messages[1]["tool_calls"]
+    assert [each["id"] for each in calls] == ["one", "one_2"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -257,8 +258,16 @@ class Context:
         await point.fire(ctx)
 
     async def change_directory(self, cwd: str) -> None:
-        """Let the session work in another directory, an absolute path; fires ``on_cwd_changed``."""
+        """Let the session work in another directory; fires ``on_cwd_changed``.
+
+        ``cwd`` is absolute. Raises `HookError` where it is no directory, and while calls wait for
+        their results: they were judged where the session works.
+        """
         self.hold_back()
+        if not os.path.isabs(cwd) or not os.path.isdir(cwd):  # noqa: PTH112, PTH117 - any text
+            raise HookError(f"there is no directory {cwd!r}: its whole path is wanted")
+        if any(run.open for run in self.session.runs):
+            raise HookError("calls wait for their results, and were judged in another directory")
         session, old = self.session, self.session.cwd
         session.cwd = cwd
         session.directories = tuple(path for path in session.directories if path != cwd)

@@ -52,8 +52,16 @@ class SessionInUse(SessionError):  # noqa: N818 - nothing is wrong with it
 def message_of(error: BaseException) -> str:
     """What is told of an error: its text, and the notes that say where it happened."""
     notes = "; ".join(getattr(error, "__notes__", ()))
-    text = str(error) or type(error).__name__
+    text = text_of(error) or type(error).__name__
     return f"{text} ({notes})" if notes else text
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says; empty where it cannot."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        return ""
 
 
 def last_line(error: BaseException, path: str) -> str:

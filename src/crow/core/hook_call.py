@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
-from crow.core.errors import HookError
+from crow.core.errors import HookError, text_of
 from crow.core.hook import Hook, place_of
 from crow.core.points import Point
 from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
@@ -332,7 +332,7 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
 
 def describe(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(text_of(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -277,7 +277,7 @@ async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
 
 def hold_back(call: ToolContext) -> None:
     """Raise `HookError` where the call is over."""
-    if call.settled or call.result is not None:
+    if call.settled or call.result is not None or call.run.cancelled or call.run.stopping:
         raise HookError(f"{call.call.name} does not run: the call is over")
 
 

@@ -6,6 +6,7 @@ import logging
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from itertools import count as count_from
 
 from crow.core.context import Context, RunContext
 from crow.core.contexts import TurnContext, open_call
@@ -16,6 +17,7 @@ from crow.core.history import flaw, flaw_before, repaired
 from crow.core.messages import Message, add_usage
 from crow.core.pieces import Sink
 from crow.core.ports import Completion, Delta, Request
+from crow.core.tools import Call
 from crow.core.validation import fits
 
 logger = logging.getLogger("crow.hooks")
@@ -48,6 +50,17 @@ def as_said(reply: Completion) -> Completion:
     if not reply.calls:
         return reply
     return replace(reply, calls=tuple(replace(each, args=kept(each.args)) for each in reply.calls))
+
+
+def distinct(reply: Completion) -> Completion:
+    """A reply each of whose calls has an id of its own."""
+    calls: dict[str, Call] = {}
+    for call in reply.calls:
+        names = (f"{call.id}_{number}" for number in count_from(2))
+        name = call.id if call.id not in calls else next(n for n in names if n not in calls)
+        calls[name] = call if name == call.id else replace(call, id=name)
+    is_so = len(reply.calls) == len({call.id for call in reply.calls})
+    return reply if is_so else replace(reply, calls=tuple(calls.values()))
 
 
 async def deliver(ctx: Context) -> None:
@@ -122,7 +135,8 @@ def count(now: TurnContext, paid: list[Completion]) -> None:
 
 async def store(now: TurnContext) -> None:
     """Put the model's answer into the history and tell of its tokens."""
-    run, reply, session = now.run, now.reply, now.session
+    run, session = now.run, now.session
+    now.reply = reply = distinct(now.reply)
     run.partial.take()
     message = reply.message()
     now.results = [open_call(run, call) for call in reply.calls]

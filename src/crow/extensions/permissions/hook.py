@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import Allow, Ask, Deny, Mode, SessionContext, ToolContext, frozen, hook
+from crow import Allow, Ask, CwdContext, Deny, Mode, SessionContext, ToolContext, frozen, hook
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
@@ -196,6 +196,11 @@ class PermissionsHook:
             limits[self.name] = permissions.reader(ctx.cwd)
         else:
             limits.pop(self.name, None)
+
+    def on_cwd_changed(self, ctx: CwdContext) -> None:
+        """Let what was allowed before count where it was."""
+        if "allow" in ctx.state:
+            ctx.state.setdefault(PLACE, ctx.old_cwd)
 
     def of_session(self, ctx: ToolContext) -> Permissions:
         """The permissions as they are in a session: its mode, its directories, its own rules."""

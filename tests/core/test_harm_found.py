@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crow import tool
 from crow.core.agent import Agent
 from crow.core.context import Context
 from crow.core.errors import HookError
@@ -340,3 +341,32 @@ async def test_calls_of_one_id_that_a_hook_makes_up_have_ids_of_their_own():
     assert flaw(reply.session.messages) is None
     calls = reply.session.messages[1]["tool_calls"]
     assert [each["id"] for each in calls] == ["one", "one_2"]
+
+
+@pytest.mark.parametrize("how", ["cancel", "stop"])
+async def test_no_tool_begins_in_a_run_that_is_over(how: str):
+    ran: list[str] = []
+
+    @tool
+    async def look(text: str) -> str:
+        """Look."""
+        ran.append(text)
+        return text
+
+    async def late(ctx: Any, call_next: Any) -> Any:
+        if how == "stop":
+            ctx.stop("enough")
+            return await call_next()
+        agent.cancel(ctx.session)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            return await call_next()  # noqa: B012 - as somebody might
+
+    agent = Agent(ScriptedModel(call("look", text="a"), leftover="allow"), tools=[look])
+    agent.hooks.register("around_tool", late)
+    session = await agent.new_session()
+    reply = await agent.prompt(session, "go")
+    assert reply.stop_reason == ("cancelled" if how == "cancel" else "hook_stopped")
+    assert ran == []
+    assert flaw(session.messages) is None

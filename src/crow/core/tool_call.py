@@ -276,8 +276,9 @@ async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
 
 
 def hold_back(call: ToolContext) -> None:
-    """Raise `HookError` where the call is over."""
-    if call.settled or call.result is not None or call.run.cancelled or call.run.stopping:
+    """Raise `HookError` where the call or the run is over, ``CancelledError`` where it was cut."""
+    call.run.check()
+    if call.settled or call.result is not None or call.run.stopping:
         raise HookError(f"{call.call.name} does not run: the call is over")
 
 

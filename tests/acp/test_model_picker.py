@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from crow.testing import FakeEditor
+from crow import Agent
+from crow.acp.agent import SETTLE
+from crow.testing import FakeEditor, ScriptedModel
 from crow.testing.endpoint import Endpoint
 
 CROW = str(Path(sys.executable).with_name("crow"))
@@ -58,3 +61,24 @@ async def test_every_listed_name_can_be_chosen_and_is_what_the_chosen_model_is_c
                 set_to = await editor.wire.request("session/set_config_option", choice)
                 now = picker(set_to["result"]["configOptions"])
                 assert now == (called if name == model else name, first[1])
+
+
+async def test_nothing_is_looked_for_on_behalf_of_a_session_that_is_closed(tmp_path: Path) -> None:
+    class Listing(ScriptedModel):
+        looked = 0
+
+        async def find_models(self) -> bool:
+            self.looked += 1
+            return False
+
+    model = Listing()
+    editor = FakeEditor()
+    agent = Agent(llm=model)
+    async with editor.connected(agent):
+        await editor.new_session(tmp_path)
+        (session,) = agent.sessions.values()
+        await agent.close_session(session)
+        waited = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_later(2 * SETTLE, waited.set_result, None)
+        await waited
+    assert model.looked == 0

@@ -309,6 +309,8 @@ class AcpAgent:
         loop = asyncio.get_running_loop()
 
         def follow() -> None:
+            if session.closed:
+                return
             if self.agent.commands_of(session):
                 editor.post(editor.projection.commands())
             session.spawn(self._look_for_models())

@@ -149,7 +149,7 @@ def bare(url: str) -> None:
 
 def crow(url: str) -> None:
     from crow import Agent, tool
-    from crow.llm.chat import ChatCompletions
+    from crow.llm import ChatCompletions
 
     @tool
     async def echo(text: str) -> str:

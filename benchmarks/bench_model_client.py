@@ -84,7 +84,7 @@ class Crow:
     """Crow's client, through its port."""
 
     def __init__(self, url: str) -> None:
-        from crow.llm.chat import ChatCompletions
+        from crow.llm import ChatCompletions
 
         self.model = ChatCompletions("tools", url)
 

@@ -8,7 +8,7 @@ import pytest
 from crow.core.events import Retrying, TextDelta
 from crow.core.messages import user
 from crow.core.ports import LLM, Completion, Request
-from crow.llm.chat import ChatCompletions, Retries, Timeouts
+from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint
 
@@ -48,7 +48,7 @@ async def endpoint() -> AsyncGenerator[Endpoint, None]:
 
 
 @pytest.fixture
-def model(endpoint: Endpoint) -> ChatCompletions:
+def model(endpoint: Endpoint) -> HttpModel:
     return ChatCompletions("m-1", endpoint.url, KEY, timeouts=QUICK, retries=SOON)
 
 
@@ -78,7 +78,7 @@ async def make(request: pytest.FixtureRequest, endpoint: Endpoint) -> AsyncGener
 
 
 @pytest.fixture
-def ask(model: ChatCompletions) -> Ask:
+def ask(model: HttpModel) -> Ask:
     async def ask(*messages: Any, llm: LLM = model, **fields: Any) -> Heard:
         request = Request(list(messages) or [user("hello")], **fields)
         return Heard([item async for item in llm.stream(request)])

@@ -11,8 +11,9 @@ from crow.core.errors import ModelError
 from crow.core.events import CallDelta, TextDelta, ThoughtDelta
 from crow.core.messages import user
 from crow.core.ports import Completion, Request
-from crow.llm.chat import NO_RETRIES, Retries, Timeouts
+from crow.llm import Retries, Timeouts
 from crow.llm.client import ClientModel
+from crow.llm.http import NO_RETRIES
 from crow.testing.endpoint import delta
 
 SOON = Retries(limit=2, base=0.01)

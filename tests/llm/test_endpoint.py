@@ -14,8 +14,10 @@ from crow.core.errors import ModelError
 from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import tool_answer, user
 from crow.core.ports import Request
-from crow.llm.chat import NO_RETRIES, ChatCompletions, Retries, Timeouts
-from crow.llm.chat.encoding import BodyEncoder
+from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
+from crow.llm.chat.completions import ChatWire
+from crow.llm.http import NO_RETRIES
+from crow.llm.http.form import Form
 from crow.testing import Endpoint
 from crow.testing.endpoint import (
     HANG,
@@ -158,7 +160,7 @@ async def test_a_body_that_never_ends_is_let_go_of(endpoint: Endpoint, ask: Any)
     await asyncio.wait_for(endpoint.hung_up.wait(), 30)
 
 
-async def test_several_conversations_at_once_do_not_mix(endpoint: Endpoint, model: ChatCompletions):
+async def test_several_conversations_at_once_do_not_mix(endpoint: Endpoint, model: HttpModel):
     endpoint.play(*[stream("one ", 0.05, "two", delta(finish="stop"))] * 5)
 
     async def talk(number: int) -> str:
@@ -171,7 +173,7 @@ async def test_several_conversations_at_once_do_not_mix(endpoint: Endpoint, mode
     assert said == {"0", "1", "2", "3", "4"}
 
 
-async def test_a_closed_model_opens_again(endpoint: Endpoint, model: ChatCompletions, ask: Any):
+async def test_a_closed_model_opens_again(endpoint: Endpoint, model: HttpModel, ask: Any):
     endpoint.play(answer("Hi."), answer("Again."))
     await ask()
     await model.aclose()
@@ -195,7 +197,7 @@ def test_a_model_survives_its_event_loop_and_leaves_nothing_open(tmp_path: Any):
         "    async with Endpoint() as endpoint:\n"
         "        endpoint.play(answer('Hi.'))\n"
         "        model = model or ChatCompletions('m', endpoint.url)\n"
-        "        model._connection.url = endpoint.url + '/chat/completions'\n"
+        "        model._connection.url = endpoint.url\n"
         "        async for item in model.stream(Request([user('hello')])): pass\n"
         "        print(item.text)\n"
         "asyncio.run(main()); asyncio.run(main()); gc.collect()\n"
@@ -353,15 +355,19 @@ async def test_what_is_no_json_cannot_be_asked(ask: Any, odd: Any):
     assert caught.value.kind == "invalid_request"
 
 
-async def test_conversations_that_are_long_ago_are_forgotten():
-    encoder = BodyEncoder(limit=1000)
+def test_conversations_that_are_long_ago_are_forgotten():
+    wire = ChatWire(limit=1000)
     call: Any = {"id": "c1", "type": "function", "function": {"name": "A", "arguments": "{}"}}
     messages: list[Any] = [{"role": "assistant", "content": "x" * 600, "tool_calls": [call]}]
-    first = encoder.body({"model": "m"}, messages, [], "one")
-    encoder.body({"model": "m"}, messages, [], "two")
-    assert encoder.ids("one", messages) == encoder.ids("two", messages) == {"c1"}
-    assert encoder.body({"model": "m"}, messages, [], "one") == first
-    assert encoder.body({"model": "m"}, [], [], "one") == b'{"model":"m","messages":[]}'
+    one, two = (Request(messages, session_id=name) for name in ("one", "two"))
+    first = wire.body(one, "m", {}, Form())
+    wire.body(two, "m", {}, Form())
+    assert wire.ids(one) == wire.ids(two) == {"c1"}
+    assert wire.body(one, "m", {}, Form()) == first
+    empty = Request([], session_id="one")
+    assert wire.body(empty, "m", {}, Form(usage=False)) == (
+        b'{"model":"m","stream":true,"messages":[]}'
+    )
 
 
 def test_the_wait_grows_and_is_bounded():

@@ -15,8 +15,8 @@ from crow.core.errors import ModelError
 from crow.core.events import CallDelta, Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import tool_answer, user
 from crow.core.ports import Completion, Request
-from crow.llm.chat import ChatCompletions, Retries, Timeouts
-from crow.llm.chat.splice import SEPARATOR, SHORTER
+from crow.llm import ChatCompletions, Retries, Timeouts
+from crow.llm.http.splice import SEPARATOR, SHORTER
 from crow.testing.endpoint import (
     CLOSE,
     END,

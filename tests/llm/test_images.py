@@ -99,7 +99,7 @@ async def test_an_endpoint_that_takes_images_in_results_gets_them_there(
 async def test_a_model_that_sees_nothing_is_told_of_the_image_in_a_line(
     endpoint: Endpoint, pictures: tuple[Path, Path]
 ):
-    from crow.llm.chat import ChatCompletions
+    from crow.llm import ChatCompletions
 
     endpoint.play(reads(pictures[0]), answer("I cannot see it."))
     llm = ChatCompletions("m-1", endpoint.url, inputs=())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crow.core.errors import ModelError
-from crow.llm import ChatCompletions, Rehearsal, from_environment, resolve
+from crow.llm import HttpModel, Rehearsal, from_environment, resolve
 from crow.llm.presets import OTHER_NAMES, PRESETS
 from crow.llm.traits import context_window
 from crow.testing import Endpoint
@@ -18,7 +18,7 @@ KEYS = {name: "k" for preset in PRESETS.values() for name in preset.key_names}
 
 def made(model: str | None, settings: Any = None, **env: str) -> Any:
     llm = resolve(model, settings or {}, env)
-    assert isinstance(llm, ChatCompletions)
+    assert isinstance(llm, HttpModel)
     return llm
 
 

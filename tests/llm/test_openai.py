@@ -19,7 +19,7 @@ from crow.core.errors import ModelError
 from crow.core.events import CallDelta
 from crow.core.messages import user
 from crow.core.ports import Completion, Request
-from crow.llm.chat import Retries, Timeouts
+from crow.llm import Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint
 from crow.testing.endpoint import CLOSE, USAGE, answer, delta, respond, stream

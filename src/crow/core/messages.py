@@ -81,7 +81,9 @@ class Message(TypedDict, total=False):
     What an endpoint sent of its model's thoughts stands under the names that it used, unchanged:
     ``reasoning_content``, ``reasoning``, ``reasoning_text``, ``reasoning_details``,
     ``thinking_blocks``, ``extra_content``. ``origin`` says which endpoint and model that was; they
-    get it back, others do not.
+    get it back, others do not. ``output_items`` is the whole reply as that endpoint sent it, where
+    its wire has other words than these: the items of Responses, the blocks of Messages, the parts
+    of Gemini.
 
     ``written`` is a prompt as its author's client sent it, where ``content`` says less: for those
     who show the conversation again. It is JSON, and part of no request (`sendable`).
@@ -98,6 +100,7 @@ class Message(TypedDict, total=False):
     reasoning_details: list[Any]
     thinking_blocks: list[Any]
     extra_content: Any
+    output_items: list[Any]
     origin: str
     written: list[dict[str, Any]]
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crow.llm.chat import ChatCompletions as ChatCompletions
-    from crow.llm.chat import Retries as Retries
-    from crow.llm.chat import Timeouts as Timeouts
     from crow.llm.client import ClientModel as ClientModel
+    from crow.llm.http import HttpModel as HttpModel
+    from crow.llm.http import Retries as Retries
+    from crow.llm.http import Timeouts as Timeouts
     from crow.llm.naming import from_environment as from_environment
     from crow.llm.naming import resolve as resolve
     from crow.llm.rehearsal import Rehearsal as Rehearsal
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 HOMES = {
     "ChatCompletions": "chat",
     "ClientModel": "client",
+    "HttpModel": "http",
     "Rehearsal": "rehearsal",
-    "Retries": "chat",
+    "Retries": "http",
     "Routed": "routing",
-    "Timeouts": "chat",
+    "Timeouts": "http",
     "from_environment": "naming",
     "resolve": "naming",
 }
@@ -29,6 +31,7 @@ HOMES = {
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "ChatCompletions",
     "ClientModel",
+    "HttpModel",
     "Rehearsal",
     "Retries",
     "Routed",

@@ -12,14 +12,16 @@ from typing import Any
 from crow.core.errors import ModelError
 from crow.core.messages import Message
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat import Retries, Timeouts
-from crow.llm.chat.assembly import Reply
-from crow.llm.chat.encoding import ids_in
-from crow.llm.chat.faults import Redactor, error_of_event, error_of_response, named_error
-from crow.llm.chat.form import Form, Forms, images_in
-from crow.llm.chat.retry import Batch, Clock, repeat
-from crow.llm.chat.splice import Shown
-from crow.llm.chat.text import clean_value, is_object
+from crow.llm.chat.completions import ChatWire
+from crow.llm.chat.reply import Reply
+from crow.llm.chat.writing import messages_for
+from crow.llm.http import Retries, Timeouts
+from crow.llm.http.encoding import ids_in
+from crow.llm.http.faults import Redactor, error_of_event, error_of_response, named_error
+from crow.llm.http.form import Form, Forms, images_in
+from crow.llm.http.retry import Batch, Clock, repeat
+from crow.llm.http.splice import Shown
+from crow.llm.http.text import clean_value, is_object
 from crow.llm.objects import as_event, chunks_of, hang_up
 
 MAX_OUTPUT = 8 * 1024 * 1024
@@ -54,7 +56,7 @@ class ClientModel:
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries(limit=2)
         self._max_output = max_output
-        self._forms = Forms(Form(echoes=echo_reasoning))
+        self._forms = Forms(Form(echoes=echo_reasoning), ChatWire().milder)
         self._is_openai = type(client).__module__.partition(".")[0] == "openai"
 
     def __repr__(self) -> str:
@@ -126,7 +128,7 @@ class ClientModel:
         arguments: dict[str, Any] = {"model": request.model or self.model, "stream": True}
         if form.usage:
             arguments["stream_options"] = {"include_usage": True}
-        body = {**self._params, **request.params, "messages": form.messages(messages)}
+        body = {**self._params, **request.params, "messages": messages_for(form, messages)}
         if request.tools:
             body["tools"] = request.tools
         if self._is_openai:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.frozen import frozen
-from crow.llm.chat.text import is_array, is_object
+from crow.llm.http.text import is_array, is_object
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
 from crow.llm.traits import context_window

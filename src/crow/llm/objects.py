@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from crow.llm.chat.opaque import EXTRA, LISTS, TEXTS
-from crow.llm.chat.text import is_array, is_object
+from crow.llm.http.text import is_array, is_object
 
 FIELDS = ("content", "refusal", *TEXTS)
 OPAQUE = (*LISTS, EXTRA)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from crow.llm.chat.endpoint import ChatCompletions
-from crow.llm.chat.retry import NO_RETRIES, Retries, Timeouts
+from crow.llm.chat.completions import ChatCompletions
 
-__all__ = ["NO_RETRIES", "ChatCompletions", "Retries", "Timeouts"]
+__all__ = ["ChatCompletions"]

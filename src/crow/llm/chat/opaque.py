@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from crow.llm.chat.text import clean_value, is_array, is_object
+from crow.llm.http.text import clean_value, is_array, is_object, merged
+from crow.llm.http.toolcalls import EXTRA
 
 TEXTS = ("reasoning_content", "reasoning", "reasoning_text")
 LISTS = ("reasoning_details", "thinking_blocks")
-EXTRA = "extra_content"
 NAMES = frozenset({*TEXTS, *LISTS, EXTRA})
 WRITTEN = ("text", "summary", "thinking")
 SAME = ("type", "index", "id")
@@ -74,12 +74,3 @@ def _goes_on(last: dict[str, Any], detail: dict[str, Any]) -> bool:
         return False
     named = [name for name in SAME if detail.get(name) is not None]
     return "type" in named and all(last.get(name) in (None, detail[name]) for name in named)
-
-
-def merged(known: Any, more: Any) -> Any:
-    """Two pieces of an object as one; the later one counts where they differ."""
-    if more is None:
-        return known
-    if not (is_object(known) and is_object(more)):
-        return more
-    return {**known, **{name: merged(known.get(name), value) for name, value in more.items()}}

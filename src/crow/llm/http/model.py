@@ -1,21 +1,22 @@
-"""A model behind an OpenAI-compatible endpoint: chat completions, streamed over HTTP."""
+"""A model behind an HTTP endpoint, whatever its wire: streamed, retried, its faults named."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 from urllib.parse import SplitResult, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.chat.assembly import Reading, Reply
-from crow.llm.chat.connection import Connection, chunks_of
-from crow.llm.chat.encoding import BodyEncoder
-from crow.llm.chat.faults import Redactor, error_of_response, named_error
-from crow.llm.chat.form import Form, Forms
-from crow.llm.chat.retry import Batch, Clock, Retries, Timeouts, repeat
-from crow.llm.chat.splice import Shown
+from crow.llm.http.connection import Connection, chunks_of
+from crow.llm.http.faults import Redactor, error_of_response, named_error
+from crow.llm.http.form import Form, Forms
+from crow.llm.http.reading import Reading
+from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
+from crow.llm.http.splice import Shown
+from crow.llm.http.wire import Wire
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,26 +24,36 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024
 AGENT = "crow"
+PLAIN = Form()
 
 
-class ChatCompletions:
-    """An LLM. ``base_url`` is what stands before ``/chat/completions``.
+class Options(TypedDict, total=False):
+    """What every model over HTTP can be told; see `HttpModel`."""
+
+    headers: Mapping[str, str] | None
+    params: Mapping[str, Any] | None
+    context_window: int | None
+    timeouts: Timeouts | None
+    retries: Retries | None
+    max_output: int
+    key_origin: str
+    inputs: Iterable[str]
+    thought_levels: Iterable[str]
+
+
+class HttpModel:
+    """An LLM. ``base_url`` is what stands before the wire's own path.
 
     ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
-    an answer in characters. What the endpoint itself sent of the model's thoughts goes back to it
-    as it came; ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there
-    was none, which some endpoints need and others refuse. ``images_in_results`` is for endpoints
-    that take images in a tool's result, and want no message of the user's behind it. An endpoint
-    that refuses an image, such fields or ``stream_options`` is asked again without, and from then
-    on. ``cache_key`` names the body's field that gets the
-    session's id, for endpoints that route by it. ``key_origin`` says where the key came from, for
-    people; ``inputs`` (``image``, ``audio``) what the model takes beside text, and
-    ``thought_levels`` what ``reasoning_effort`` can be. Raises `ModelError` (unconfigured) where
-    key, headers or URL cannot work.
+    an answer in characters. ``form`` is how the endpoint is asked first; what it refuses it is not
+    sent again. ``key_origin`` says where the key came from, for people; ``inputs`` (``image``,
+    ``audio``) what the model takes beside text, and ``thought_levels`` what ``reasoning_effort``
+    can be. Raises `ModelError` (unconfigured) where key, headers or URL cannot work.
     """
 
     def __init__(
         self,
+        wire: Wire,
         model: str,
         base_url: str,
         api_key: str | None = None,
@@ -53,38 +64,29 @@ class ChatCompletions:
         timeouts: Timeouts | None = None,
         retries: Retries | None = None,
         max_output: int = MAX_OUTPUT,
-        echo_reasoning: bool = False,
-        cache_key: str | None = None,
         key_origin: str = "",
         inputs: Iterable[str] = ("image",),
         thought_levels: Iterable[str] = (),
-        images_in_results: bool = False,
+        form: Form = PLAIN,
     ) -> None:
         self.model = model
         self._inputs = frozenset(inputs)
         self.thought_levels = tuple(thought_levels)
         self.key_origin = key_origin
         self.context_window = context_window
-        self.base_url = _checked_url(base_url)
+        self.base_url = _checked_url(base_url, wire.path(model))
+        self._wire = wire
         self._params = dict(params or {})
         self._timeouts = timeouts or Timeouts()
         self._retries = retries or Retries()
         self._max_output = max_output
-        self._cache_key = cache_key
-        self._forms = Forms(
-            Form(
-                echoes=echo_reasoning,
-                images="image" in self._inputs,
-                images_in_results=images_in_results,
-            )
-        )
-        self._encoder = BodyEncoder()
+        self._forms = Forms(replace(form, images="image" in self._inputs), wire.milder)
         self._redact = Redactor([api_key or "", *(headers or {}).values()])
-        sent = _headers(api_key, headers or {})
-        self._connection = Connection(f"{self.base_url}/chat/completions", sent, self._timeouts)
+        sent = _headers(wire.key_headers, api_key, headers or {})
+        self._connection = Connection(self.base_url, sent, self._timeouts)
 
     def __repr__(self) -> str:
-        return f"ChatCompletions({self.model!r}, {self.base_url!r})"
+        return f"{self._wire.name}({self.model!r}, {self.base_url!r})"
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -98,7 +100,7 @@ class ChatCompletions:
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
-            images = partial(self._encoder.images, request.session_id)
+            images = partial(self._wire.images, request)
             return self._forms.ask(origin, answer, images)
 
         def named(error: ModelError) -> ModelError:
@@ -116,8 +118,8 @@ class ChatCompletions:
     ) -> AsyncGenerator[Batch, None]:
         response = await self._respond(request, clock, form)
         chunks = chunks_of(response)
-        known = partial(self._encoder.ids, request.session_id, request.messages)
-        reply = Reply(known, request.message_id, self._max_output, shown, form.origin)
+        known = partial(self._wire.ids, request)
+        reply = self._wire.reply(known, request.message_id, self._max_output, shown, form)
         reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:
@@ -144,7 +146,10 @@ class ChatCompletions:
 
     async def _respond(self, request: Request, clock: Clock, form: Form) -> httpx2.Response:
         """The response, if it is a success. Raises `ModelError`."""
-        response = await clock.headers(self._connection.post(self._body(request, form)))
+        model = request.model or self.model
+        body, own = self._body(request, model, form), self._wire.headers(request, form)
+        posted = self._connection.post(self._wire.path(model), body, own)
+        response = await clock.headers(posted)
         if 200 <= response.status_code < 300:
             return response
         body = await self._error_body(response, clock)
@@ -166,26 +171,17 @@ class ChatCompletions:
             await self._leave(response, chunks, whole=False)
         return body
 
-    def _body(self, request: Request, form: Form) -> bytes:
-        head: dict[str, Any] = {"model": request.model or self.model, "stream": True}
-        if form.usage:
-            head["stream_options"] = {"include_usage": True}
-        if self._cache_key and request.session_id:
-            head[self._cache_key] = request.session_id
-        head.update(self._params)
-        head.update(request.params)
+    def _body(self, request: Request, model: str, form: Form) -> bytes:
         try:
-            return self._encoder.body(
-                head, request.messages, request.tools, request.session_id, form
-            )
+            return self._wire.body(request, model, {**self._params, **request.params}, form)
         except (TypeError, ValueError) as error:
             what = f"cannot be asked: the request is no JSON: {error}"
             raise ModelError(what, kind="invalid_request") from error
 
 
-def _checked_url(base_url: str) -> str:
+def _checked_url(base_url: str, path: str) -> str:
     """The URL without what stands behind its path. Raises `ModelError` (unconfigured)."""
-    text = base_url.strip().rstrip("/").removesuffix("/chat/completions")
+    text = base_url.strip().rstrip("/").removesuffix(path)
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
         what = f"{base_url!r} is no base URL of a model; it looks like http://localhost:11434/v1"
@@ -204,7 +200,9 @@ def _has_port(parts: SplitResult) -> bool:
         return False
 
 
-def _headers(api_key: str | None, own: Mapping[str, str]) -> dict[str, str]:
+def _headers(
+    key_headers: Callable[[str], Mapping[str, str]], api_key: str | None, own: Mapping[str, str]
+) -> dict[str, str]:
     """What every request carries. Raises `ModelError` (unconfigured) for what cannot be sent."""
     headers = {
         "content-type": "application/json",
@@ -212,12 +210,13 @@ def _headers(api_key: str | None, own: Mapping[str, str]) -> dict[str, str]:
         "accept-encoding": "identity",
         "user-agent": AGENT,
     }
-    if api_key and api_key.strip():
-        headers["authorization"] = f"Bearer {api_key.strip()}"
+    key = (api_key or "").strip()
+    keyed: Mapping[str, str] = key_headers(key) if key else {}
+    headers.update(keyed)
     headers.update({name.lower(): str(value) for name, value in own.items()})
     for name, value in headers.items():
         if not (value.isascii() and value.isprintable()):
-            which = "API key" if name == "authorization" else f"header {name}"
+            which = "API key" if name in keyed else f"header {name}"
             what = f"the {which} holds characters that cannot be sent; copy it again"
             raise ModelError(what, kind="unconfigured")
     return headers

@@ -14,9 +14,9 @@ from typing import Any
 
 from crow.core.events import CallDelta
 from crow.core.tools import Call
-from crow.llm.chat.opaque import EXTRA, merged
-from crow.llm.chat.text import TextFlow, clean, clean_value, is_dirty_json, is_object
+from crow.llm.http.text import TextFlow, clean, clean_value, is_dirty_json, is_object, merged
 
+EXTRA = "extra_content"
 CUT_OFF = "The reply was cut off before it was complete; the call was not executed."
 
 

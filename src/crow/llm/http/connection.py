@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import ModelError
-from crow.llm.chat.retry import Timeouts, UnreachableError
+from crow.llm.http.retry import Timeouts, UnreachableError
 
 if TYPE_CHECKING:
     import httpx2
@@ -19,20 +19,25 @@ WHY = "is it running, and is the base URL right?"
 
 
 class Connection:
-    """Posts bodies to one URL. The library is imported with the first of them."""
+    """Posts bodies to the paths behind one URL. The library is imported with the first of them."""
 
     def __init__(self, url: str, headers: Mapping[str, str], timeouts: Timeouts) -> None:
         self.url = url
         self._headers = dict(headers)
         self._timeouts = timeouts
         self._client: httpx2.AsyncClient | None = None
-        self._target: Any = url
+        self._targets: dict[str, Any] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lifetime: AsyncGenerator[None, None] | None = None
         self._endings: set[asyncio.Task[None]] = set()
 
-    async def post(self, body: bytes) -> httpx2.Response:
-        """Send a body; the response with its headers read. Raises `ModelError`."""
+    async def post(
+        self, path: str, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> httpx2.Response:
+        """Send a body; the response with its headers read. Raises `ModelError`.
+
+        ``headers`` are this request's alone.
+        """
         import httpx2
 
         timeouts = self._limits()
@@ -40,8 +45,12 @@ class Connection:
             client = await self._open()
             if self._endings:
                 await asyncio.wait(self._endings, timeout=HANDOVER)
+            url = self.url + path
+            target = self._targets.get(url)
+            if target is None:
+                target = self._targets[url] = httpx2.URL(url)
             request = client.build_request(
-                "POST", self._target, content=body, extensions={"timeout": timeouts}
+                "POST", target, content=body, headers=headers, extensions={"timeout": timeouts}
             )
             response = await client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -75,7 +84,6 @@ class Connection:
     def _new_client(self) -> httpx2.AsyncClient:
         import httpx2
 
-        self._target = httpx2.URL(self.url)
         return httpx2.AsyncClient(
             headers=self._headers,
             timeout=self._timeouts.connect,

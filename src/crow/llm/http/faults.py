@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crow.core.errors import ModelError
-from crow.llm.chat.retry import retry_after
-from crow.llm.chat.stream import snippet
-from crow.llm.chat.text import is_array, is_object
+from crow.llm.http.retry import retry_after
+from crow.llm.http.stream import snippet
+from crow.llm.http.text import is_array, is_object
 
 KIND_OF_STATUS = {
     400: "invalid_request",

@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from crow.core.errors import ModelError
-from crow.llm.chat.text import is_object
+from crow.llm.http.text import is_object
 
 MAX_EVENT = 32 * 1024 * 1024
 MAX_STRAY = 16 * 1024 * 1024

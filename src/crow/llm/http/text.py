@@ -37,6 +37,15 @@ def clean_value(value: Any) -> Any:
     return [clean_value(item) for item in value] if is_array(value) else value
 
 
+def merged(known: Any, more: Any) -> Any:
+    """Two pieces of an object as one; the later one counts where they differ."""
+    if more is None:
+        return known
+    if not (is_object(known) and is_object(more)):
+        return more
+    return {**known, **{name: merged(known.get(name), value) for name, value in more.items()}}
+
+
 def is_dirty_json(raw: str) -> bool:
     """True where JSON text may hold a surrogate or a NUL, as characters or as escapes."""
     if "\\u" in raw and ("\\ud" in raw or "\\uD" in raw or "\\u0000" in raw):

@@ -1,0 +1,126 @@
+"""A model behind an OpenAI-compatible endpoint: chat completions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from crow.core.errors import ModelError
+from crow.core.messages import ImagePart, Message
+from crow.core.ports import Request
+from crow.llm.chat.reply import Reply
+from crow.llm.chat.writing import following, write
+from crow.llm.http import HttpModel, Options
+from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.form import Form, said_in
+from crow.llm.http.splice import Shown
+
+PATH = "/chat/completions"
+OF_THOUGHTS = (
+    r"(?i)(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
+    r"|not supported|unknown|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
+    r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
+    r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
+)
+
+
+def ChatCompletions(  # noqa: N802 - who makes one makes a model
+    model: str,
+    base_url: str,
+    api_key: str | None = None,
+    *,
+    echo_reasoning: bool = False,
+    images_in_results: bool = False,
+    cache_key: str | None = None,
+    **options: Unpack[Options],
+) -> HttpModel:
+    """An LLM. ``base_url`` is what stands before ``/chat/completions``; see `HttpModel`.
+
+    What the endpoint itself sent of the model's thoughts goes back to it as it came;
+    ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there was none,
+    which some endpoints need and others refuse. ``images_in_results`` is for endpoints that take
+    images in a tool's result, and want no message of the user's behind it. An endpoint that
+    refuses an image, such fields or ``stream_options`` is asked again without, and from then on.
+    ``cache_key`` names the body's field that gets the session's id, for endpoints that route by
+    it.
+    """
+    form = Form(echoes=echo_reasoning, images_in_results=images_in_results)
+    return HttpModel(ChatWire(cache_key), model, base_url, api_key, form=form, **options)
+
+
+class ChatWire:
+    """Chat completions as a `Wire`; about ``limit`` bytes of what was encoded are remembered."""
+
+    name = "ChatCompletions"
+
+    def __init__(self, cache_key: str | None = None, limit: int = CACHE_BYTES) -> None:
+        self._cache_key = cache_key
+        self._encoder = Encoder(_piece, _join, limit)
+
+    def path(self, model: str) -> str:
+        """What stands behind the base URL."""
+        return PATH
+
+    def key_headers(self, key: str) -> Mapping[str, str]:
+        """The key as a bearer's."""
+        return {"authorization": f"Bearer {key}"}
+
+    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+        """None beside what every request has."""
+        return {}
+
+    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+        """The request's JSON: the model and parameters, the tools, the messages."""
+        head: dict[str, Any] = {"model": model, "stream": True}
+        if form.usage:
+            head["stream_options"] = {"include_usage": True}
+        if self._cache_key and request.session_id:
+            head[self._cache_key] = request.session_id
+        start = encode_clean({**head, **params})[:-1]
+        tools = b',"tools":' + self._encoder.tools(request.tools) if request.tools else b""
+        messages = self._encoder.messages(request.messages, request.session_id, form)
+        return b"".join((start, tools, b',"messages":[', messages, b"]}"))
+
+    def ids(self, request: Request) -> set[str]:
+        """The ids of all calls in a request's messages."""
+        return self._encoder.ids(request.session_id, request.messages)
+
+    def images(self, request: Request) -> set[int]:
+        """Hashes of the images in a request's messages."""
+        return self._encoder.images(request.session_id)
+
+    def milder(self, form: Form, error: ModelError) -> Form | None:
+        """The form without what an endpoint has just refused of options and thoughts."""
+        said = said_in(error)
+        if form.usage and "stream_options" in said:
+            return replace(form, usage=False)
+        if form.thoughts and re.search(OF_THOUGHTS, said):
+            return replace(form, thoughts=False)
+        return None
+
+    def reply(
+        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
+    ) -> Reply:
+        """A new attempt at an answer."""
+        return Reply(known, message_id, cap, shown, form.origin)
+
+
+def _piece(form: Form, message: Message) -> Piece:
+    """A message, and the images that must follow the results that it stands among."""
+    written, moved = write(form, message)
+    return encode_clean(written), moved
+
+
+def _join(messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
+    """All messages, images behind the results that they belong to."""
+    items: list[bytes] = []
+    waiting: list[ImagePart] = []
+    for message, (encoded, moved) in zip(messages, pieces, strict=True):
+        if waiting and message["role"] != "tool":
+            items.append(encode_clean(following(waiting)))
+            waiting = []
+        items.append(encoded)
+        waiting += moved
+    return [*items, encode_clean(following(waiting))] if waiting else items

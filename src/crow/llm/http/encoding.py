@@ -1,0 +1,156 @@
+"""The messages of requests as JSON. What was encoded for an earlier request is not encoded again.
+
+Of every conversation the cache holds the messages as they were when they were encoded. Texts in
+these copies are the very same objects, so comparing a message with its copy costs no more than
+looking at its keys, and one that was changed, inserted or removed is noticed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from crow.core.frozen import KeptDict
+from crow.core.messages import Message, ToolSpec
+from crow.llm.http.form import Form, images_in
+from crow.llm.http.text import clean_value, is_array
+
+CACHE_BYTES = 64 * 1024 * 1024
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+Piece: TypeAlias = "tuple[bytes, Any]"
+"""A message as JSON (empty where none is sent), and what `Join` must know of it beside."""
+Write: TypeAlias = Callable[[Form, Message], Piece]
+"""Encodes one message by itself."""
+Join: TypeAlias = Callable[[Sequence[Message], Sequence[Piece]], Iterable[bytes]]
+"""The items of the request's list, from the messages and their pieces."""
+
+
+def one_by_one(messages: Sequence[Message], pieces: Sequence[Piece]) -> Iterable[bytes]:
+    """Every message as an item of its own."""
+    return [encoded for encoded, _ in pieces if encoded]
+
+
+class Conversation:
+    """The messages of one conversation as they were encoded.
+
+    ``ids`` are those of all calls, ``images`` the hashes of all images that are there.
+    """
+
+    __slots__ = ("_write", "copies", "form", "ids", "images", "pieces", "size")
+
+    def __init__(self, form: Form, write: Write) -> None:
+        self.form = form
+        self._write = write
+        self.copies: list[Any] = []
+        self.pieces: list[Piece] = []
+        self.ids: set[str] = set()
+        self.images: set[int] = set()
+        self.size = 0
+
+    def follow(self, messages: list[Message]) -> None:
+        """Become what these messages are, and encode only those that are not known."""
+        known = len(self.copies)
+        if self.copies != messages[:known]:
+            known = self._match(messages)
+        for message in messages[known:]:
+            self.copies.append(copy_json(message))
+            self.pieces.append(self._write(self.form, message))
+            self.size += len(self.pieces[-1][0])
+        self.ids |= ids_in(messages[known:])
+        self.images |= images_in(messages[known:])
+
+    def _match(self, messages: list[Message]) -> int:
+        """Mend what differs in place; how many messages are known then."""
+        known = min(len(self.copies), len(messages))
+        del self.copies[known:], self.pieces[known:]
+        for index, message in enumerate(messages[:known]):
+            if self.copies[index] != message:
+                self.copies[index] = copy_json(message)
+                self.pieces[index] = self._write(self.form, message)
+        self.size = sum(len(encoded) for encoded, _ in self.pieces)
+        self.ids = ids_in(messages[:known])
+        self.images = images_in(messages[:known])
+        return known
+
+
+class Encoder:
+    """Writes the messages of requests. What is remembered of conversations is ``limit`` bytes."""
+
+    def __init__(self, write: Write, join: Join = one_by_one, limit: int = CACHE_BYTES) -> None:
+        self._write = write
+        self._join = join
+        self._limit = limit
+        self._conversations: OrderedDict[str, Conversation] = OrderedDict()
+        self._tools: list[Any] = []
+        self._tools_json = b""
+
+    def messages(self, messages: list[Message], conversation: str, form: Form) -> bytes:
+        """The items that the messages become, as JSON with commas between, without brackets."""
+        known = self._conversations.get(conversation)
+        if known is None or known.form != form:
+            known = self._conversations[conversation] = Conversation(form, self._write)
+        known.follow(messages)
+        self._conversations.move_to_end(conversation)
+        self._shrink()
+        return b",".join(self._join(known.copies, known.pieces))
+
+    def tools(self, tools: list[ToolSpec], write: Callable[[list[ToolSpec]], Any] = list) -> bytes:
+        """The tools as JSON; ``write`` puts them into an endpoint's words."""
+        if tools != self._tools:
+            self._tools_json = encode_clean(write(tools))
+            self._tools = copy_json(tools)
+        return self._tools_json
+
+    def ids(self, conversation: str, messages: list[Message]) -> set[str]:
+        """The ids of the calls in the messages that were sent last for a conversation."""
+        known = self._conversations.get(conversation)
+        if not conversation or known is None or len(known.copies) != len(messages):
+            return ids_in(messages)
+        return set(known.ids)
+
+    def images(self, conversation: str) -> set[int]:
+        """Hashes of the images in the messages that were sent last for a conversation."""
+        known = self._conversations.get(conversation)
+        return known.images if known is not None else set()
+
+    def _shrink(self) -> None:
+        """Forget the conversations that were longest not asked about."""
+        conversations = self._conversations
+        while (
+            len(conversations) > 1
+            and sum(each.size for each in conversations.values()) > self._limit
+        ):
+            conversations.popitem(last=False)
+
+
+def ids_in(messages: list[Message]) -> set[str]:
+    """The ids of all calls in some messages."""
+    return {call["id"] for message in messages for call in message.get("tool_calls") or ()}
+
+
+def encode_clean(value: Any) -> bytes:
+    """A value as UTF-8 JSON; half surrogate pairs and NUL in it are replaced."""
+    text = _encode(value)
+    if "\\u0000" not in text:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            pass
+    return _encode(clean_value(value)).encode()
+
+
+def copy_json(value: Any) -> Any:
+    """A deep copy of JSON that shares its texts."""
+    if not isinstance(value, dict):
+        return [copy_json(item) for item in value] if is_array(value) else value
+    if isinstance(value, KeptDict):
+        return value  # nobody can change it
+    copied: dict[str, Any] = {**value}
+    for key, item in copied.items():
+        if isinstance(item, dict | list):
+            copied[key] = copy_json(item)
+    return copied

@@ -1,0 +1,92 @@
+"""What a model's protocol has to say, as protocols: how requests are written and replies read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from crow.core.errors import ModelError
+from crow.core.ports import Completion, Delta, Request
+from crow.llm.http.form import Form
+from crow.llm.http.splice import Shown
+
+
+class Reply(Protocol):
+    """One attempt at an answer: takes events, gives deltas, and at the end a `Completion`.
+
+    ``finished`` once the endpoint gave its reason for ending, ``complete`` once nothing more is to
+    be expected, ``overflowed`` where it is longer than it may be, ``said_nothing`` where nothing
+    at all came.
+    """
+
+    complete: bool
+
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def overflowed(self) -> bool: ...
+    @property
+    def said_nothing(self) -> bool: ...
+
+    def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
+        """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
+        ...
+
+    def end(self, deltas: list[Delta]) -> None:
+        """Show what was held back."""
+        ...
+
+    def completion(self) -> Completion:
+        """The whole answer; its calls are marked where it was cut off."""
+        ...
+
+    def remember(self, shown: Shown) -> None:
+        """Keep what was shown of this attempt, which broke off."""
+        ...
+
+
+class Wire(Protocol):
+    """A protocol of models over HTTP with server-sent events.
+
+    One object serves one endpoint, and may remember what it has encoded. ``name`` is what people
+    make such models by.
+    """
+
+    name: str
+
+    def path(self, model: str) -> str:
+        """What stands behind the base URL, with a slash before it."""
+        ...
+
+    def key_headers(self, key: str) -> Mapping[str, str]:
+        """The headers, in lower case, that carry a key."""
+        ...
+
+    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+        """Headers of one request alone."""
+        ...
+
+    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+        """A request's JSON; ``params`` go into it as they are.
+
+        Raises ``TypeError`` and ``ValueError`` where it is no JSON.
+        """
+        ...
+
+    def ids(self, request: Request) -> set[str]:
+        """The ids of all calls in a request's messages."""
+        ...
+
+    def images(self, request: Request) -> set[int]:
+        """Hashes of the images in a request's messages."""
+        ...
+
+    def milder(self, form: Form, error: ModelError) -> Form | None:
+        """The form without what was refused just now, images aside; else None."""
+        ...
+
+    def reply(
+        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
+    ) -> Reply:
+        """A new attempt at an answer; see `crow.llm.http.assembly.Assembly`."""
+        ...

@@ -131,8 +131,11 @@ def test_a_broken_one_is_named_and_stops_nobody(home: Path, project: Path, packa
 
     assert "good_package" in agent.extensions
     broken = {found.name: (found.source, found.error) for found in agent.found if found.error}
-    assert broken["bad_package"] == ("crow-bad", "RuntimeError: not today")
-    assert broken["leaving"] == (str(leaving), "SystemExit: 3")
+    assert broken["bad_package"] == (
+        "crow-bad",
+        f"RuntimeError: not today ({packages / 'bad_package.py'}:1)",
+    )
+    assert broken["leaving"] == (str(leaving), f"SystemExit: 3 ({leaving}:1)")
     assert broken["empty"][0] == str(empty)
     assert "it holds no extension" in str(broken["empty"][1])
     assert broken["odd"][0] == str(odd)

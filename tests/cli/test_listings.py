@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cli.conftest import Crow, Here
 
 from crow.testing.endpoint import Endpoint, answer
@@ -89,7 +90,7 @@ async def test_a_file_in_the_place_of_a_disabled_one_is_named_on_the_command_lin
 ) -> None:
     path = write(tmp_path / "stuck.py", GOOD)
     refused = await crow("ext", "list", "--extension", str(path))
-    assert "there is an extension 'stuck' already, from crow" in refused.complaint
+    assert "there is an extension 'stuck' already, from crow" in refused.out
     write(home / ".crow/settings.json", {"extensions": {"disable": ["stuck"]}})
     assert (await crow("ext", "list", "--extension", str(path))).status == 0
     again = write(home / ".crow/extensions/good.py", GOOD)
@@ -159,8 +160,33 @@ async def test_a_broken_extension_is_named_and_the_run_goes_on(
     assert (ended.status, ended.out) == (0, "Fine.\n")
     assert ended.complaint == (
         f"the extension broken ({path}) is broken: "
-        "ModuleNotFoundError: No module named 'no_such_thing'"
+        f"ModuleNotFoundError: No module named 'no_such_thing' ({path}:1)"
     )
+    listed = await crow("ext", "--extension", str(path))
+    assert listed.status == 1
+    assert listed.out.count("in use ") > 10
+    assert "No module named 'no_such_thing'" in listed.out.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import json\njson.loads('{')", "JSONDecodeError: Expecting property name"),
+        (
+            "def init_agent(agent):\n    agent.nothing()",
+            "the extension odd failed: AttributeError(",
+        ),
+        ("x = 1\nimport requests_of_nobody", "ModuleNotFoundError: No module named 'requests_of"),
+    ],
+)
+async def test_a_broken_extension_is_told_with_file_and_line(
+    crow: Crow, tmp_path: Path, code: str, told: str
+) -> None:
+    path = write(tmp_path / "odd.py", code)
+    ended = await crow("run", "--extension", str(path), "hello")
+    assert ended.status == 1
+    assert f"the extension {path} is broken: {told}" in ended.err
+    assert f"({path}:2)" in ended.err
 
 
 async def test_a_projects_extensions_run_once_it_is_trusted(

@@ -219,6 +219,13 @@ class Composer:
             raise ExtensionError(f"the extension {spec} is broken: {error}")
         self.keep(name, source, None, False, names)
 
+    def try_named(self, spec: str) -> None:
+        """Do so, and remember what is wrong where it is broken."""
+        try:
+            self.use_named(spec)
+        except ExtensionError as error:
+            self.keep(spec, "--extension", str(error), False, ())
+
     def attempt(self, thing: Any, name: str, source: str, trusted: bool) -> Used:
         """Use a thing, or all that a module holds, the first under its name; else nothing of it."""
         agent = self.agent

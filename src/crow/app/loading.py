@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import crow
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.extensions import entry_points
@@ -18,13 +20,24 @@ from crow.core.hooks import MARK
 if TYPE_CHECKING:
     from crow.project.imports import Seal
 
+NOT_THEIRS = (str(Path(crow.__file__).parent), str(Path(traceback.__file__).parent))
+
 
 def in_a_line(error: BaseException) -> str:
-    """An error in one line; those that are meant for people as they are."""
-    text = " ".join(str(error).split())
-    if isinstance(error, CrowError):
-        return text
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    """An error in one line, with the file and line of others' code where it was raised."""
+    told = text = " ".join(str(error).split())
+    if not isinstance(error, CrowError):
+        told = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    place = _place(error.__cause__ if isinstance(error, CrowError) else error)
+    return f"{told} ({place})" if place else told
+
+
+def _place(error: BaseException | None) -> str:
+    """File and line: the last that an error came by outside of Crow and of Python's library."""
+    steps = traceback.walk_tb(None if error is None else error.__traceback__)
+    places = [(frame.f_code.co_filename, line) for frame, line in steps]
+    theirs = [place for place in places if not place[0].startswith(("<", *NOT_THEIRS))]
+    return "{}:{}".format(*theirs[-1]) if theirs else ""
 
 
 def find(spec: str) -> tuple[str, str, Any]:
@@ -53,6 +66,8 @@ def loaded(spec: str, do: Callable[[], Any]) -> Any:
             f"the extension {spec} does not exist: there is no such file"
         ) from None
     except ModuleNotFoundError as error:
+        if not f"{spec.partition(':')[0].replace('-', '_')}.".startswith(f"{error.name}."):
+            raise ExtensionError(f"the extension {spec} is broken: {in_a_line(error)}") from error
         raise ExtensionError(
             f"the extension {spec} does not exist: {error} (a file.py, a module or module:Name)"
         ) from None

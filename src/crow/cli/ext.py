@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from crow.app import UNTRUSTED
+from crow.app.composer import Composer
 from crow.app.plugins import plugins_of
 from crow.cli.installed import left_out
 from crow.cli.options import agent_of, declare_place, settings_of
@@ -22,6 +23,7 @@ from crow.core.agent import Agent
 from crow.core.extensions import Found
 from crow.core.hook import Hook
 from crow.project.plugins import Plugin
+from crow.settings import Settings
 
 
 def declare(parser: Parser) -> None:
@@ -39,7 +41,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if options.action != "list":
         raise UsageError(f"{no_such('action', options.action, ['list'])} (crow ext list)")
     settings = settings_of(options)
-    agent = agent_of(options, settings)
+    agent = tried(options, settings)
     width = max((len(found.name) for found in agent.found), default=0)
     for found in agent.found:
         if options.json:
@@ -58,6 +60,15 @@ def main(options: argparse.Namespace, out: Output) -> int:
         for text in (*settings.problems, *problems, *left_out()):
             out.error(text)
     return 1 if problems or any(found.error for found in agent.found) else 0
+
+
+def tried(options: argparse.Namespace, settings: Settings) -> Agent:
+    """The agent, with what ``--extension`` names as far as it can be used."""
+    agent = agent_of(options, settings, ())
+    composer = Composer(agent, settings)
+    for spec in options.extension:
+        composer.try_named(spec)
+    return agent
 
 
 def contents(agent: Agent, plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:

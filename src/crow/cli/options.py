@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,11 +94,16 @@ def refuse_unread(settings: Settings) -> None:
         raise SettingsError(f"{settings.unread[0]}; mend the file, or move it away")
 
 
-def agent_of(options: argparse.Namespace, settings: Settings) -> Agent:
-    """The agent that a command line describes; its variables are in the environment then."""
+def agent_of(
+    options: argparse.Namespace, settings: Settings, extensions: Iterable[str] | None = None
+) -> Agent:
+    """The agent that a command line describes; its variables are in the environment then.
+
+    ``extensions`` stand in the place of those of ``--extension``.
+    """
     from crow.app import build, export, live_of
 
-    named = getattr(options, "extension", ())
+    named = getattr(options, "extension", ()) if extensions is None else extensions
     exported = export(settings.env)
     agent = build(settings, cwd=directory(options), extensions=named)
     live_of(agent).effect.exported = exported

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import crow
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.extensions import entry_points
@@ -20,7 +19,7 @@ from crow.core.hooks import MARK
 if TYPE_CHECKING:
     from crow.project.imports import Seal
 
-NOT_THEIRS = (str(Path(crow.__file__).parent), str(Path(traceback.__file__).parent))
+NOT_THEIRS = (str(Path(__file__).parents[1]), str(Path(traceback.__file__).parent))
 
 
 def in_a_line(error: BaseException) -> str:

@@ -1,10 +1,12 @@
 # Needs Python 3.11 or newer, pip and make. Everything is installed into .venv (and uv into .uv,
-# where the machine has none); `make clean` removes both.
+# where the machine has none; and a real model into .real, when it is asked for); `make clean` removes
+# them.
 
 PYTHON ?= python3
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes; each would compile all
 BIN := .venv/bin
 STAMP := .venv/.installed
+REAL := .real/.installed
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check format cover bench build clean
@@ -29,6 +31,11 @@ test: install  ## Run the tests, on all cores; ARGS="-k loop -x -n0" goes to pyt
 	@cores=$$(getconf _NPROCESSORS_ONLN) || cores=2; \
 	PYTEST_XDIST_AUTO_NUM_WORKERS=$$((cores + 2)) $(BIN)/pytest -n auto --maxprocesses 8 --dist worksteal $(ARGS)
 
+$(REAL): $(STAMP) tests/real/requirements.txt
+	@export PATH="$$PATH:$(CURDIR)/.uv/bin"; uv venv --quiet --allow-existing --python $(BIN)/python .real && \
+	    uv pip install --quiet --python .real/bin/python --no-deps -r tests/real/requirements.txt
+	@touch $@
+
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
@@ -44,11 +51,11 @@ cover: install  ## Run the tests with branch coverage: 95 % overall, 100 % of th
 	@$(BIN)/coverage report --fail-under=95
 	@$(BIN)/coverage report --include='src/crow/core/*' --fail-under=100
 
-bench: install  ## Measure the loop against a bare one, and what importing costs
+bench: install $(REAL)  ## Measure the loop against a bare one, and what importing costs
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 build: install  ## Build the wheel and the source archive into dist/
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
 
 clean:  ## Remove what was installed, built or cached here
-	@rm -rf .venv .uv dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .uv .real dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache

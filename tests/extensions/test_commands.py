@@ -193,7 +193,7 @@ async def test_context_says_what_fills_the_window():
     assert (await agent.run("/context", session=session)).text == snapshot("""\
 The conversation has about 5,000 tokens of 20,000 (25%). In it, about:
 - system prompt: 200
-- tools (1): 39
+- tools (1): 32
 - prompts: 10
 - added context: 0
 - answers and calls: 2

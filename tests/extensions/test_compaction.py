@@ -262,7 +262,7 @@ async def test_two_compactions_without_progress_end_the_run_with_what_does_not_f
     assert reply.stop_reason == "error"
     assert len(client.of(Compacted)) == 2
     assert reply.detail == snapshot(
-        "the conversation does not fit into the model's window of 1000 tokens, and compacting it does not help: the system prompt and what hooks add have about 750 tokens, the tools (1) 64, the summary and the last turns 25; use a model with a larger window or fewer tools and instructions, or begin anew with /clear"
+        "the conversation does not fit into the model's window of 1000 tokens, and compacting it does not help: the system prompt and what hooks add have about 750 tokens, the tools (1) 56, the summary and the last turns 25; use a model with a larger window or fewer tools and instructions, or begin anew with /clear"
     )
     assert_whole(session.messages)
 

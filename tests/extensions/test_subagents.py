@@ -231,10 +231,19 @@ async def test_the_model_is_told_of_every_sub_agent():
     long = Definition("long", "Very " * 1000, "x", tools=frozenset({"b", "a"}))
     await Agent(llm=caller, hooks=[SubagentsHook((), agents=[worker(), long])], tools=[]).run("Hi")
     told = caller.asked[0]["tools"][0]["function"]["description"]
-    assert "- worker: Works. (tools: all tools)" in told
-    assert "- general-purpose: " in told
+    assert "\n- worker: Works.\n" in told
+    assert "\n- general-purpose: " in told
     assert "… (tools: a, b)" in told
     assert len(told) < 2500
+
+
+async def test_the_model_chooses_no_sub_agent_where_there_is_only_one():
+    caller = ScriptedModel(ask(), "Done.", "Ok.")
+    agent = Agent(llm=caller, hooks=[SubagentsHook(())], tools=[])
+    await agent.run("Hi")
+    told = caller.asked[0]["tools"][0]["function"]
+    assert list(told["parameters"]["properties"]) == ["description", "prompt"]
+    assert "general-purpose" not in told["description"]
 
 
 @pytest.mark.parametrize(

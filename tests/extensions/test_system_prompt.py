@@ -52,7 +52,7 @@ async def test_the_text_comes_first_and_says_where_the_agent_works(
     assert [message["role"] for message in messages] == ["system", "user"]
     assert system_of(agent).startswith("You are Crow.\n\n# Environment\n")
     assert f"Working directory: {tmp_path}\nGit repository: no\nPlatform: " in system_of(agent)
-    assert system_of(agent).endswith(f"Date when the session began: {today()}")
+    assert system_of(agent).endswith(f"\nDate: {today()}")
 
 
 async def test_without_a_text_it_says_how_a_coding_agent_behaves(agent_of: AgentOf):
@@ -187,7 +187,7 @@ async def test_a_session_resumed_on_a_later_day_keeps_its_prefix_and_learns_the_
     again = await second.load_session(stored.id)
     await second.run("And now?", session=again)
     assert system_of(second) == system_of(first)
-    assert system_of(second).endswith("Date when the session began: 2020-02-02")
+    assert system_of(second).endswith("\nDate: 2020-02-02")
     [*_, told] = prompts(second)[0]
     assert f"today is {today()}" in told["content"]
 

@@ -525,6 +525,9 @@ async def _let_go(session: Session) -> None:
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """What a model is told of a tool."""
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    """What a model is told of a tool; that no other arguments are taken goes without saying."""
+    parameters = dict(tool.parameters)
+    if parameters.get("additionalProperties") is False:
+        del parameters["additionalProperties"]
+    function = {"name": tool.name, "description": tool.description, "parameters": parameters}
     return kept({"type": "function", "function": function})  # type: ignore[typeddict-item]

@@ -31,22 +31,20 @@ FIELDS = ("task_id", "task_subject", "task_description")
 CREATED = Point("on_task_created", "gate", FIELDS, aliases=("TaskCreated",))
 COMPLETED = Point("on_task_completed", "gate", FIELDS, aliases=("TaskCompleted",))
 DESCRIPTION = (
-    "Keep the list of steps of a task that has three or more, so that the user sees what is done "
-    "and what is to come. Every call gives the whole list, which replaces the one before. Have one "
-    "step in_progress at a time, and complete it when it is really done, before you begin the next."
+    "Show the user the steps of a longer task: always the whole list, one step in_progress. "
+    "activeForm is like 'Running tests'."
 )
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
         "todos": {
             "type": "array",
-            "description": "The whole list, in order",
             "items": {
                 "type": "object",
                 "properties": {
-                    "content": {"type": "string", "description": "What to do: 'Run the tests'"},
+                    "content": {"type": "string"},
                     "status": {"type": "string", "enum": list(STATUSES)},
-                    "activeForm": {"type": "string", "description": "As it is done: 'Running ...'"},
+                    "activeForm": {"type": "string"},
                 },
                 "required": ["content", "status"],
             },

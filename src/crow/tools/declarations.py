@@ -2,6 +2,7 @@
 
 # Annotations are values here, not text: that saves their evaluation at every start.
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
@@ -31,15 +32,11 @@ def preview_in(home: str) -> Preview:
 )
 async def read(
     ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute."],
-    offset: Annotated[int, "The first line to show, counted from 1."] = 1,
-    limit: Annotated[int, "How many lines to show."] = 2000,
+    file_path: str,
+    offset: int = 1,
+    limit: int = 2000,
 ) -> ToolResult:
-    """Read a text file, with line numbers as `cat -n` gives them, or an image.
-
-    By default the first 2000 lines; `offset` and `limit` show others. Read a file before you
-    edit or overwrite it.
-    """
+    """Show a text file, lines numbered from 1, or an image."""
     from crow.tools.read import run
 
     return await run(ctx, file_path, offset, limit)
@@ -55,13 +52,10 @@ async def read(
 )
 async def write(
     ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute; folders are made."],
-    content: Annotated[str, "The whole new text of the file."],
+    file_path: str,
+    content: str,
 ) -> ToolResult:
-    """Create a file, or replace the whole of one that you have read in this session.
-
-    To change a part of a file, use Edit.
-    """
+    """Create a file, or replace one you have read."""
     from crow.tools.write import run
 
     return await run(ctx, file_path, content)
@@ -77,15 +71,14 @@ async def write(
 )
 async def edit(
     ctx: ToolEnvironment,
-    file_path: Annotated[str, "Path of the file, best absolute."],
-    old_string: Annotated[str, "The text to replace, exactly as it is in the file."],
-    new_string: Annotated[str, "The text that takes its place."],
-    replace_all: Annotated[bool, "Replace every occurrence."] = False,
+    file_path: str,
+    old_string: str,
+    new_string: str,
+    replace_all: bool = False,
 ) -> ToolResult:
-    """Replace one exact piece of text in a file that you have read in this session.
+    """Replace text in a file you have read. old_string is exact, and unique unless replace_all.
 
-    `old_string` must match exactly, indentation included and line numbers not, and occur once,
-    unless `replace_all` is true. An empty `old_string` creates the file.
+    Indentation counts, and line numbers are not part of it. An empty one creates the file.
     """
     from crow.tools.edit import run
 
@@ -100,18 +93,12 @@ def _command_title(args: dict[str, Any]) -> str:
 @tool(name="Bash", kind="execute", title=_command_title, preview=preview_in("bash"))
 async def bash(
     ctx: ToolEnvironment,
-    command: Annotated[str, "The command line, for bash."],
-    description: Annotated[str, "What it does, in 5 to 10 words, for the user."] = "",
-    timeout: Annotated[int, "Milliseconds until it is ended; at most 600000."] = 120_000,
-    run_in_background: Annotated[
-        bool, "Return at once; BashOutput reads its output, KillShell ends it."
-    ] = False,
+    command: str,
+    description: str = "",
+    timeout: int = 120_000,
+    run_in_background: bool = False,
 ) -> ToolResult:
-    """Run a command line with bash in the session's directory and return what it prints.
-
-    Every command starts in that directory, in a new shell: `cd` and variables do not last.
-    Standard input is empty and there is no terminal.
-    """
+    """Run command in a new bash in the working directory. timeout: ms; description: 5-10 words."""
     from crow.tools.bash import run
     from crow.tools.bash import run_in_background as start
 
@@ -126,21 +113,19 @@ async def bash(
 )
 async def bash_output(
     ctx: ToolEnvironment,
-    bash_id: Annotated[str, "The id that Bash gave."],
-    filter: Annotated[str, "A regular expression: only lines that match are shown."] = "",  # noqa: A002
-    wait: Annotated[int, "Milliseconds to wait for the command's end, 0 for not at all."] = 0,
+    bash_id: str,
+    filter: str = "",  # noqa: A002
+    wait: int = 0,
 ) -> ToolResult:
-    """Read what a background command printed since the last look, and whether it still runs."""
+    """Show a background command's new output; filter is a regex for lines, wait in ms."""
     from crow.tools.background import show
 
     return await show(ctx, bash_id, filter, wait)
 
 
 @tool(name="KillShell", kind="execute", title="End {shell_id}", preview=preview_in("background"))
-async def kill_shell(
-    ctx: ToolEnvironment, shell_id: Annotated[str, "The id that Bash gave."]
-) -> ToolResult:
-    """End a background command and everything that it started."""
+async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
+    """End a background command."""
     from crow.tools.background import end
 
     return await end(ctx, shell_id)
@@ -149,10 +134,10 @@ async def kill_shell(
 @tool(name="Glob", kind="search", title="Find {pattern}", preview=preview_in("glob"))
 async def glob(
     ctx: ToolEnvironment,
-    pattern: Annotated[str, "A glob such as `*.py` (at any depth) or `src/**/*.ts`."],
-    path: Annotated[str, "The folder to look in; the session's directory by default."] = "",
+    pattern: str,
+    path: str = "",
 ) -> ToolResult:
-    """Find files by name, the most recently changed first; what .gitignore names is left out."""
+    """Find files, newest first, by a pattern like src/**/*.ts. Heeds .gitignore, as Grep does."""
     from crow.tools.glob import run
 
     return await run(ctx, pattern, path)
@@ -161,23 +146,20 @@ async def glob(
 @tool(name="Grep", kind="search", title="Search {pattern}", preview=preview_in("grep"))
 async def grep(
     ctx: ToolEnvironment,
-    pattern: Annotated[str, "A regular expression (ripgrep's)."],
-    path: Annotated[str, "A file or folder; the session's directory by default."] = "",
-    glob: Annotated[str, "Only files that match, such as `*.{ts,tsx}`."] = "",
-    type: Annotated[str, "Only files of a type that ripgrep knows, such as py."] = "",  # noqa: A002
-    output_mode: Annotated[
-        Literal["content", "files_with_matches", "count"],
-        "Matching lines, file names, or matches a file.",
-    ] = "files_with_matches",
-    ignore_case: Annotated[bool, Arg("Ignore case.", name="-i")] = False,
-    numbers: Annotated[bool, Arg("Show line numbers (content).", name="-n")] = True,
-    after: Annotated[int, Arg("Lines to show after a match (content).", name="-A")] = 0,
-    before: Annotated[int, Arg("Lines to show before a match (content).", name="-B")] = 0,
-    around: Annotated[int, Arg("Lines to show around a match (content).", name="-C")] = 0,
-    multiline: Annotated[bool, "Let `.` and patterns go over line ends."] = False,
-    head_limit: Annotated[int, "Show the first so many lines or files; 0 for all."] = 250,
+    pattern: str,
+    path: str = "",
+    glob: str = "",
+    type: str = "",  # noqa: A002
+    output_mode: Literal["content", "files_with_matches", "count"] = "files_with_matches",
+    ignore_case: Annotated[bool, Arg(name="-i")] = False,
+    numbers: Annotated[bool, Arg(name="-n")] = True,
+    after: Annotated[int, Arg(name="-A")] = 0,
+    before: Annotated[int, Arg(name="-B")] = 0,
+    around: Annotated[int, Arg(name="-C")] = 0,
+    multiline: bool = False,
+    head_limit: int = 250,
 ) -> ToolResult:
-    """Search files with ripgrep; what .gitignore names is left out, and binary files are."""
+    """Search files with ripgrep. -n, -A, -B and -C go with content."""
     from crow.tools.grep import Search, run
 
     search = Search(
@@ -198,13 +180,13 @@ async def grep(
 @tool(name="LS", kind="read", title="List {path}", preview=preview_in("ls"))
 async def ls(
     ctx: ToolEnvironment,
-    path: Annotated[str, "The directory; the session's by default."] = ".",
-    ignore: Annotated[list[str] | None, "Globs of names to leave out."] = None,
+    path: str = ".",
+    ignore: Sequence[str] = (),
 ) -> ToolResult:
-    """List the names in a directory; directories end with a slash, links show where they lead."""
+    """List a directory."""
     from crow.tools.ls import run
 
-    return await run(ctx, path, ignore or [])
+    return await run(ctx, path, list(ignore))
 
 
 BUILTIN = (read, write, edit, bash, bash_output, kill_shell, glob, grep, ls)

@@ -206,7 +206,7 @@ def _parameter(
     if parameter.name in notes:
         schema.setdefault("description", notes[parameter.name])
     required = parameter.default is parameter.empty
-    if not required and isinstance(parameter.default, str | int | float):
+    if not required and parameter.default and isinstance(parameter.default, str | int | float):
         schema["default"] = parameter.default
     read = found.read or (int if schema.get("type") == "integer" else None)  # 2.0 is one in JSON
     return _Parameter(parameter.name, found.name or parameter.name, schema, read, required)

@@ -52,8 +52,7 @@ def _are_meant(names: Iterable[str], tool: str, others: Iterable[tuple[str, str]
 
 BUILT_IN = Definition(
     GENERAL_PURPOSE,
-    "For research and for work of several steps of which only the result is wanted here. It has "
-    "the same tools as you.",
+    "research, or work of which only the result matters",
     """\
 You work on one task for another agent, which sees nothing of your work but your last message.
 

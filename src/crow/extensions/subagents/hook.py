@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import Arg, ExtensionError, ToolResult, frozen
-from crow.extensions.subagents.definition import GENERAL_PURPOSE, Definition, Definitions
+from crow.extensions.subagents.definition import BUILT_IN, GENERAL_PURPOSE, Definition, Definitions
 from crow.extensions.subagents.relay import Relay
 from crow.extensions.subagents.role import Role
 from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
@@ -35,12 +35,8 @@ INHERITED = (
 """Extensions that look after a conversation, whoever has it, by name."""
 SHOWN = 1000
 DESCRIPTION = """\
-Hand a task to a sub-agent. It works by itself, with a conversation of its own, and cannot ask: \
-say in the prompt all that it must know, and what it is to answer. Its last message is the result; \
-the user does not see that, so tell them what matters. Several calls in one message run side by \
-side.
-
-Sub-agents:
+Hand a task of which only the result matters to a sub-agent. It knows only the prompt, cannot ask, \
+and answers you, not the user. Calls run side by side. description: 3-5 words.\
 """
 
 
@@ -165,27 +161,30 @@ class AgentTool:
 
     @property
     def description(self) -> str:
-        """What the model is told: which sub-agents there are."""
-        agents = self._extension.definitions.agents.values()
-        return DESCRIPTION + "\n".join(map(_listed, agents))
+        """What the model is told: which sub-agents there are, where it has a choice."""
+        agents = self._extension.definitions.agents
+        listed = map(_listed, agents.values()) if self._has_choice else ()
+        return "\n".join([DESCRIPTION, *listed])
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The arguments' schema."""
         properties: dict[str, Any] = {
-            "description": {"type": "string", "description": "The task in three to five words"},
-            "prompt": {"type": "string", "description": "The task"},
-            "subagent_type": {
-                "type": "string",
-                "description": f"Which sub-agent; {GENERAL_PURPOSE} where none is named",
-            },
+            "description": {"type": "string"},
+            "prompt": {"type": "string"},
         }
+        if self._has_choice:
+            properties["subagent_type"] = {"type": "string"}
         if self._extension.models:
             names = list(self._extension.models)
             told = "Another model than the sub-agent's own; only where the user wants that"
             properties["model"] = {"type": "string", "enum": names, "description": told}
         required = ["description", "prompt"]
         return {"type": "object", "properties": properties, "required": required}
+
+    @property
+    def _has_choice(self) -> bool:
+        return any(each is not BUILT_IN for each in self._extension.definitions.agents.values())
 
     def title(self, args: dict[str, Any]) -> str:
         """The task in a few words."""
@@ -223,5 +222,6 @@ class AgentTool:
 def _listed(definition: Definition) -> str:
     about = " ".join(definition.description.split())
     about = about if len(about) <= SHOWN else f"{about[: SHOWN - 1].rstrip()}…"
-    tools = "all tools" if definition.tools is None else ", ".join(sorted(definition.tools))
-    return f"- {definition.name}: {about} (tools: {tools or 'none'})"
+    if definition.tools is None:
+        return f"- {definition.name}: {about}"
+    return f"- {definition.name}: {about} (tools: {', '.join(sorted(definition.tools)) or 'none'})"

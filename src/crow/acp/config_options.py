@@ -175,7 +175,7 @@ def _by_provider(names: list[str]) -> list[Message]:
 
 def _provider(name: str) -> str:
     """Who has a model, as far as its name says."""
-    from crow.llm.naming import provider_meant
+    from crow.llm.presets import provider_meant
 
     before, slash, _ = name.partition("/")
     return before if slash else provider_meant(name) or OTHERS

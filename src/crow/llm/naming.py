@@ -10,7 +10,7 @@ from typing import Any
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
-from crow.llm.presets import OTHER_NAMES, PRESETS, Preset
+from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 
 REHEARSAL = "rehearsal"
 LOGIN = "crow login"
@@ -243,9 +243,3 @@ def _named(text: str, known: set[str]) -> str | None:
         return text
     lower = text.lower()
     return lower if lower in known else OTHER_NAMES.get(lower)
-
-
-def provider_meant(name: str) -> str | None:
-    """The provider whose models have names that begin like this one; None where none has."""
-    lower = name.lower()
-    return next((key for key, each in PRESETS.items() if lower.startswith(each.families)), None)

@@ -15,13 +15,19 @@ class Preset:
     """An endpoint. ``key_names`` are variables that may hold its key, none for a local server.
 
     ``url_name`` is a variable that says where it is instead. ``families`` are beginnings of names
-    of models that mean this provider where none is named. The rest is as `ChatCompletions` has it.
+    of models that mean this provider where none is named. ``wire`` is what its models are asked by
+    that are not in the table (`crow.llm.models`), ``chat_url`` where Chat Completions are if not at
+    ``base_url``, ``thinking`` how its servers have thinking switched (`crow.llm.models.THINKING`),
+    whatever the model is. The rest is as `ChatCompletions` has it.
     """
 
     base_url: str
     key_names: tuple[str, ...] = ()
     url_name: str | None = None
     families: tuple[str, ...] = ()
+    wire: str = "chat"
+    chat_url: str | None = None
+    thinking: str = ""
     echo_reasoning: bool = False
     images_in_results: bool = False
     cache_key: str | None = None
@@ -44,15 +50,21 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             ("OPENAI_API_KEY",),
             url_name="OPENAI_BASE_URL",
             families=("gpt-", "chatgpt-", "codex-", "o1", "o3", "o4"),
+            wire="responses",
             cache_key="prompt_cache_key",
         ),
         "anthropic": Preset(
-            "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), families=("claude-",)
+            "https://api.anthropic.com/v1",
+            ("ANTHROPIC_API_KEY",),
+            families=("claude-",),
+            wire="messages",
         ),
         "google": Preset(
-            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com/v1beta",
             ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
             families=("gemini-", "gemma-"),
+            wire="gemini",
+            chat_url="https://generativelanguage.googleapis.com/v1beta/openai",
         ),
         "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
         "mistral": Preset(
@@ -74,7 +86,9 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             families=("deepseek-",),
             echo_reasoning=True,
         ),
-        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), families=("grok-",)),
+        "xai": Preset(
+            "https://api.x.ai/v1", ("XAI_API_KEY",), families=("grok-",), wire="responses"
+        ),
         "moonshot": Preset(
             "https://api.moonshot.ai/v1",
             ("MOONSHOT_API_KEY",),
@@ -99,10 +113,10 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "perplexity": Preset("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
         "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
         "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
-        "ollama": _local(11434, "OLLAMA_HOST"),
-        "llamacpp": _local(8080, echo_reasoning=True),
+        "ollama": _local(11434, "OLLAMA_HOST", thinking="effort"),
+        "llamacpp": _local(8080, echo_reasoning=True, thinking="template"),
         "lmstudio": _local(1234),
-        "vllm": _local(8000),
+        "vllm": _local(8000, thinking="template"),
     }
 )
 
@@ -125,3 +139,9 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 
 KEY_NAMES = frozenset({"CROW_API_KEY"}.union(*(each.key_names for each in PRESETS.values())))
 """Every variable that holds a key for a model."""
+
+
+def provider_meant(name: str) -> str | None:
+    """The provider whose models have names that begin like this one; None where none has."""
+    lower = name.lower()
+    return next((key for key, each in PRESETS.items() if lower.startswith(each.families)), None)

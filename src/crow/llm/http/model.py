@@ -17,6 +17,7 @@ from crow.llm.http.reading import Reading
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.wire import Wire
+from crow.llm.models import UNKNOWN, ModelInfo
 
 if TYPE_CHECKING:
     import httpx2
@@ -37,8 +38,9 @@ class Options(TypedDict, total=False):
     retries: Retries | None
     max_output: int
     key_origin: str
-    inputs: Iterable[str]
-    thought_levels: Iterable[str]
+    info: ModelInfo
+    inputs: Iterable[str] | None
+    thought_levels: Iterable[str] | None
 
 
 class HttpModel:
@@ -46,9 +48,10 @@ class HttpModel:
 
     ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
     an answer in characters. ``form`` is how the endpoint is asked first; what it refuses it is not
-    sent again. ``key_origin`` says where the key came from, for people; ``inputs`` (``image``,
-    ``audio``) what the model takes beside text, and ``thought_levels`` what ``reasoning_effort``
-    can be. Raises `ModelError` (unconfigured) where key, headers or URL cannot work.
+    sent again. ``key_origin`` says where the key came from, for people. ``info`` is what is known
+    of the model; ``context_window``, ``inputs`` (``image``, ``audio``: what it takes beside text)
+    and ``thought_levels`` (what ``reasoning_effort`` can be) go before that. Raises `ModelError`
+    (unconfigured) where key, headers or URL cannot work.
     """
 
     def __init__(
@@ -65,15 +68,17 @@ class HttpModel:
         retries: Retries | None = None,
         max_output: int = MAX_OUTPUT,
         key_origin: str = "",
-        inputs: Iterable[str] = ("image",),
-        thought_levels: Iterable[str] = (),
+        info: ModelInfo = UNKNOWN,
+        inputs: Iterable[str] | None = None,
+        thought_levels: Iterable[str] | None = None,
         form: Form = PLAIN,
     ) -> None:
         self.model = model
-        self._inputs = frozenset(inputs)
-        self.thought_levels = tuple(thought_levels)
+        self.info = info
+        self._inputs = frozenset(info.inputs if inputs is None else inputs)
+        self.thought_levels = tuple(info.levels if thought_levels is None else thought_levels)
         self.key_origin = key_origin
-        self.context_window = context_window
+        self.context_window = context_window or info.context_window
         self.base_url = _checked_url(base_url, wire.path(model))
         self._wire = wire
         self._params = dict(params or {})

@@ -1,0 +1,30 @@
+"""What is known of models, as data: a file a provider, read when one of its models is asked for."""
+
+from __future__ import annotations
+
+from crow.llm.models.info import (
+    BUDGETS,
+    FEATURES,
+    LEVELS,
+    REFUSALS,
+    THINKING,
+    UNKNOWN,
+    WIRES,
+    ModelInfo,
+    Prices,
+)
+from crow.llm.models.table import known_models, model_info
+
+__all__ = [
+    "BUDGETS",
+    "FEATURES",
+    "LEVELS",
+    "REFUSALS",
+    "THINKING",
+    "UNKNOWN",
+    "WIRES",
+    "ModelInfo",
+    "Prices",
+    "known_models",
+    "model_info",
+]

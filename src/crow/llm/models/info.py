@@ -1,0 +1,122 @@
+"""What is known of one model: its wire, how much it takes, how it thinks, what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
+
+from crow.core.frozen import frozen
+
+LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How hard a model can be made to think, the least first; a model has some of these."""
+
+WIRES = ("chat", "responses", "messages", "gemini")
+"""Chat Completions, OpenAI's Responses, Anthropic's Messages, Gemini's generateContent."""
+
+THINKING: Mapping[str, str] = MappingProxyType(
+    {
+        "": "cannot be chosen",
+        "effort": "a word: reasoning_effort, on Responses reasoning.effort",
+        "adaptive": "Messages: thinking adaptive or disabled, and a word in output_config.effort",
+        "budget": "tokens: thinking.budget_tokens on Messages, thinkingBudget on Gemini",
+        "level": "Gemini: a word in thinkingLevel",
+        "switch": "thinking enabled or disabled, and a word in reasoning_effort where it has some",
+        "zai": "the same, with clear_thinking false",
+        "qwen": "enable_thinking true or false, and a word in reasoning_effort where it has some",
+        "openrouter": "a word in reasoning.effort, for all that OpenRouter has",
+        "together": "reasoning.enabled, and a word in reasoning_effort where it has some",
+        "template": "chat_template_kwargs.enable_thinking, as vLLM and llama.cpp have it",
+    }
+)
+"""The styles in which a request says how hard to think."""
+
+REFUSALS: Mapping[str, str] = MappingProxyType(
+    {
+        "developer": "messages of the role developer",
+        "max_tokens": "max_tokens: the limit is max_completion_tokens",
+        "max_completion_tokens": "max_completion_tokens: the limit is max_tokens",
+        "temperature": "temperature and other parameters of sampling",
+        "strict": "tools with strict schemas",
+        "store": "the parameter store",
+        "tools_on_chat": "tools on Chat Completions, unless thinking is off and can be",
+        "forced_tools": "a forced choice of tools while it thinks",
+        "prefill": "a history that ends with the assistant's message",
+    }
+)
+"""What a request to a model must not have."""
+
+FEATURES: Mapping[str, str] = MappingProxyType(
+    {
+        "tool_images": "images in the results of tools, where chat completions take them seldom",
+        "late_system": "messages of the role system in the middle of a history",
+        "bound_thinking": "thinking that is bound to all that stood before it",
+        "echo_reasoning": "wants reasoning back, and a field for it where there was none",
+        "cache_control": "marks of Anthropic's where a prefix may be cached",
+    }
+)
+"""What a model has that others of its wire have not."""
+
+BUDGETS: Mapping[str, int] = MappingProxyType(
+    {"minimal": 1024, "low": 4096, "medium": 12288, "high": 24576, "xhigh": 32768, "max": 65536}
+)
+"""Tokens for thinking, for models that take a number."""
+
+
+@frozen
+class Prices:
+    """US dollars for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float = 0.0
+    cache_write: float = 0.0
+
+
+@frozen
+class ModelInfo:
+    """A model as a provider has it. What is not known is None or empty.
+
+    ``wire`` is one of `WIRES`. ``context_window`` and ``max_output`` are tokens. ``inputs`` is what
+    it takes beside text (``image``, ``audio``). ``levels`` has those of `LEVELS` that it knows, in
+    that sequence, with what the provider calls them; ``thinking`` is how they are said, one of
+    `THINKING`. ``refuses`` are words of `REFUSALS`, ``features`` of `FEATURES`. ``cache_minimum``
+    is how many tokens a prefix must have to be cached.
+    """
+
+    provider: str = ""
+    model: str = ""
+    name: str = ""
+    wire: str = "chat"
+    context_window: int | None = None
+    max_output: int | None = None
+    prices: Prices | None = None
+    inputs: frozenset[str] = frozenset({"image"})
+    levels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    thinking: str = ""
+    refuses: frozenset[str] = frozenset()
+    features: frozenset[str] = frozenset()
+    cache_minimum: int | None = None
+
+    def effort(self, level: str) -> str | None:
+        """What the provider calls a level, or the nearest that the model has.
+
+        None where the model has no levels. A level that is none of `LEVELS` stays as it is.
+        """
+        if not self.levels or level not in LEVELS:
+            return level if self.levels else None
+        return self.levels[self.nearest(level)]
+
+    def nearest(self, level: str) -> str:
+        """The level itself, else the next one above it, else the highest below."""
+        wanted = LEVELS.index(level)
+        known = sorted(map(LEVELS.index, self.levels))
+        above = [each for each in known if each >= wanted]
+        return LEVELS[above[0] if above else known[-1]]
+
+    def budget(self, level: str) -> int:
+        """The tokens for a level of thinking, 0 for ``off``."""
+        return BUDGETS.get(self.nearest(level) if self.levels else level, 0)
+
+
+UNKNOWN = ModelInfo()

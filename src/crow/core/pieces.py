@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from crow.core.events import CallDelta, Retrying, TextDelta, ThoughtDelta
+from crow.core.events import CallDelta, Notice, Retrying, TextDelta, ThoughtDelta
 from crow.core.ports import Completion, Delta
 
 Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
 """Where the pieces of an answer go."""
-DELTAS = (TextDelta, ThoughtDelta, CallDelta, Retrying)
+DELTAS = (TextDelta, ThoughtDelta, CallDelta, Retrying, Notice)
 ANEW = "\n\n[the answer above was thrown away]\n\n"
 """What stands between an answer that was begun and the one that counts."""
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
-from crow.core.events import CallDelta, Event, Retrying, TextDelta, ThoughtDelta
+from crow.core.events import CallDelta, Event, Notice, Retrying, TextDelta, ThoughtDelta
 from crow.core.frozen import frozen
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.tools import Call, Diff, Location, ToolKind, ToolResult
@@ -67,7 +67,7 @@ class Completion:
         return message
 
 
-Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta | Retrying
+Delta: TypeAlias = TextDelta | ThoughtDelta | CallDelta | Retrying | Notice
 """What a model yields before its `Completion`."""
 
 

@@ -90,13 +90,18 @@ class Encoder:
 
     def messages(self, messages: list[Message], conversation: str, form: Form) -> bytes:
         """The items that the messages become, as JSON with commas between, without brackets."""
+        known = self.follow(messages, conversation, form)
+        return b",".join(self._join(known.copies, known.pieces))
+
+    def follow(self, messages: list[Message], conversation: str, form: Form) -> Conversation:
+        """The conversation as it is with these messages, each of them encoded."""
         known = self._conversations.get(conversation)
         if known is None or known.form != form:
             known = self._conversations[conversation] = Conversation(form, self._write)
         known.follow(messages)
         self._conversations.move_to_end(conversation)
         self._shrink()
-        return b",".join(self._join(known.copies, known.pieces))
+        return known
 
     def tools(self, tools: list[ToolSpec], write: Callable[[list[ToolSpec]], Any] = list) -> bytes:
         """The tools as JSON; ``write`` puts them into an endpoint's words."""

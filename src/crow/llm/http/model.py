@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -16,7 +17,7 @@ from crow.llm.http.form import Form, Forms
 from crow.llm.http.reading import Reading
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
-from crow.llm.http.wire import Wire
+from crow.llm.http.wire import Reply, Wire
 from crow.llm.models import UNKNOWN, ModelInfo
 
 if TYPE_CHECKING:
@@ -121,23 +122,38 @@ class HttpModel:
     async def _answer(
         self, request: Request, shown: Shown, clock: Clock, form: Form
     ) -> AsyncGenerator[Batch, None]:
-        response = await self._respond(request, clock, form)
-        chunks = chunks_of(response)
         known = partial(self._wire.ids, request)
         reply = self._wire.reply(known, request.message_id, self._max_output, shown, form)
+        messages = request.messages
+        while True:
+            async with aclosing(self._read(request, reply, shown, clock, form)) as pieces:
+                async for deltas in pieces:
+                    yield shown.filter(deltas)
+            resume = getattr(reply, "resume", None)
+            so_far = resume() if resume is not None else None
+            if so_far is None:
+                break
+            request = replace(request, messages=[*messages, so_far])
+        yield [*shown.ending(request.message_id), reply.completion()]
+
+    async def _read(
+        self, request: Request, reply: Reply, shown: Shown, clock: Clock, form: Form
+    ) -> AsyncGenerator[list[Delta], None]:
+        """Read one response into a reply. Raises `ModelError`."""
+        response = await self._respond(request, clock, form)
+        chunks = chunks_of(response)
         reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:
             while not reading.done:
                 if deltas := await reading.deltas():
-                    yield shown.filter(deltas)
+                    yield deltas
             whole = not reply.overflowed
         except ModelError:
             reply.remember(shown)
             raise
         finally:
             await self._leave(response, chunks, whole=whole)
-        yield [*shown.ending(request.message_id), reply.completion()]
 
     async def _leave(
         self, response: httpx2.Response, chunks: AsyncGenerator[bytes, None], *, whole: bool

@@ -10,6 +10,9 @@ from crow.llm.http.retry import Clock
 from crow.llm.http.stream import EventStream
 from crow.llm.http.wire import Reply
 
+PING = "ping"
+"""The type of an event by which an endpoint says that its model is still at work."""
+
 
 class Reading:
     """Reads ``chunks`` into a reply.
@@ -46,7 +49,7 @@ class Reading:
         if self.done:
             self._check_end()
             self._reply.end(deltas)
-        if deltas:
+        if deltas or any(event.get("type") == PING for event in events):
             self._clock.progress()
         return deltas
 

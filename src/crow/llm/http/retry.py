@@ -23,9 +23,9 @@ class Timeouts:
     """Ceilings in seconds.
 
     ``connect`` bounds reaching the endpoint, ``first_byte`` the wait for the response's headers,
-    ``idle`` the wait for something of meaning (text, reasoning, a call; neither bytes nor comments
-    count), ``total`` all waiting for one request with its retries. ``closing`` is how long a
-    stream that gave its finish reason may take to say that it is done.
+    ``idle`` the wait for something of meaning (text, reasoning, a call, a ping of the protocol's
+    own; neither bytes nor comments count), ``total`` all waiting for one request with its retries.
+    ``closing`` is how long a stream that gave its finish reason may take to say that it is done.
     """
 
     connect: float = 15.0

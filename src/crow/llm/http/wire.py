@@ -16,7 +16,9 @@ class Reply(Protocol):
 
     ``finished`` once the endpoint gave its reason for ending, ``complete`` once nothing more is to
     be expected, ``overflowed`` where it is longer than it may be, ``said_nothing`` where nothing
-    at all came.
+    at all came. A reply whose endpoint may pause has a method ``resume`` beside these: it gives the
+    message that the endpoint wants behind the others to go on, if it paused, and then the reply
+    takes the events of one more response.
     """
 
     complete: bool

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from crow.llm.http import HttpModel as HttpModel
     from crow.llm.http import Retries as Retries
     from crow.llm.http import Timeouts as Timeouts
+    from crow.llm.messages import AnthropicMessages as AnthropicMessages
     from crow.llm.naming import from_environment as from_environment
     from crow.llm.naming import resolve as resolve
     from crow.llm.rehearsal import Rehearsal as Rehearsal
     from crow.llm.routing import Routed as Routed
 
 HOMES = {
+    "AnthropicMessages": "messages",
     "ChatCompletions": "chat",
     "ClientModel": "client",
     "HttpModel": "http",
@@ -29,6 +31,7 @@ HOMES = {
 }
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "AnthropicMessages",
     "ChatCompletions",
     "ClientModel",
     "HttpModel",

@@ -1,0 +1,47 @@
+"""What endpoints refuse of this wire's features, and how that is known from what they say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from crow.llm.http.form import Form
+
+BOUND = "bound_thinking"
+"""Thoughts that fail their check are dropped by the endpoint, and nothing is refused for them."""
+CACHE = "cache_control"
+DISPLAY = "display"
+EFFORT = "effort"
+LATE_SYSTEM = "late_system"
+THINKING = "thinking"
+THOUGHTS = "thoughts"
+"""What was thought, sent back."""
+
+UNKNOWN = (
+    r"[^.]{0,80}(?:not permitted|not supported|unsupported|unknown|unexpected|not allowed|invalid"
+    r"|unrecogni[sz]ed|deprecated)"
+)
+REFUSED = (
+    (BOUND, r"bound to a different|prefix_binding_mismatch"),
+    (THOUGHTS, r"bound to a different|block_binding|thinking-binding"),
+    (THOUGHTS, r"`?signature`? in `?thinking`?|thinking\.signature|cannot be modified"),
+    (
+        THOUGHTS,
+        rf"content\.\d+\.(?:redacted_)?thinking\b{UNKNOWN}|input tag '(?:redacted_)?thinking'",
+    ),
+    (CACHE, rf"cache_control(?!.{{0,40}}maximum){UNKNOWN}"),
+    (LATE_SYSTEM, r"role 'system'|role.{0,40}(?:system|'user' or 'assistant')|unexpected role"),
+    (DISPLAY, rf"thinking\.(?:adaptive\.)?display{UNKNOWN}"),
+    (EFFORT, rf"(?:output_config|effort){UNKNOWN}"),
+    (THINKING, rf"(?:thinking\.type|adaptive thinking|`?thinking`?){UNKNOWN}"),
+)
+"""Features, and what an endpoint says that refuses them: the first that is not left out yet."""
+
+
+def without_refused(form: Form, said: str) -> Form | None:
+    """The form without what an endpoint has just refused; None where that cannot be told."""
+    for feature, pattern in REFUSED:
+        if feature not in form.without and re.search(pattern, said, re.IGNORECASE):
+            less = replace(form, without=form.without | {feature})
+            return replace(less, thoughts=THOUGHTS not in less.without)
+    return None

@@ -1,0 +1,151 @@
+"""Anthropic's Messages as a `Wire`: how a request is written, and what reads its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from crow.core.errors import ModelError
+from crow.core.messages import Message
+from crow.core.ports import Request
+from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.form import Form, said_in
+from crow.llm.http.splice import Shown
+from crow.llm.messages.conversation import encode, items_of, mark_last, marked, system_of
+from crow.llm.messages.parameters import output_limit, parameters
+from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
+from crow.llm.messages.reply import Reply
+from crow.llm.messages.tools import tools_of
+from crow.llm.messages.writing import Turn, write
+from crow.llm.models import ModelInfo
+
+PATH = "/messages"
+VERSION = "2023-06-01"
+INTERLEAVED = "interleaved-thinking-2025-05-14"
+BINDING = "thinking-binding-controls-2026-08-01"
+BYTES = 2
+"""No token is shorter, on average: less than so many bytes a token cannot reach a minimum."""
+
+
+class MessagesWire:
+    """Anthropic's Messages as a `Wire`; about ``limit`` bytes of what was encoded are remembered.
+
+    See `AnthropicMessages` for the rest.
+    """
+
+    name = "AnthropicMessages"
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        bearer: bool = False,
+        betas: Iterable[str] = (),
+        cache_ttl: str | None = None,
+        max_output_tokens: int | None = None,
+        limit: int = CACHE_BYTES,
+    ) -> None:
+        self._info = info
+        self._bearer = bearer
+        self._betas = list(betas)
+        self._mark = b',"cache_control":' + encode_clean(_ephemeral(cache_ttl))
+        self._max_output = max_output_tokens or output_limit(info)
+        self._signs = "claude" in info.model.lower()
+        self._reported: set[str] = set()
+        self._encoder = Encoder(self._piece, limit=limit)
+
+    def path(self, model: str) -> str:
+        """What stands behind the base URL."""
+        return PATH
+
+    def key_headers(self, key: str) -> Mapping[str, str]:
+        """The key as one of Anthropic's, or as a bearer's."""
+        return {"authorization": f"Bearer {key}"} if self._bearer else {"x-api-key": key}
+
+    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+        """The protocol's version, and the betas that the request needs."""
+        betas = list(self._betas)
+        if self._signs and self._info.thinking == "budget" and request.tools:
+            betas.append(INTERLEAVED)
+        if BOUND in form.without:
+            betas.append(BINDING)
+        named = {"anthropic-beta": ",".join(dict.fromkeys(betas))} if betas else {}
+        return {"anthropic-version": VERSION, **named}
+
+    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+        """The request's JSON: the model and parameters, tools, system and messages.
+
+        What the parameters have of ``tools`` (the endpoint's own) stands behind the request's.
+        """
+        pieces = self._encoder.follow(request.messages, request.session_id, form).pieces
+        count = system_of(pieces)
+        given = {**params}
+        served: Sequence[Any] = given.pop("tools", None) or ()
+        head = parameters(
+            given,
+            self._info,
+            self._max_output,
+            form.without,
+            has_tools=bool(request.tools or served),
+            may_think=self._info.thinking != "budget" or _may_think(pieces),
+        )
+        items = items_of(
+            pieces[count:],
+            late_system="late_system" in self._info.features and LATE_SYSTEM not in form.without,
+            prefill="prefill" not in self._info.refuses,
+        )
+        tools = b",".join(
+            [self._encoder.tools(request.tools, tools_of)[1:-1]] * bool(request.tools)
+            + [encode_clean(each) for each in served]
+        )
+        system = b",".join(encoded for encoded, _ in pieces[:count] if encoded)
+        if CACHE not in form.without and "cache_control" not in params:
+            size = len(tools) + len(system)
+            if self._can_cache(size + sum(len(encoded) for encoded, _ in pieces)):
+                mark_last(items, self._mark)
+                tools = marked(tools, self._mark) if self._can_cache(len(tools)) else tools
+                system = marked(system, self._mark) if self._can_cache(size) else system
+        parts = [encode_clean({"model": model, "stream": True, **head})[:-1]]
+        parts += [b',"tools":[', tools, b"]"] if tools else []
+        parts += [b',"system":[', system, b"]"] if system else []
+        return b"".join((*parts, b',"messages":[', encode(items), b"]}"))
+
+    def ids(self, request: Request) -> set[str]:
+        """The ids of all calls in a request's messages."""
+        return self._encoder.ids(request.session_id, request.messages)
+
+    def images(self, request: Request) -> set[int]:
+        """Hashes of the images in a request's messages."""
+        return self._encoder.images(request.session_id)
+
+    def milder(self, form: Form, error: ModelError) -> Form | None:
+        """The form without what an endpoint has just refused."""
+        return without_refused(form, said_in(error))
+
+    def reply(
+        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
+    ) -> Reply:
+        """A new attempt at an answer."""
+        return Reply(known, message_id, cap, shown, form.origin, self._reported)
+
+    def _piece(self, form: Form, message: Message) -> Piece:
+        return write(form, message, signs=self._signs)
+
+    def _can_cache(self, size: int) -> bool:
+        """Whether so many bytes may be as many tokens as a prefix must have to be cached."""
+        return size >= BYTES * (self._info.cache_minimum or 0)
+
+
+def _may_think(pieces: Sequence[Piece]) -> bool:
+    """False in the middle of a turn that was begun without a thought."""
+    for _, turn in reversed(pieces):
+        said: Turn = turn
+        if said.role == "assistant":
+            return said.thinks
+        if said.role == "user":
+            return True
+    return True
+
+
+def _ephemeral(ttl: str | None) -> dict[str, str]:
+    return {"type": "ephemeral", "ttl": ttl} if ttl else {"type": "ephemeral"}

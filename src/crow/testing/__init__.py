@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
+    from crow.testing.messages import StrictMessages as StrictMessages
     from crow.testing.model import ScriptedModel as ScriptedModel
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
@@ -26,6 +27,7 @@ HOMES = {
     "FakeEditor": "editor",
     "Scripted": "plugin",
     "ScriptedModel": "model",
+    "StrictMessages": "messages",
     "call": "model",
     "delay": "model",
     "text": "model",

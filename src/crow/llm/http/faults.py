@@ -28,11 +28,17 @@ KIND_OF_STATUS = {
     529: "overloaded",
 }
 KIND_OF_WORD = (
-    (r"insufficient_quota|exceeded your current quota|billing|credit balance|payment", "billing"),
     (
         (
-            r"context_length|context.{0,12}(length|window|size)|prompt is too long|too many tokens"
-            r"|maximum.{0,20}tokens|input.{0,12}too long|reduce the length|exceed_context"
+            r"insufficient_quota|exceeded your current quota|billing|credit balance|payment"
+            r"|(usage|spend\w*) limits?\b"
+        ),
+        "billing",
+    ),
+    (
+        (
+            r"context_length|context.{0,12}(length|window|size|limit)|prompt is too long"
+            r"|too many tokens|maximum.{0,20}tokens|input.{0,12}too long|reduce the length|exceed_context"
         ),
         "context_length",
     ),

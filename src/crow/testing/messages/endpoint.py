@@ -1,0 +1,124 @@
+"""An endpoint of the Messages protocol that looks at every request before it answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crow.testing.endpoint import Endpoint, Received, Response, Step, respond
+from crow.testing.messages.asked import ROLES, THOUGHTS, Asked, Prefix, signed
+from crow.testing.messages.replies import Reply, Said, events_of, reason_of, sealed, streamed
+from crow.testing.messages.rules import broken
+
+LOOKBACK = 20
+"""How many blocks before a mark the cache is looked through for."""
+BOUND = "The block is bound to a different conversation."
+
+
+class StrictMessages(Endpoint):
+    """``async with StrictMessages() as endpoint``; ``endpoint.say(...)`` adds a reply.
+
+    A request that breaks a rule is answered as the real endpoint does, with status 400, and takes
+    no reply from the script: ``refused`` has the rules that were broken. Thoughts are signed; a
+    model that binds them to what stood before refuses or drops them where that was changed.
+    ``enforces`` is False for an account on which that is only looked at. ``cached`` counts the
+    tokens that were read from its cache in each request that was answered.
+    """
+
+    def __init__(self, *, enforces: bool = True) -> None:
+        super().__init__()
+        self.enforces = enforces
+        self.refused: list[str] = []
+        self.cached: list[int] = []
+        self._replies: list[Reply | Response] = []
+        self._cache: set[str] = set()
+        self._count = 0
+
+    def say(
+        self, *said: Said, stop: str | None = None, details: dict[str, Any] | None = None
+    ) -> None:
+        """Add a reply: texts and blocks, and why it ends, if that does not follow from them."""
+        why: dict[str, Any] = {"stop_reason": stop} if stop else {}
+        self._replies.append(Reply(said, {**why, "stop_details": details}))
+
+    def play(self, *responses: Response) -> None:
+        """Add responses as they are sent; whoever asks for them must keep the rules, too."""
+        self._replies.extend(responses)
+
+    def _steps(self, received: Received) -> Response:
+        if received.path.endswith("/models"):
+            return super()._steps(received)
+        self.requests.append(received)
+        self.asked.set()
+        asked = Asked(received.body, received.headers)
+        if (fault := broken(asked)) is not None:
+            return self._refuse(fault[0].id, fault[1], fault[0].status, fault[0].kind)
+        lost = mismatches(asked)
+        bound = [each for each in lost if each["reason"] == "prefix_binding_mismatch"]
+        if bound and self.enforces and not asked.drops:
+            place = bound[0]["path"]
+            return self._refuse("A05", f"{place}: Invalid `signature` in `thinking` block. {BOUND}")
+        if not self._replies:
+            return respond(418, "past the script")
+        reply = self._replies.pop(0)
+        return self._answer(asked, reply, lost) if isinstance(reply, Reply) else reply
+
+    def _answer(self, asked: Asked, reply: Reply, lost: list[dict[str, Any]]) -> list[Step]:
+        self._count += 1
+        blocks = sealed(asked, reply.said, self._count)
+        told = {"input_transformations": lost} if asked.drops else {}
+        why = {"stop_reason": reason_of(blocks), **reply.stop}
+        return streamed(events_of(asked, blocks, why, self._usage(asked), told))
+
+    def _refuse(
+        self, rule: str, text: str, status: int = 400, kind: str = "invalid_request_error"
+    ) -> list[Step]:
+        self.refused.append(rule)
+        error = {"type": kind, "message": text}
+        return respond(status, {"type": "error", "error": error, "request_id": "req_1"})
+
+    def _usage(self, asked: Asked) -> dict[str, int]:
+        """The tokens of a request; the marks in it are kept, and looked for from then on."""
+        prefix, hashes, sizes, marks = Prefix(), list[str](), list[int](), list[int]()
+        for place, block in asked.parts():
+            prefix.add(place, block)
+            hashes.append(prefix.value)
+            sizes.append(len(json.dumps(block)) // 4 + (sizes[-1] if sizes else 0))
+            if "cache_control" in block:
+                marks.append(len(hashes) - 1)
+        looked = {at for mark in marks for at in range(mark, max(mark - LOOKBACK, -1), -1)}
+        found = max((at for at in looked if hashes[at] in self._cache), default=-1)
+        self._cache |= {hashes[at] for at in marks}
+        read = sizes[found] if found >= 0 else 0
+        written = sizes[marks[-1]] - read if marks else 0
+        self.cached.append(read)
+        return {
+            "input_tokens": sizes[-1] - read - written,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": written,
+            "output_tokens": 1,
+        }
+
+
+def mismatches(asked: Asked) -> list[dict[str, Any]]:
+    """The thoughts that were made by another model, or behind something else than now."""
+    lost: list[dict[str, Any]] = []
+    paths = iter(
+        f"messages.{number}.content.{at}"
+        for number, (_, blocks) in enumerate(asked.messages)
+        for at in range(len(blocks))
+    )
+    prefix = Prefix()
+    for place, block in asked.parts():
+        path = next(paths) if place in ROLES else ""
+        made = signed(block) if block.get("type") in THOUGHTS else None
+        if made is not None and (reason := _reason(asked, made, prefix.value)):
+            lost.append({"type": "thinking_dropped", "path": path, "reason": reason})
+        prefix.add(place, block)
+    return lost
+
+
+def _reason(asked: Asked, made: tuple[str, str], prefix: str) -> str:
+    if made[0] != asked.model:
+        return "model_binding_mismatch"
+    return "prefix_binding_mismatch" if asked.binds and made[1] != prefix else ""

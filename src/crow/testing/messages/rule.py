@@ -1,0 +1,23 @@
+"""A rule of a protocol, as a double looks at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from crow.core.frozen import frozen
+from crow.testing.messages.asked import Asked
+
+Found: TypeAlias = tuple[Any, ...] | None
+"""What is wrong, for the answer's blanks; None where nothing is."""
+
+
+@frozen
+class Rule:
+    """Something that is refused. ``broken`` says what is wrong; ``answer`` has blanks for that."""
+
+    id: str
+    broken: Callable[[Asked], Found]
+    answer: str
+    status: int = 400
+    kind: str = "invalid_request_error"

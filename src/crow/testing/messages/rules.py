@@ -1,0 +1,20 @@
+"""What the Messages protocol refuses, and what its endpoint says then."""
+
+from __future__ import annotations
+
+from crow.testing.messages.asked import Asked
+from crow.testing.messages.conversation import CONVERSATION
+from crow.testing.messages.parameters import REQUEST
+from crow.testing.messages.rule import Rule
+
+RULES: tuple[Rule, ...] = (*REQUEST, *CONVERSATION)
+"""Every rule, in the order in which they are looked at."""
+
+
+def broken(asked: Asked) -> tuple[Rule, str] | None:
+    """The first rule that a request breaks, and what is answered."""
+    for rule in RULES:
+        found = rule.broken(asked)
+        if found is not None:
+            return rule, rule.answer.format(*found)
+    return None

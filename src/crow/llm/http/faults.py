@@ -38,7 +38,8 @@ KIND_OF_WORD = (
     (
         (
             r"context_length|context.{0,12}(length|window|size|limit)|prompt is too long"
-            r"|too many tokens|maximum.{0,20}tokens|input.{0,12}too long|reduce the length|exceed_context"
+            r"|too many tokens|maximum.{0,20}tokens|input.{0,12}too long"
+            r"|reduce the length|exceed_context"
         ),
         "context_length",
     ),

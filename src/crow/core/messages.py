@@ -123,14 +123,15 @@ class ToolSpec(TypedDict):
 class Usage(TypedDict, total=False):
     """Tokens of one request or the sum of several; ``cost`` in US dollars where known.
 
-    ``input_tokens`` includes ``cached_tokens``, ``output_tokens`` includes
-    ``reasoning_tokens``. ``total_tokens`` is input plus output.
+    ``input_tokens`` includes ``cached_tokens`` and ``cache_write_tokens``, ``output_tokens``
+    includes ``reasoning_tokens``. ``total_tokens`` is input plus output.
     """
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
     cached_tokens: int
+    cache_write_tokens: int
     reasoning_tokens: int
     cost: float
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crow.testing.plugin import AgentOf as AgentOf
     from crow.testing.plugin import BuildAgent as BuildAgent
     from crow.testing.plugin import Scripted as Scripted
+    from crow.testing.responses import StrictResponses as StrictResponses
 
 HOMES = {
     "AgentOf": "plugin",
@@ -26,6 +27,7 @@ HOMES = {
     "FakeEditor": "editor",
     "Scripted": "plugin",
     "ScriptedModel": "model",
+    "StrictResponses": "responses",
     "call": "model",
     "delay": "model",
     "text": "model",

@@ -37,7 +37,8 @@ class Form:
     such ``thoughts``. ``echoes`` is for endpoints that want everybody's reasoning, and a field for
     it in every message with calls. ``images`` says that the model sees; without
     ``images_in_results`` the images of a tool go into a message behind the last result. Those in
-    ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens.
+    ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens. ``without``
+    names what else an endpoint has refused, in the words of its wire.
     """
 
     origin: str = ""
@@ -47,6 +48,7 @@ class Form:
     images_in_results: bool = False
     refused: frozenset[int] = frozenset()
     usage: bool = True
+    without: frozenset[str] = frozenset()
 
     def without_images(self, error: ModelError, images: frozenset[int]) -> Form | None:
         """The form without the images that an endpoint has just refused; None where it has not.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crow.llm.naming import from_environment as from_environment
     from crow.llm.naming import resolve as resolve
     from crow.llm.rehearsal import Rehearsal as Rehearsal
+    from crow.llm.responses import Responses as Responses
     from crow.llm.routing import Routed as Routed
 
 HOMES = {
@@ -23,6 +24,7 @@ HOMES = {
     "ClientModel": "client",
     "HttpModel": "http",
     "Rehearsal": "rehearsal",
+    "Responses": "responses",
     "Retries": "http",
     "Routed": "routing",
     "Timeouts": "http",
@@ -36,6 +38,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "ClientModel",
     "HttpModel",
     "Rehearsal",
+    "Responses",
     "Retries",
     "Routed",
     "Timeouts",

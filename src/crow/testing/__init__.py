@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from crow.testing.plugin import AgentOf as AgentOf
     from crow.testing.plugin import BuildAgent as BuildAgent
     from crow.testing.plugin import Scripted as Scripted
+    from crow.testing.responses import StrictResponses as StrictResponses
 
 HOMES = {
     "AgentOf": "plugin",
@@ -28,6 +29,7 @@ HOMES = {
     "Scripted": "plugin",
     "ScriptedModel": "model",
     "StrictMessages": "messages",
+    "StrictResponses": "responses",
     "call": "model",
     "delay": "model",
     "text": "model",

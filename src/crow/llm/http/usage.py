@@ -42,6 +42,8 @@ def _add_details(usage: Usage, report: dict[str, Any]) -> None:
     cost = report.get("cost")
     if cached is not None:
         usage["cached_tokens"] = cached
+    if (kept := _inside(before, "cache_write_tokens")) is not None:
+        usage["cache_write_tokens"] = kept
     if reasoning is not None:
         usage["reasoning_tokens"] = reasoning
     if isinstance(cost, int | float):

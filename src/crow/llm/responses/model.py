@@ -1,0 +1,154 @@
+"""A model behind an endpoint that speaks OpenAI's Responses protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Literal, Unpack
+
+from crow.core.errors import ModelError
+from crow.core.messages import Message
+from crow.core.ports import Request
+from crow.llm.http import HttpModel, Options
+from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
+from crow.llm.http.form import Form, said_in
+from crow.llm.http.splice import Shown
+from crow.llm.models.info import UNKNOWN, ModelInfo
+from crow.llm.responses.items import WIRE
+from crow.llm.responses.params import REASONING, in_words_of_responses, tools_of
+from crow.llm.responses.reply import Reply
+from crow.llm.responses.writing import items_of
+
+PATH = "/responses"
+CACHE_KEY = "prompt_cache_key"
+LONGEST_KEY = 64
+ENCRYPTED = "reasoning.encrypted_content"
+UNTAKEN = "unsupported|not supported|unknown|unrecogni[sz]ed|not permitted|not allowed|verified"
+SUMMARY = "reasoning[. ]summar"
+OF_THOUGHTS = r"(?i)encrypted.content|without its required|items are not persisted"
+REFUSALS = (
+    (
+        REASONING,
+        (
+            rf"(?i)(?:{UNTAKEN}).{{0,40}}{SUMMARY}|{SUMMARY}.{{0,60}}(?:{UNTAKEN})"
+            rf"|(?:{UNTAKEN})[^.]{{0,20}}'reasoning"
+        ),
+    ),
+    ("phase", rf"(?i)(?:{UNTAKEN})[^.]{{0,40}}\bphase\b"),
+    (CACHE_KEY, rf"(?i)(?:{UNTAKEN}).{{0,40}}{CACHE_KEY}|{CACHE_KEY}.{{0,60}}(?:{UNTAKEN})"),
+)
+"""What can be left out of a request, and how an endpoint says that it does not take it."""
+
+Role = Literal["developer", "system"]
+
+
+def Responses(  # noqa: N802 - who makes one makes a model
+    model: str,
+    base_url: str,
+    api_key: str | None = None,
+    *,
+    reasoning: bool = True,
+    system_role: Role | None = None,
+    cache_key: bool = True,
+    **options: Unpack[Options],
+) -> HttpModel:
+    """An LLM. ``base_url`` is what stands before ``/responses``; see `HttpModel`.
+
+    The endpoint stores nothing: what it sent, encrypted thoughts included, goes back to it as it
+    came, and to nobody else. ``reasoning`` asks for the thoughts, which models that have none
+    refuse; ``system_role`` is who speaks the system's message, the developer where the model's
+    ``info`` does not say that it refuses that. ``cache_key`` sends the session's
+    id, for endpoints that route by it. An endpoint that refuses encrypted thoughts, a summary
+    of them, an image or the key is asked again without, and from then on.
+    """
+    form = Form(
+        images_in_results=True,
+        thoughts=reasoning,
+        without=frozenset() if reasoning else frozenset({REASONING}),
+    )
+    info = options.get("info", UNKNOWN)
+    role = system_role or ("system" if "developer" in info.refuses else "developer")
+    wire = ResponsesWire(info, role, cache_key=cache_key)
+    return HttpModel(wire, model, base_url, api_key, form=form, **options)
+
+
+class ResponsesWire:
+    """Responses as a `Wire`; about ``limit`` bytes of what was encoded are remembered."""
+
+    name = "Responses"
+
+    def __init__(
+        self,
+        info: ModelInfo = UNKNOWN,
+        role: Role = "developer",
+        *,
+        cache_key: bool = True,
+        limit: int = CACHE_BYTES,
+    ) -> None:
+        self._info = info
+        self._role = role
+        self._cache_key = cache_key
+        self._encoder = Encoder(self._piece, limit=limit)
+
+    def path(self, model: str) -> str:
+        """What stands behind the base URL."""
+        return PATH
+
+    def key_headers(self, key: str) -> Mapping[str, str]:
+        """The key as a bearer's."""
+        return {"authorization": f"Bearer {key}"}
+
+    def headers(self, request: Request, form: Form) -> Mapping[str, str]:
+        """None beside what every request has."""
+        return {}
+
+    def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
+        """The request's JSON: the model and parameters, the tools, the items."""
+        head: dict[str, Any] = {"model": model, "stream": True, "store": False}
+        if form.thoughts:
+            head["include"] = [ENCRYPTED]
+        if self._cache_key and request.session_id and CACHE_KEY not in form.without:
+            head[CACHE_KEY] = _short(request.session_id)
+        start = encode_clean({**head, **in_words_of_responses(params, form, self._info)})[:-1]
+        tools = b""
+        if request.tools:
+            tools = b',"tools":' + self._encoder.tools(request.tools, tools_of)
+        items = self._encoder.messages(request.messages, request.session_id, form)
+        return b"".join((start, tools, b',"input":[', items, b"]}"))
+
+    def ids(self, request: Request) -> set[str]:
+        """The ids of all calls in a request's messages."""
+        return self._encoder.ids(request.session_id, request.messages)
+
+    def images(self, request: Request) -> set[int]:
+        """Hashes of the images in a request's messages."""
+        return self._encoder.images(request.session_id)
+
+    def milder(self, form: Form, error: ModelError) -> Form | None:
+        """The form without what an endpoint has just refused of `REFUSALS`."""
+        said = said_in(error)
+        if form.thoughts and re.search(OF_THOUGHTS, said):
+            return replace(form, thoughts=False)
+        for name, words in REFUSALS:
+            if name not in form.without and re.search(words, said):
+                return replace(form, without=form.without | {name})
+        return None
+
+    def reply(
+        self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
+    ) -> Reply:
+        """A new attempt at an answer."""
+        return Reply(known, message_id, cap, shown, form.origin + WIRE)
+
+    def _piece(self, form: Form, message: Message) -> Piece:
+        """The items that a message becomes."""
+        return b",".join(map(encode_clean, items_of(form, message, self._role))), None
+
+
+def _short(session_id: str) -> str:
+    """A session's id, or what stands for it where it is too long."""
+    if len(session_id) <= LONGEST_KEY:
+        return session_id
+    return hashlib.sha256(session_id.encode()).hexdigest()

@@ -327,7 +327,7 @@ class Session(Host):
             raise HookError(f"calls wait for their results, and the history goes on: {UNBEGUN}")
         answers = {m.get("tool_call_id", ""): m for m in self.messages if m["role"] == "tool"}
         self.segment += 1
-        object.__setattr__(self, "messages", History(messages))
+        object.__setattr__(self, "messages", History(messages, self.history.call_ids))
         self.history.mend(INTERRUPTED, answers, ongoing=bool(waiting))
 
     def _judge(self) -> None:

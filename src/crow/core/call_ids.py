@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from crow.core.ports import Completion
 from crow.core.tools import Call
 
 
@@ -39,15 +38,14 @@ class CallIds:
             self._instead[said] = self._new()
         return self._instead[said]
 
-    def distinct(self, reply: Completion) -> Completion:
-        """A reply each of whose calls has an id of its own; itself where that is so."""
-        calls: dict[str, Call] = {}
-        for call in reply.calls:
+    def distinct(self, calls: Iterable[Call]) -> tuple[Call, ...]:
+        """The calls of a reply, each of them with an id of its own."""
+        found: dict[str, Call] = {}
+        for call in calls:
             known = self.known(call.id)
-            known = self._new() if known in calls else known
-            calls[known] = call if known == call.id else replace(call, id=known)
-        own = tuple(calls.values())
-        return reply if own == tuple(reply.calls) else replace(reply, calls=own)
+            known = self._new() if known in found else known
+            found[known] = call if known == call.id else replace(call, id=known)
+        return tuple(found.values())
 
     def own(self, calls: Iterable[Call]) -> list[Call]:
         """Calls that no model has made, each with an id of its own, which is used then."""

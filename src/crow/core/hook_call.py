@@ -20,7 +20,7 @@ from crow.core.hook import Hook, place_of
 from crow.core.points import Point
 from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
 from crow.core.session import Session
-from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, begin, standing
+from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, begin, standing
 from crow.core.trace import Record
 
 logger = logging.getLogger("crow.hooks")
@@ -272,9 +272,13 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
 
 
 def _is_cancelled(view: Context) -> bool:
-    """True where a hook's own `CancelledError` is that of a run that ends."""
-    run = view.run
-    return run is not None and run.cancelled and asyncio.current_task() is not run.supervisor
+    """True where a hook's own `CancelledError` is that of a run that ends.
+
+    What comes after its answer, and what is done beside it, goes on.
+    """
+    run, task = view.run, asyncio.current_task()
+    is_its_own = run is not None and task is not run.supervisor and not isinstance(task, Spawned)
+    return is_its_own and run.cancelled
 
 
 def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:

@@ -81,10 +81,16 @@ async def stream(
     async with aclosing(now.agent.llm.stream(request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
-                paid.append(now.session.history.call_ids.distinct(delta))
+                paid.append(distinct(now, delta))
                 return paid[-1]
             await sink(known(now, delta))
     raise ModelError("the model ended without an answer", kind="protocol")
+
+
+def distinct(now: TurnContext, reply: Completion) -> Completion:
+    """A reply each of whose calls has an id of its own."""
+    calls = now.session.history.call_ids.distinct(reply.calls)
+    return reply if calls == reply.calls else replace(reply, calls=calls)
 
 
 def known(now: TurnContext, delta: Delta) -> Delta:
@@ -132,9 +138,8 @@ def count(now: TurnContext, paid: list[Completion]) -> None:
 async def store(now: TurnContext) -> None:
     """Put the model's answer into the history and tell of its tokens."""
     run, session = now.run, now.session
-    ids = session.history.call_ids
-    now.reply = reply = ids.distinct(now.reply)
-    ids.use(call.id for call in reply.calls)
+    now.reply = reply = distinct(now, now.reply)
+    session.history.call_ids.use(call.id for call in reply.calls)
     run.partial.take()
     message = reply.message()
     now.results = [open_call(run, call) for call in reply.calls]

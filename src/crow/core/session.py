@@ -222,7 +222,7 @@ class Session(Host):
     @property
     def history(self) -> History:
         """The messages, for who keeps them whole."""
-        return cast(History, self.messages)
+        return self.messages  # pyright: ignore[reportReturnType] - a cast takes its time
 
     # what hangs here and counts in this session alone, as on an agent
 

@@ -144,9 +144,7 @@ def raises(now: Moment) -> None:
 
 @way(AT_ONCE)
 def answers_an_object(now: Moment) -> Any:
-    useless = {"gate", "fold", "continue"}
-    wrapped = now.suspect.event in ("around_tool", "around_llm_request")
-    if (now.suspect.kind in useless or wrapped) and now.suspect.flavour != "beside":
+    if now.suspect.kind in ("gate", "fold", "continue") and now.suspect.flavour != "beside":
         now.world.blame(now.suspect)
     return now.one_of(object(), Hostile(), threading.Lock())
 
@@ -691,9 +689,9 @@ async def swallows_errors(now: Moment) -> Any:
 
 @way(AROUND)
 async def forgets_to_return(now: Moment) -> None:
+    await now.call_next()
     if now.suspect.event != "around_run":
         now.world.blame(now.suspect)
-    await now.call_next()
 
 
 @way(AROUND)
@@ -777,6 +775,8 @@ def wrap_of(suspect: Suspect, world: Any) -> Any:
             return await AROUND[suspect.way](now)
         answer = await behave(now)
         result = await call_next()
+        if suspect.way == "answers_an_object" and suspect.event != "around_run":
+            world.blame(suspect)
         return result if answer is None else answer
 
     return around

@@ -11,6 +11,7 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.contexts import ToolContext
 from crow.core.events import TextDelta, ToolEnded
+from crow.core.tools import Call
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay
 
@@ -270,3 +271,32 @@ async def test_a_cancellation_while_a_call_is_settled_still_ends_its_card(
     assert heard == ["ok"]
     assert watcher.names().count("ToolEnded") == 1
     whole(session.messages)
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_what_comes_after_a_cancelled_run_is_cancelled_by_none_of_its_hooks(
+    echo, background: bool
+):
+    heard: list[str] = []
+    agent = Agent(ScriptedModel(delay(10), leftover="allow"), tools=[echo])
+
+    def last() -> None:
+        heard.append("last")
+
+    async def calls_tools(ctx: Any) -> None:
+        heard.append("first")
+        await ctx.agent.call_tools(ctx.run, [Call("own", "echo", {"text": "a"})])
+
+    agent.hooks.register("after_run", last)
+    agent.hooks.register("after_run", calls_tools, background=background)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await asyncio.sleep(0.01)
+    agent.cancel(session)
+    assert (await running).stop_reason == "cancelled"
+    await asyncio.gather(*session.tasks)
+    await asyncio.gather(*session.tasks)
+    assert sorted(heard) == ["first", "last"]
+    (failed,) = [record for record in session.trace if record.error]
+    assert failed.hook == "calls_tools"
+    assert "CancelledError" in str(failed.error)

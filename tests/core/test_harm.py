@@ -82,6 +82,7 @@ class User:
     events: list[Any] = field(default_factory=list)
     asked: int = 0
     waits: bool = False
+    dismissed: asyncio.Event = field(default_factory=asyncio.Event)
     files: Any = None
     terminals: Any = None
 
@@ -94,7 +95,8 @@ class User:
         self.asked += 1
         if answer == "never":
             self.waits = True
-            await asyncio.Event().wait()
+            await self.dismissed.wait()
+            return "nobody"
         if answer == "fails":
             raise ConnectionError("the client is gone")
         return answer
@@ -123,6 +125,7 @@ class World:
         self.loose: list[asyncio.Future[Any]] = []
         self.removals: list[Any] = []
         self.sessions: list[Session] = []
+        self.prompts: list[asyncio.Task[Any]] = []
         self.held = threading.Event()
         self.counts: Counter[tuple[str, int]] = Counter()
         self.judged: dict[str, str] = {}
@@ -361,6 +364,7 @@ class World:
             if self.user.waits:
                 self.user.waits = False
                 self.agent.cancel(self.main)
+                self.user.dismissed.set()  # as clients do that cancel
         raise AssertionError(f"still busy: {self.main.runs} {self.main.tasks}")
 
     async def close(self) -> None:

@@ -340,7 +340,7 @@ async def test_calls_of_one_id_that_a_hook_makes_up_have_ids_of_their_own():
     reply = await agent.run("go")
     assert flaw(reply.session.messages) is None
     calls = reply.session.messages[1]["tool_calls"]
-    assert [each["id"] for each in calls] == ["one", "one_2"]
+    assert [each["id"] for each in calls] == ["one", "call00001"]
 
 
 @pytest.mark.parametrize("how", ["cancel", "stop"])

@@ -312,8 +312,9 @@ async def test_what_the_model_is_told_of_a_tool_no_hook_can_change_in_place(echo
     agent.hooks.register("before_llm_request", culprit)
     reply = await agent.run("go")
     assert all("in place" in str(record.error) for record in reply.session.trace)
-    assert all(asked["tools"][0]["function"]["parameters"] == echo.parameters
-               for asked in model.asked)  # fmt: skip
+    for asked in model.asked:
+        told = asked["tools"][0]["function"]["parameters"]
+        assert told["properties"] == echo.parameters["properties"]
 
 
 def test_what_is_kept_is_json_and_its_copies_can_be_changed():

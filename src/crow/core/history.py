@@ -9,6 +9,7 @@ from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, cast
 
+from crow.core.call_ids import CallIds
 from crow.core.frozen import IN_LIST, KeptDict, kept
 from crow.core.messages import Message, TokenCount, Usage, tool_answer, weight
 from crow.core.validation import fits
@@ -26,10 +27,12 @@ class History(list[Message]):
     what a provider reported for how many of the messages.
     """
 
-    __slots__ = ("_weighed", "anchor", "before", "place", "task")
+    __slots__ = ("_ids", "_looked", "_weighed", "anchor", "before", "place", "task")
 
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
+    def __init__(self, messages: Iterable[Message] = (), ids: CallIds | None = None) -> None:
         super().__init__(map(kept, messages))
+        self._ids = ids or CallIds()
+        self._looked = 0
         self.before: list[Message] | None = None
         self.place = ""
         self.task: asyncio.Task[Any] | None = None
@@ -44,6 +47,15 @@ class History(list[Message]):
         """Become these messages; what others changed is kept."""
         super().__setitem__(slice(None), [kept(message) for message in messages])
         self.before = None
+        self._looked = 0
+
+    @property
+    def call_ids(self) -> CallIds:
+        """The ids of the calls, also of an earlier segment's; of what is judged already."""
+        if self.before is None and (new := self[self._looked :]):
+            self._ids.use(call["id"] for each in new for call in each.get("tool_calls", ()))
+            self._looked += len(new)
+        return self._ids
 
     def mend(self, why: str, answers: Mapping[str, Message], *, ongoing: bool) -> list[Message]:
         """Become whole, as `repaired` has it; the messages that were added."""
@@ -81,7 +93,7 @@ class History(list[Message]):
 
     def follow(self, old: History, depth: int) -> None:
         """Stand in the place of another one, as somebody's change of it."""
-        self.anchor, self._weighed = old.anchor, old._weighed
+        self.anchor, self._weighed, self._ids = old.anchor, old._weighed, old.call_ids
         self.touch(list(old) if old.before is None else old.before, depth)
 
     def touch(self, before: list[Message], depth: int = 2) -> None:
@@ -106,6 +118,7 @@ class History(list[Message]):
         wrong = "it is too late" if too_late else _wrong(before, self)
         messages = self if wrong is None else before
         super().__setitem__(slice(None), [kept(message) for message in messages])
+        self._looked = 0
         return wrong
 
     def __reduce__(self) -> Any:

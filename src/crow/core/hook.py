@@ -54,7 +54,7 @@ class Hook:
 
     ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
     no extension in use makes that event happen. ``when`` says for which contexts it runs, ``place``
-    when it was hung: those of an agent run before those of a session.
+    when it was hung: those of an agent run before those of a session. ``name`` is the function's.
     """
 
     asked: str
@@ -69,16 +69,15 @@ class Hook:
     event: str = ""
     when: Filter | None = None
     place: tuple[int, ...] = ()
+    name: str = field(init=False)
     call: Callable[[Any, Any], Any] = field(init=False, repr=False)
     instant: bool = False
     failures: int = 0
     off: bool = False
     blocked: bool = False
 
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return getattr(self.function, "__name__", type(self.function).__name__)
+    def __post_init__(self) -> None:
+        self.name = getattr(self.function, "__name__", type(self.function).__name__)
 
     def hang(self, point: Point, when: Filter | None) -> None:
         """Be ready to be called at a point. Raises `HookError` for what does not go together."""
@@ -336,15 +335,16 @@ class HookPoint(Generic[C, F]):
 
     def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
         past: set[Hook] = set()
-        place = 0
+        place, session = 0, ctx.session
         while place < len(line):
             hook = line[place]
-            past.add(hook)
+            place += 1
             if hook.judge is judge and hook.concerns(ctx):
                 yield hook
-            now = self._line(ctx.session)
-            place = place + 1 if now is line else _behind(past, now)
-            line = now
+                now = self._line(session)
+                if now is not line:
+                    past.update(line[:place])
+                    line, place = now, _behind(past, now)
 
 
 def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:

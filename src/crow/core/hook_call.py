@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import logging
 import threading
+from asyncio import current_task
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
@@ -17,10 +18,11 @@ from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, text_of
 from crow.core.hook import Hook, place_of
+from crow.core.messages import Message
 from crow.core.points import Point
 from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
 from crow.core.session import Session
-from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, begin, standing
+from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, begin, standing
 from crow.core.trace import Record
 
 logger = logging.getLogger("crow.hooks")
@@ -47,13 +49,22 @@ class Around(Protocol):
 
 
 class Ran:
-    """How one run of a hook ended; ``values`` is what the trace is to keep of it."""
+    """How one run of a hook ended; ``values`` is what the trace is to keep of it.
+
+    ``unfinished`` says that there is more to do than to take its answer: to wait for that, or to
+    look at what the hook has done. ``touched`` is the history before somebody changed it, as it
+    was when the hook was called.
+    """
 
     answer: Any = None
     error: BaseException | None = None
     seconds: float = 0.0
     changed: tuple[str, ...] = ()
     errand: Errand | None = None
+    began: float = 0.0
+    unfinished: bool = True
+    has_cancelled: bool = False
+    touched: list[Message] | None = None
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
@@ -67,13 +78,42 @@ def view_for(hook: Hook, ctx: C, point: Point) -> C:
 
 async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> Ran:
     """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
-    history = view.session.history
-    if history.before is not None and view.run is not None:
+    if view.session.history.before is not None and view.run is not None:
         await view.heal()  # what somebody did before is not this hook's
-    touched = history.before
+    ran = call_hook(hook, view, view.session, around)
+    if ran.unfinished:
+        await finish_hook(hook, view, ran, around)
+    return ran
+
+
+def call_hook(hook: Hook, view: Context, session: Session, around: Around | None = None) -> Ran:
+    """Call a hook; that is all for one that waits for nothing and leaves everything whole."""
     ran = Ran()
-    began = perf_counter()
+    touched = session.history.before
+    if touched is not None:
+        ran.touched = touched
+    task = cast("asyncio.Task[Any]", current_task())
+    cancelling = task.cancelling()
+    began = ran.began = perf_counter()
     try:
+        answer = ran.answer = _called(hook, view, around)
+    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
+        ran.error = error
+        return ran
+    spent = ran.seconds = perf_counter() - began
+    if task.cancelling() > cancelling:
+        ran.has_cancelled = True
+    elif session.history.before is touched and spent <= BLOCKING and spent <= hook.timeout:
+        ran.unfinished = answer is not None and not hook.instant and hasattr(answer, "__await__")
+    return ran
+
+
+async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None = None) -> None:
+    """Wait for what a hook answers, and look at what it has done."""
+    error, ran.error = ran.error, None
+    try:
+        if error is not None:
+            raise error
         ran.answer = await _answer(hook, view, around, ran)
     except (KeyboardInterrupt, GeneratorExit):
         raise
@@ -85,23 +125,18 @@ async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> R
         ran.error = error
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
         ran.error = error
-    ran.seconds = perf_counter() - began
-    if view.session.history.before is not touched:
+    ran.seconds = perf_counter() - ran.began
+    if view.session.history.before is not ran.touched:
         await _heal(hook, view, ran)
-    return ran
 
 
 async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) -> Any:
-    began = perf_counter()
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
-    cancelling = task.cancelling()
-    answer = _called(hook, view, around)
-    if task.cancelling() > cancelling and not _is_part_of_the_cancelled(view.session):
-        await _spared(task)
-    spent = perf_counter() - began
-    if spent > BLOCKING:
-        _blocks(hook, ran, spent)
-        _not_by_whom_it_is_called(spent)
+    answer, ran.answer = ran.answer, None
+    if ran.has_cancelled and not _is_part_of_the_cancelled(view.session):
+        await _spared(cast("asyncio.Task[Any]", asyncio.current_task()))
+    if ran.seconds > BLOCKING:
+        _blocks(hook, ran, ran.seconds)
+        _not_by_whom_it_is_called(ran.seconds)
     if not hook.instant and hasattr(answer, "__await__"):
         _must_end(view, answer)
         set_awaited(view, True)
@@ -111,7 +146,7 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
             set_awaited(view, False)
         if ran.errand is None or not ran.errand.ended:
             return answer
-    if around is None and perf_counter() - began > hook.timeout:
+    if around is None and perf_counter() - ran.began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
 
@@ -272,9 +307,14 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
 
 
 def _is_cancelled(view: Context) -> bool:
-    """True where a hook's own `CancelledError` is that of a run that ends."""
-    run = view.run
-    return run is not None and run.cancelled and asyncio.current_task() is not run.supervisor
+    """True where a hook's own `CancelledError` is that of a run that ends.
+
+    What comes after its answer, and what is done beside it, goes on.
+    """
+    run, task = view.run, asyncio.current_task()
+    if run is None or task is run.supervisor or isinstance(task, Spawned):
+        return False
+    return run.cancelled
 
 
 def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
@@ -309,15 +349,15 @@ async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
 def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
     """Put a run of a hook into the session's trace."""
     call = ctx.call.id if isinstance(ctx, ToolContext) else None
-    values = ran.values
-    for name in ran.changed:
+    values, changed = ran.values, ran.changed
+    for name in changed:
         value: Any = getattr(ctx, name, None)
         if value is not None and not isinstance(value, list):
             values[name] = copied(value)
     error = None if ran.error is None else described(hook, ran.error)
-    about = hook.event, hook.owner.name, hook.name
-    made = (*about, answer, ran.changed, error, ran.seconds, call, values)
-    watchers = [each for one in ctx.agent.hooks.around(ctx.session) for each in one.watchers]
+    owner = hook.owner.name
+    made = hook.event, owner, hook.name, answer, changed, error, ran.seconds, call, values
+    watchers = ctx.agent.hooks.watching(ctx.session)
     if not watchers:
         ctx.session.trace.add(made)
         return

@@ -13,7 +13,16 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 from crow.core.context import Context, RunContext
 from crow.core.events import Notice
 from crow.core.hook import Hook, HookPoint
-from crow.core.hook_call import Ran, described, note, report, run_hook, view_for
+from crow.core.hook_call import (
+    Ran,
+    call_hook,
+    described,
+    finish_hook,
+    note,
+    report,
+    run_hook,
+    view_for,
+)
 from crow.core.hook_result import HookResult, Said, is_result, understood
 from crow.core.points import Point, deny
 from crow.core.proxy import seen
@@ -282,12 +291,19 @@ async def consult(
 ) -> tuple[C, Ran, T | None]:
     """Call a hook; what it has changed reaches the run if what it answers has a meaning there."""
     view = view_for(hook, ctx, point)
-    ran = await run_hook(hook, view)
+    session = ctx.session
+    if session.history.before is None:
+        ran = call_hook(hook, view, session)
+        if ran.unfinished:
+            await finish_hook(hook, view, ran)
+    else:
+        ran = await run_hook(hook, view)
     meant = None
     if ran.error is None:
         try:
             meant = meaning(view, ran.answer)
-            ran.changed += seen(view).settle()
+            if changed := seen(view).settle():
+                ran.changed += changed
         except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
             ran.error, meant = error, None
     seen(view).close()

@@ -390,6 +390,12 @@ class Hooks:
             yield hooks
             hooks = hooks.parent
 
+    def watching(self, session: Session) -> list[Callable[[Record, Context], None]]:
+        """Those who are told of each run of a hook in a session of this agent."""
+        if self.parent is None and session.parent is None and session.hung is None:
+            return self.watchers
+        return [each for one in self.around(session) for each in one.watchers]
+
     def of(self, owner: Owner) -> list[Hook]:
         """The hooks of one owner, waiting ones included."""
         thing = owner.thing

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crow.core.context import Context
@@ -33,6 +34,7 @@ SHARED = ("messages", "tools")
 """What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
 
+_new = object.__new__
 _put = cast("Callable[[object, str, object], None]", object.__setattr__)
 
 
@@ -142,7 +144,8 @@ class View:
     def close(self, late: str = "") -> None:
         """Let no assignment count any more, and nothing at all where it is ``late``."""
         _put(self, "_settled", True)
-        _put(self, "_late", self._late or late)
+        if late and not self._late:
+            _put(self, "_late", late)
 
     @property
     def ended(self) -> str:
@@ -169,23 +172,27 @@ class View:
 def _view_class(cls: type[Context]) -> type[Any]:
     if issubclass(cls, View):
         return cls
-    return type(cls.__name__, (View, cls), {"__module__": cls.__module__})
+    given = {name: property(attrgetter(f"_base.{name}")) for name in ("agent", "session", "run")}
+    return type(cls.__name__, (View, cls), {"__module__": cls.__module__, **given})
 
 
 def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
     """A view of a context for one hook, which may change the fields that ``changes`` names."""
-    view: Any = object.__new__(_view_class(type(ctx)))
+    view: Any = _new(_view_class(type(ctx)))
     run = ctx.run
-    _put(view, "agent", ctx.agent)
-    _put(view, "session", ctx.session)
-    _put(view, "run", run)
-    own = view.__dict__
-    own["_base"] = ctx
-    own["owner"] = owner
-    own["moment"] = moment
-    own["_may"] = changes
-    own["_given"] = {}
-    own["_after_end"] = run is not None and run.abandoned
+    after_end = run is not None and run.abandoned
+    _put(
+        view,
+        "__dict__",
+        {
+            "_base": ctx,
+            "owner": owner,
+            "moment": moment,
+            "_may": changes,
+            "_given": {},
+            "_after_end": after_end,
+        },
+    )
     return view
 
 

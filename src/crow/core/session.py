@@ -222,7 +222,7 @@ class Session(Host):
     @property
     def history(self) -> History:
         """The messages, for who keeps them whole."""
-        return cast(History, self.messages)
+        return self.messages  # pyright: ignore[reportReturnType] - a cast takes its time
 
     # what hangs here and counts in this session alone, as on an agent
 
@@ -327,7 +327,7 @@ class Session(Host):
             raise HookError(f"calls wait for their results, and the history goes on: {UNBEGUN}")
         answers = {m.get("tool_call_id", ""): m for m in self.messages if m["role"] == "tool"}
         self.segment += 1
-        object.__setattr__(self, "messages", History(messages))
+        object.__setattr__(self, "messages", History(messages, self.history.call_ids))
         self.history.mend(INTERRUPTED, answers, ongoing=bool(waiting))
 
     def _judge(self) -> None:

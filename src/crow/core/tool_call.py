@@ -45,8 +45,11 @@ async def run_tools(ctx: RunContext, calls: Sequence[ToolContext]) -> None:
 
 
 async def call_tools(ctx: RunContext, wanted: Iterable[Call]) -> list[ToolContext]:
-    """Run calls that no model waits for in the same way; raises where one may not run."""
-    calls = [open_call(ctx, call) for call in wanted]
+    """Run calls that no model waits for in the same way; raises where one may not run.
+
+    Ids that are used already are replaced.
+    """
+    calls = [open_call(ctx, call) for call in ctx.session.history.call_ids.own(wanted)]
     try:
         for call in calls:
             await permit(call)

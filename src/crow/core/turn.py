@@ -6,18 +6,16 @@ import logging
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from itertools import count as count_from
 
 from crow.core.context import Context, RunContext
 from crow.core.contexts import TurnContext, open_call
 from crow.core.errors import ModelError
-from crow.core.events import StopReason, TextDelta, UsageReported
+from crow.core.events import CallDelta, StopReason, TextDelta, UsageReported
 from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
 from crow.core.messages import Message, add_usage
 from crow.core.pieces import Sink
 from crow.core.ports import Completion, Delta, Request
-from crow.core.tools import Call
 from crow.core.validation import fits
 
 logger = logging.getLogger("crow.hooks")
@@ -29,6 +27,7 @@ async def ask(ctx: RunContext) -> TurnContext | None:
     """Ask the model; its reply is in the history afterwards. None where a hook stopped before."""
     hooks = ctx.agent.hooks
     await deliver(ctx)
+    ctx.session.history.call_ids.begin()
     now = TurnContext(ctx, ctx.agent.request_of(ctx.session))
     await hooks.before_llm_request.fire(now)
     if ctx.stopping:
@@ -50,17 +49,6 @@ def as_said(reply: Completion) -> Completion:
     if not reply.calls:
         return reply
     return replace(reply, calls=tuple(replace(each, args=kept(each.args)) for each in reply.calls))
-
-
-def distinct(reply: Completion) -> Completion:
-    """A reply each of whose calls has an id of its own."""
-    calls: dict[str, Call] = {}
-    for call in reply.calls:
-        names = (f"{call.id}_{number}" for number in count_from(2))
-        name = call.id if call.id not in calls else next(n for n in names if n not in calls)
-        calls[name] = call if name == call.id else replace(call, id=name)
-    is_so = len(reply.calls) == len({call.id for call in reply.calls})
-    return reply if is_so else replace(reply, calls=tuple(calls.values()))
 
 
 async def deliver(ctx: Context) -> None:
@@ -93,10 +81,24 @@ async def stream(
     async with aclosing(now.agent.llm.stream(request)) as deltas:
         async for delta in deltas:
             if isinstance(delta, Completion):
-                paid.append(delta)
-                return delta
-            await sink(delta)
+                paid.append(distinct(now, delta))
+                return paid[-1]
+            await sink(known(now, delta))
     raise ModelError("the model ended without an answer", kind="protocol")
+
+
+def distinct(now: TurnContext, reply: Completion) -> Completion:
+    """A reply each of whose calls has an id of its own."""
+    calls = now.session.history.call_ids.distinct(reply.calls)
+    return reply if calls == reply.calls else replace(reply, calls=calls)
+
+
+def known(now: TurnContext, delta: Delta) -> Delta:
+    """A piece of a reply; of a call by the id that the call is to have."""
+    if type(delta) is not CallDelta:
+        return delta
+    call_id = now.session.history.call_ids.known(delta.call_id)
+    return delta if call_id == delta.call_id else replace(delta, call_id=call_id)
 
 
 def whole(now: TurnContext) -> Request:
@@ -114,7 +116,7 @@ async def show(now: TurnContext, delta: Delta) -> None:
     now.run.check()
     if type(delta) is TextDelta:
         now.run.partial.add(delta.text)
-    await now.emit(delta)
+    await now.emit(known(now, delta))
 
 
 def count(now: TurnContext, paid: list[Completion]) -> None:
@@ -136,7 +138,8 @@ def count(now: TurnContext, paid: list[Completion]) -> None:
 async def store(now: TurnContext) -> None:
     """Put the model's answer into the history and tell of its tokens."""
     run, session = now.run, now.session
-    now.reply = reply = distinct(now.reply)
+    now.reply = reply = distinct(now, now.reply)
+    session.history.call_ids.use(call.id for call in reply.calls)
     run.partial.take()
     message = reply.message()
     now.results = [open_call(run, call) for call in reply.calls]

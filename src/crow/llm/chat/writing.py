@@ -7,12 +7,10 @@ from typing import Any, cast
 
 from crow.core.messages import ImagePart, Message, TextPart
 from crow.llm.chat.opaque import NAMES, TEXTS
-from crow.llm.http.form import Form
+from crow.llm.http.form import MOVED, SHOWN, Form
 from crow.llm.http.toolcalls import EXTRA
 
 OWN = NAMES | {"origin", "output_items"}
-MOVED = "[an image: it is in the next message]"
-SHOWN = "What the tools above returned as images:"
 
 
 def write(form: Form, message: Message) -> tuple[Any, list[ImagePart]]:

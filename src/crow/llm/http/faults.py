@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from crow.core.errors import ModelError
+from crow.llm.http.google import is_passing, retry_delay
 from crow.llm.http.retry import retry_after
 from crow.llm.http.stream import snippet
 from crow.llm.http.text import is_array, is_object
@@ -50,7 +51,10 @@ KIND_OF_WORD = (
     (r"rate.?limit|too many requests", "rate_limit"),
     (r"overloaded|at capacity|no healthy", "overloaded"),
     (
-        r"invalid.{0,3}api.{0,3}key|unauthori[sz]ed|authentication|permission_denied",
+        (
+            r"invalid.{0,3}api.{0,3}key|api.?key.{0,3}(?:invalid|not valid|expired)"
+            r"|unauthori[sz]ed|authentication|permission_denied"
+        ),
         "authentication",
     ),
     (r"invalid_request|invalid.argument|unsupported", "invalid_request"),
@@ -91,14 +95,16 @@ class Redactor:
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error of a response that is no success."""
     text = body.decode("utf-8", "replace")
-    said = _message(_parsed(text)) or _unless_html(text, headers)
-    kind = _kind(status, text)
+    parsed = _parsed(text)
+    said = _message(parsed) or _unless_html(text, headers)
+    wait = retry_after(headers)
+    passing = status == 429 and is_passing(parsed)
     return RefusedError(
         f"HTTP {status}" + (f": {snippet(said)}" if said else ""),
         body=text,
-        kind=kind,
+        kind="rate_limit" if passing else _kind(status, text),
         status=status,
-        retry_after=retry_after(headers),
+        retry_after=retry_delay(parsed) if wait is None else wait,
     )
 
 
@@ -112,7 +118,9 @@ def error_of_event(event: Mapping[str, Any]) -> ModelError | None:
     text = json.dumps(error, ensure_ascii=False)
     kind = _kind(status, text) if status else _kind_of_words(text) or "server"
     said = _message(event) or text
-    return RefusedError(snippet(said), body=text, kind=kind, status=status)
+    wait = retry_delay(event)
+    kind = "rate_limit" if status == 429 and is_passing(event) else kind
+    return RefusedError(snippet(said), body=text, kind=kind, status=status, retry_after=wait)
 
 
 def _looks_like_error(event: Mapping[str, Any]) -> bool:

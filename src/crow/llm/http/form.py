@@ -27,6 +27,8 @@ BLIND = (
 )
 OF_IMAGES = r"(?i)image|vision|mmproj|multi.?modal|modalit|content.{0,30}string"
 REFUSALS = frozenset({400, 404, 413, 415, 422, 500, 501})
+MOVED = "[an image: it is in the next message]"
+SHOWN = "What the tools above returned as images:"
 
 
 @frozen
@@ -49,6 +51,11 @@ class Form:
     refused: frozenset[int] = frozenset()
     usage: bool = True
     without: frozenset[str] = frozenset()
+
+    @property
+    def model(self) -> str:
+        """The model's name in ``origin``."""
+        return self.origin.partition(" ")[2]
 
     def without_images(self, error: ModelError, images: frozenset[int]) -> Form | None:
         """The form without the images that an endpoint has just refused; None where it has not.

@@ -102,13 +102,18 @@ class UnreachableError(ModelError):
     """Nobody answers at the endpoint's address; that seldom mends itself."""
 
 
+class BotchedError(ModelError):
+    """The model wrote what is no answer; asked once more it often does better."""
+
+
 @frozen
 class Retries:
     """Bounded retries with full jitter; times in seconds.
 
     The wait before retry n is random between 0 and ``base * 2**(n-1)``, at most ``ceiling``, and
     never shorter than the endpoint asked for (Retry-After). An endpoint that asks for more than
-    ``patience`` fails the request at once. ``unreachable`` is the limit where nobody answers.
+    ``patience`` fails the request at once. ``unreachable`` is the limit where nobody answers,
+    ``botched`` that where an answer was none.
     """
 
     limit: int = 5
@@ -116,17 +121,25 @@ class Retries:
     ceiling: float = 30.0
     patience: float = 120.0
     unreachable: int = 2
+    botched: int = 1
 
     def delay(self, error: ModelError, failures: int) -> float | None:
         """How long to wait after ``failures`` failed attempts; None to give up."""
         asked = error.retry_after or 0.0
-        limit = (
-            min(self.limit, self.unreachable) if isinstance(error, UnreachableError) else self.limit
-        )
+        limit = self._limit_for(error)
         if error.kind not in RETRYABLE or failures > limit or asked > self.patience:
             return None
         jitter = random.uniform(0, min(self.ceiling, self.base * 2 ** (failures - 1)))  # noqa: S311
         return max(jitter, asked)
+
+    def _limit_for(self, error: ModelError) -> int:
+        match error:
+            case UnreachableError():
+                return min(self.limit, self.unreachable)
+            case BotchedError():
+                return min(self.limit, self.botched)
+            case _:
+                return self.limit
 
 
 NO_RETRIES = Retries(limit=0)

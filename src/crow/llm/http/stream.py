@@ -1,7 +1,8 @@
 """Server-sent events of a chat completion: bytes in, JSON objects out.
 
 Takes what endpoints really send: lines split anywhere, CRLF, comments, JSON over several data
-lines, events without a blank line between, and a whole JSON document instead of a stream.
+lines, events without a blank line between or several in an array, and a whole JSON document
+instead of a stream.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from typing import Any
 
 from crow.core.errors import ModelError
-from crow.llm.http.text import is_object
+from crow.llm.http.text import is_array, is_object
 
 MAX_EVENT = 32 * 1024 * 1024
 MAX_STRAY = 16 * 1024 * 1024
@@ -64,7 +65,7 @@ class EventStream:
         events = self._events(b"".join((*self._parts, b"\n\n")))
         self._parts = []
         if not self.seen and not events and not self.done:
-            events = [self._document("\n".join(self._stray))]
+            events = self._document("\n".join(self._stray))
             self.done = True
         return events
 
@@ -128,6 +129,8 @@ class EventStream:
         self._data = []
         if self._named_error or is_object(event):
             events.append(self._named(event))
+        elif is_array(event):
+            events += filter(is_object, event)
         return True
 
     def _fail(self) -> None:
@@ -150,19 +153,20 @@ class EventStream:
             return
         self._stray.append(line)
 
-    def _document(self, text: str) -> dict[str, Any]:
-        """The body as one JSON object, as endpoints send it that do not stream."""
+    def _document(self, text: str) -> list[dict[str, Any]]:
+        """The body as one JSON object, or an array of them, as it is sent where nothing streams."""
         if not text.strip():
             raise ModelError("sent an empty answer", kind="protocol")
         try:
             document = loads(text)
         except BAD_JSON:
             document = None
-        if not is_object(document):
+        objects = list(filter(is_object, document if is_array(document) else [document]))
+        if not objects:
             kind = f" ({self._content_type})" if self._content_type else ""
             what = f"sent something that is no chat completion{kind}: {snippet(text)}"
             raise ModelError(what, kind="protocol")
-        return document
+        return objects
 
 
 def snippet(text: str) -> str:

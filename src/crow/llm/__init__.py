@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crow.llm.chat import ChatCompletions as ChatCompletions
     from crow.llm.client import ClientModel as ClientModel
+    from crow.llm.gemini import Gemini as Gemini
     from crow.llm.http import HttpModel as HttpModel
     from crow.llm.http import Retries as Retries
     from crow.llm.http import Timeouts as Timeouts
@@ -22,6 +23,7 @@ HOMES = {
     "AnthropicMessages": "messages",
     "ChatCompletions": "chat",
     "ClientModel": "client",
+    "Gemini": "gemini",
     "HttpModel": "http",
     "Rehearsal": "rehearsal",
     "Responses": "responses",
@@ -36,6 +38,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "AnthropicMessages",
     "ChatCompletions",
     "ClientModel",
+    "Gemini",
     "HttpModel",
     "Rehearsal",
     "Responses",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
     from crow.testing.messages import StrictMessages as StrictMessages
+    from crow.testing.gemini import GeminiEndpoint as GeminiEndpoint
     from crow.testing.model import ScriptedModel as ScriptedModel
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
@@ -26,6 +27,7 @@ HOMES = {
     "BuildAgent": "plugin",
     "Endpoint": "endpoint",
     "FakeEditor": "editor",
+    "GeminiEndpoint": "gemini",
     "Scripted": "plugin",
     "ScriptedModel": "model",
     "StrictMessages": "messages",

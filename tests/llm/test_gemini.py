@@ -13,7 +13,7 @@ from crow.core.events import Retrying, TextDelta, ThoughtDelta
 from crow.core.messages import ToolSpec, tool_answer, user
 from crow.core.ports import Completion, Request
 from crow.llm import Gemini, HttpModel, Retries, Timeouts
-from crow.testing import GeminiEndpoint
+from crow.testing import StrictGemini
 from crow.testing.endpoint import HANG, begin, event, piece, respond
 from crow.testing.gemini import (
     RULES,
@@ -51,12 +51,12 @@ async def ls(path: str = ".") -> str:
 
 
 @pytest.fixture
-async def google() -> AsyncGenerator[GeminiEndpoint, None]:
-    async with GeminiEndpoint() as google:
+async def google() -> AsyncGenerator[StrictGemini, None]:
+    async with StrictGemini() as google:
         yield google
 
 
-def gemini(google: GeminiEndpoint, model: str = "gemini-3-pro", **options: Any) -> HttpModel:
+def gemini(google: StrictGemini, model: str = "gemini-3-pro", **options: Any) -> HttpModel:
     known: Any = {"timeouts": QUICK, "retries": SOON, **options}
     return Gemini(model, google.url, KEY, **known)
 
@@ -75,15 +75,15 @@ def spec(name: str, **parameters: Any) -> ToolSpec:
     return {"type": "function", "function": function}
 
 
-async def test_a_turn_with_two_calls_goes_back_as_it_came(google: GeminiEndpoint):
-    google.reply("Let me look. ", wanted("ls", path="a"), wanted("ls", path="b"), thought="Hm.")
-    google.reply("Done. Two.")
-    google.reply("Bye.")
+async def test_a_turn_with_two_calls_goes_back_as_it_came(google: StrictGemini):
+    google.say("Let me look. ", wanted("ls", path="a"), wanted("ls", path="b"), thought="Hm.")
+    google.say("Done. Two.")
+    google.say("Bye.")
     async with Agent(llm=gemini(google), tools=[ls]) as agent:
         reply = await agent.run("look")
         assert reply.text == "Done. Two."
         await agent.run("thanks", session=reply.session)
-    assert google.broken == []
+    assert google.refused == []
     first, _, last = google.requests
     assert first.path == "/v1/models/gemini-3-pro:streamGenerateContent?alt=sse"
     assert first.headers["x-goog-api-key"] == KEY
@@ -117,8 +117,8 @@ async def test_a_turn_with_two_calls_goes_back_as_it_came(google: GeminiEndpoint
     ]  # fmt: skip
 
 
-async def test_thoughts_are_shown_and_kept(google: GeminiEndpoint):
-    google.reply("Yes.", thought="I think.")
+async def test_thoughts_are_shown_and_kept(google: StrictGemini):
+    google.say("Yes.", thought="I think.")
     said = await heard(gemini(google))
     assert [item.text for item in said.items if isinstance(item, ThoughtDelta)] == ["I think."]
     message = said.completion.message()
@@ -126,13 +126,13 @@ async def test_thoughts_are_shown_and_kept(google: GeminiEndpoint):
     assert message.get("reasoning_content") == "I think."
 
 
-async def test_calls_without_ids_are_answered_without(google: GeminiEndpoint):
-    async with GeminiEndpoint(ids=False) as google:
-        google.reply(wanted("ls"), wanted("ls", path="b"), signed=True)
-        google.reply("Done.")
+async def test_calls_without_ids_are_answered_without(google: StrictGemini):
+    async with StrictGemini(ids=False) as google:
+        google.say(wanted("ls"), wanted("ls", path="b"), signed=True)
+        google.say("Done.")
         async with Agent(llm=gemini(google, "gemini-2.5-pro"), tools=[ls]) as agent:
             await agent.run("look")
-    assert google.broken == []
+    assert google.refused == []
     assert "'id'" not in str(google.requests[1].body["contents"])
 
 
@@ -151,10 +151,10 @@ FOREIGN: list[Any] = [
 ]
 
 
-async def test_a_foreign_step_says_that_it_has_no_signature(google: GeminiEndpoint):
-    google.reply("Done.")
+async def test_a_foreign_step_says_that_it_has_no_signature(google: StrictGemini):
+    google.say("Done.")
     await heard(gemini(google), *FOREIGN)
-    assert google.broken == []
+    assert google.refused == []
     assert google.requests[0].body["contents"][1]["parts"] == [
         {"text": "I look."},
         {"functionCall": {"id": "c1", "name": "ls", "args": {}}, "thoughtSignature": UNSIGNED},
@@ -162,24 +162,24 @@ async def test_a_foreign_step_says_that_it_has_no_signature(google: GeminiEndpoi
     ]
 
 
-async def test_an_older_model_needs_no_such_word(google: GeminiEndpoint):
-    google.reply("Done.")
+async def test_an_older_model_needs_no_such_word(google: StrictGemini):
+    google.say("Done.")
     await heard(gemini(google, "gemini-2.5-flash"), *FOREIGN)
     assert UNSIGNED not in str(google.requests[0].body)
 
 
-async def test_a_model_of_another_name_learns_that_it_needs_signatures(google: GeminiEndpoint):
+async def test_a_model_of_another_name_learns_that_it_needs_signatures(google: StrictGemini):
     words = "function call `ls` in the 2. content block is missing a `thought_signature`."
     google.play(refusal(400, "INVALID_ARGUMENT", words))
-    google.reply("Done.")
+    google.say("Done.")
     llm = gemini(google, "tuned")
     assert (await heard(llm, *FOREIGN)).text == "Done."
     assert [UNSIGNED in str(each.body) for each in google.requests] == [False, True]
 
 
-async def signed_turn(google: GeminiEndpoint, llm: HttpModel) -> list[Any]:
+async def signed_turn(google: StrictGemini, llm: HttpModel) -> list[Any]:
     """A user's words, a signed call of the model's, its result."""
-    google.reply("I look.", wanted("ls", path="a"), thought="Hm.")
+    google.say("I look.", wanted("ls", path="a"), thought="Hm.")
     message = (await heard(llm, user("look"))).completion.message()
     assert message is not None
     call_id = message.get("tool_calls", [])[0]["id"]
@@ -188,7 +188,7 @@ async def signed_turn(google: GeminiEndpoint, llm: HttpModel) -> list[Any]:
 
 @pytest.mark.parametrize("change", ["text", "arguments", "name", "calls"])
 async def test_a_reply_that_a_hook_rewrote_goes_out_as_rewritten_and_unsigned(
-    google: GeminiEndpoint, change: str
+    google: StrictGemini, change: str
 ):
     llm = gemini(google)
     history = await signed_turn(google, llm)
@@ -204,53 +204,53 @@ async def test_a_reply_that_a_hook_rewrote_goes_out_as_rewritten_and_unsigned(
         case _:
             history[1] = {**reply, "tool_calls": [call, called("ls", "c9")]}
             history.append(tool_answer("c9", "x"))
-    google.reply("Done.")
+    google.say("Done.")
     await heard(llm, *history)
-    assert google.broken == []
+    assert google.refused == []
     parts = google.requests[-1].body["contents"][1]["parts"]
     assert not any(part.get("thought") for part in parts)
     assert [part["thoughtSignature"] for part in parts if "thoughtSignature" in part] == [UNSIGNED]
 
 
-async def test_a_call_that_got_another_id_has_it_in_call_and_result(google: GeminiEndpoint):
+async def test_a_call_that_got_another_id_has_it_in_call_and_result(google: StrictGemini):
     llm = gemini(google)
     history = await signed_turn(google, llm)
     reply: Any = history[1]
     history[1] = {**reply, "tool_calls": [{**reply["tool_calls"][0], "id": "new"}]}
     history[2] = tool_answer("new", "a b")
-    google.reply("Done.")
+    google.say("Done.")
     await heard(llm, *history)
-    assert google.broken == []
+    assert google.refused == []
     sent = google.requests[-1].body["contents"]
     assert sent[1]["parts"][-1]["functionCall"]["id"] == "new"
     assert "thoughtSignature" in sent[1]["parts"][-1]
     assert sent[2]["parts"][0]["functionResponse"]["id"] == "new"
 
 
-async def test_another_model_and_another_place_get_no_signatures(google: GeminiEndpoint):
+async def test_another_model_and_another_place_get_no_signatures(google: StrictGemini):
     llm = gemini(google)
     history = await signed_turn(google, llm)
-    async with GeminiEndpoint() as vertex:
-        vertex.reply("Done.")
-        google.reply("Done.")
+    async with StrictGemini() as vertex:
+        vertex.say("Done.")
+        google.say("Done.")
         await heard(gemini(vertex), *history)
         await heard(gemini(google, "gemini-4-argon"), *history)
-        assert vertex.broken == google.broken == []
+        assert vertex.refused == google.refused == []
         for endpoint in (vertex, google):
             assert str(endpoint.requests[-1].body).count("thoughtSignature") == 1
             assert UNSIGNED in str(endpoint.requests[-1].body)
 
 
-async def test_signatures_that_are_refused_are_left_out(google: GeminiEndpoint):
+async def test_signatures_that_are_refused_are_left_out(google: StrictGemini):
     llm = gemini(google)
     history = await signed_turn(google, llm)
     google.play(refusal(400, "INVALID_ARGUMENT", "Thought signature is not valid."))
-    google.reply("Done.")
+    google.say("Done.")
     assert (await heard(llm, *history)).text == "Done."
     assert UNSIGNED in str(google.requests[-1].body)
 
 
-async def test_missing_signatures_are_our_own_fault_and_mended_once(google: GeminiEndpoint):
+async def test_missing_signatures_are_our_own_fault_and_mended_once(google: StrictGemini):
     llm = gemini(google)
     history = await signed_turn(google, llm)
     for _ in range(2):
@@ -269,10 +269,10 @@ IMAGES = [
 ]  # fmt: skip
 
 
-async def test_the_image_of_a_tool_stands_in_its_result(google: GeminiEndpoint):
-    google.reply("Red.")
+async def test_the_image_of_a_tool_stands_in_its_result(google: StrictGemini):
+    google.say("Red.")
     await heard(gemini(google), *IMAGES)
-    assert google.broken == []
+    assert google.refused == []
     results = google.requests[0].body["contents"][2]["parts"]
     assert results[0]["functionResponse"] == {
         "id": "c1",
@@ -282,17 +282,17 @@ async def test_the_image_of_a_tool_stands_in_its_result(google: GeminiEndpoint):
     }
 
 
-async def test_for_an_older_model_it_follows_in_the_next_turn(google: GeminiEndpoint):
-    google.reply("Red.")
+async def test_for_an_older_model_it_follows_in_the_next_turn(google: StrictGemini):
+    google.say("Red.")
     await heard(gemini(google, "gemini-2.5-pro"), *IMAGES)
-    assert google.broken == []
+    assert google.refused == []
     _, _, results, shown = google.requests[0].body["contents"]
     assert len(results["parts"]) == 2
     assert shown["parts"][1] == {"inlineData": {"mimeType": "image/png", "data": "aW1hZ2U="}}
 
 
-async def test_what_a_person_sends_beside_text(google: GeminiEndpoint):
-    google.reply("Nice.")
+async def test_what_a_person_sends_beside_text(google: StrictGemini):
+    google.say("Nice.")
     url = "https://example.org/cat.webp?size=2"
     sound: Any = {"type": "input_audio", "input_audio": {"data": "c291bmQ=", "format": "wav"}}
     seen: Any = [{"type": "image_url", "image_url": {"url": each}} for each in (RED, url)]
@@ -305,8 +305,8 @@ async def test_what_a_person_sends_beside_text(google: GeminiEndpoint):
     ]
 
 
-async def test_tools_are_declared_in_names_and_schemas_that_it_takes(google: GeminiEndpoint):
-    google.reply("Done.")
+async def test_tools_are_declared_in_names_and_schemas_that_it_takes(google: StrictGemini):
+    google.say("Done.")
     kind: Any = {"const": "a"}
     tools = [
         spec("none", type="object", properties={}),
@@ -316,7 +316,7 @@ async def test_tools_are_declared_in_names_and_schemas_that_it_takes(google: Gem
     llm = gemini(google)
     await heard(llm, tools=tools)
     declared = google.requests[0].body["tools"][0]["functionDeclarations"]
-    assert google.broken == []
+    assert google.refused == []
     assert declared[0] == {"name": "none", "description": "Does."}
     either = {"anyOf": [{"enum": ["a"]}, {"enum": [1]}]}
     assert declared[1]["parametersJsonSchema"]["properties"] == {"const": either}
@@ -326,13 +326,13 @@ async def test_tools_are_declared_in_names_and_schemas_that_it_takes(google: Gem
     }
 
 
-async def test_a_call_comes_back_under_the_tool_s_own_name(google: GeminiEndpoint):
+async def test_a_call_comes_back_under_the_tool_s_own_name(google: StrictGemini):
     llm = gemini(google)
     tools = [spec("9 to 5 " * 20, type="object", properties={})]
-    google.reply("No.")
+    google.say("No.")
     await heard(llm, tools=tools)
     (declared,) = google.requests[0].body["tools"][0]["functionDeclarations"]
-    google.reply(wanted(declared["name"]))
+    google.say(wanted(declared["name"]))
     said = await heard(llm, tools=tools)
     assert [call.name for call in said.completion.calls] == ["9 to 5 " * 20]
     assert len(declared["name"]) == 64
@@ -341,9 +341,9 @@ async def test_a_call_comes_back_under_the_tool_s_own_name(google: GeminiEndpoin
         said.completion.message(),
         tool_answer(said.completion.calls[0].id, "x"),
     ]
-    google.reply("Done.")
+    google.say("Done.")
     await heard(llm, *history, tools=tools)
-    assert google.broken == []
+    assert google.refused == []
     assert UNSIGNED not in str(google.requests[-1].body)
 
 
@@ -362,16 +362,16 @@ async def test_a_call_comes_back_under_the_tool_s_own_name(google: GeminiEndpoin
     ],
 )  # fmt: skip
 async def test_options_are_said_in_its_words(
-    google: GeminiEndpoint, model: str, params: Any, config: Any
+    google: StrictGemini, model: str, params: Any, config: Any
 ):
-    google.reply("Yes.")
+    google.say("Yes.")
     await heard(gemini(google, model), params=params)
-    assert google.broken == []
+    assert google.refused == []
     assert google.requests[0].body.get("generationConfig") == config
 
 
-async def test_choice_and_format_are_said_in_its_words(google: GeminiEndpoint):
-    google.reply("{}")
+async def test_choice_and_format_are_said_in_its_words(google: StrictGemini):
+    google.say("{}")
     schema: Any = {"type": "object", "properties": {"a": {"const": 1}}}
     wants: Any = {
         "tool_choice": {"type": "function", "function": {"name": "ls"}},
@@ -390,8 +390,8 @@ async def test_choice_and_format_are_said_in_its_words(google: GeminiEndpoint):
     }
 
 
-async def test_the_system_speaks_first_and_later_as_the_user(google: GeminiEndpoint):
-    google.reply("Yes.")
+async def test_the_system_speaks_first_and_later_as_the_user(google: StrictGemini):
+    google.say("Yes.")
     system: Any = [
         {"role": "system", "content": "Be brief."},
         {"role": "developer", "content": "Go."},
@@ -404,19 +404,19 @@ async def test_the_system_speaks_first_and_later_as_the_user(google: GeminiEndpo
 
 
 async def test_a_history_that_begins_with_a_reply_begins_with_the_user_there(
-    google: GeminiEndpoint,
+    google: StrictGemini,
 ):
-    google.reply("Yes.")
+    google.say("Yes.")
     replies: Any = [{"role": "assistant", "content": each} for each in ("A.", "B.")]
     await heard(gemini(google), *replies)
-    assert google.broken == []
+    assert google.refused == []
     assert google.requests[0].body["contents"] == [
         {"role": "user", "parts": [{"text": ""}]},
         {"role": "model", "parts": [{"text": "A."}, {"text": "B."}]},
     ]
 
 
-async def test_tokens_are_counted_as_everywhere(google: GeminiEndpoint):
+async def test_tokens_are_counted_as_everywhere(google: StrictGemini):
     counts = {"promptTokenCount": 100, "cachedContentTokenCount": 80, "toolUsePromptTokenCount": 3}
     more = {"candidatesTokenCount": 10, "thoughtsTokenCount": 5, "totalTokenCount": 118}
     google.play(
@@ -438,14 +438,14 @@ async def test_tokens_are_counted_as_everywhere(google: GeminiEndpoint):
     "finish, reason",
     [("STOP", "stop"), ("MAX_TOKENS", "length"), ("SAFETY", "content_filter"), ("SPII", "content_filter"), ("NEW", "stop")],
 )  # fmt: skip
-async def test_why_it_ended(google: GeminiEndpoint, finish: str, reason: str):
-    google.reply("So ", "far.", finish=finish)
+async def test_why_it_ended(google: StrictGemini, finish: str, reason: str):
+    google.say("So ", "far.", finish=finish)
     said = await heard(gemini(google))
     assert (said.text, said.completion.finish) == ("So far.", reason)
 
 
-async def test_a_call_of_an_answer_that_was_cut_off_is_none(google: GeminiEndpoint):
-    google.reply(wanted("ls", path="a"), finish="MAX_TOKENS")
+async def test_a_call_of_an_answer_that_was_cut_off_is_none(google: StrictGemini):
+    google.say(wanted("ls", path="a"), finish="MAX_TOKENS")
     (call,) = (await heard(gemini(google))).completion.calls
     assert call.fault
 
@@ -457,17 +457,17 @@ async def test_a_call_of_an_answer_that_was_cut_off_is_none(google: GeminiEndpoi
         (streamed(chunk(finish="RECITATION")), "[The answer was blocked: RECITATION]"),
     ],
 )
-async def test_what_was_blocked_is_said(google: GeminiEndpoint, response: Any, words: str):
+async def test_what_was_blocked_is_said(google: StrictGemini, response: Any, words: str):
     google.play(response)
     said = await heard(gemini(google))
     assert (said.text, said.completion.finish) == (words, "content_filter")
 
 
 @pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"])
-async def test_what_was_botched_is_asked_for_once_more(google: GeminiEndpoint, reason: str):
+async def test_what_was_botched_is_asked_for_once_more(google: StrictGemini, reason: str):
     botched = streamed(chunk(finish=reason))
     google.play(botched)
-    google.reply("Done.")
+    google.say("Done.")
     said = await heard(gemini(google))
     assert (said.text, len(said.retries)) == ("Done.", 1)
     google.play(botched, botched)
@@ -489,7 +489,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("response, kind", FAULTS)
-async def test_a_refusal_is_of_its_kind_and_final(google: GeminiEndpoint, response: Any, kind: str):
+async def test_a_refusal_is_of_its_kind_and_final(google: StrictGemini, response: Any, kind: str):
     google.play(response)
     with pytest.raises(ModelError) as caught:
         await heard(gemini(google))
@@ -512,14 +512,14 @@ PASSING = [
 
 
 @pytest.mark.parametrize("response", PASSING)
-async def test_a_fault_that_passes_is_waited_out(google: GeminiEndpoint, response: Any):
+async def test_a_fault_that_passes_is_waited_out(google: StrictGemini, response: Any):
     google.play(response)
-    google.reply("So far so good.")
+    google.say("So far so good.")
     said = await heard(gemini(google))
     assert (said.text, len(said.retries)) == ("So far so good.", 1)
 
 
-async def test_a_quota_says_when_it_is_there_again(google: GeminiEndpoint):
+async def test_a_quota_says_when_it_is_there_again(google: StrictGemini):
     google.play(quota("34.07s"))
     llm = gemini(google, retries=Retries(patience=1))
     with pytest.raises(ModelError) as caught:
@@ -527,13 +527,13 @@ async def test_a_quota_says_when_it_is_there_again(google: GeminiEndpoint):
     assert (caught.value.kind, caught.value.retry_after) == ("rate_limit", 34.07)
 
 
-async def test_a_stream_that_hangs_behind_its_reason_is_whole(google: GeminiEndpoint):
+async def test_a_stream_that_hangs_behind_its_reason_is_whole(google: StrictGemini):
     chunks = [piece(event(each)) for each in (chunk({"text": "Yes."}, finish="STOP"),)]
     google.play([begin(), *chunks, HANG])
     assert (await heard(gemini(google))).text == "Yes."
 
 
-async def test_what_is_unknown_is_passed_over(google: GeminiEndpoint):
+async def test_what_is_unknown_is_passed_over(google: StrictGemini):
     google.play(
         streamed(
             {"responseId": "r", "news": 1},
@@ -545,7 +545,7 @@ async def test_what_is_unknown_is_passed_over(google: GeminiEndpoint):
     assert (await heard(gemini(google))).text == "Yes."
 
 
-async def test_a_body_that_is_no_stream_is_read_as_well(google: GeminiEndpoint):
+async def test_a_body_that_is_no_stream_is_read_as_well(google: StrictGemini):
     google.play(respond(200, [chunk({"text": "So "}), chunk({"text": "far."}, finish="STOP")]))
     assert (await heard(gemini(google))).text == "So far."
 
@@ -561,11 +561,11 @@ REFUSED: list[tuple[str, str, Callable[[Any], bool]]] = [
 
 @pytest.mark.parametrize("words, model, is_left_out", REFUSED)
 async def test_what_an_endpoint_refuses_is_left_out_from_then_on(
-    google: GeminiEndpoint, words: str, model: str, is_left_out: Callable[[Any], bool]
+    google: StrictGemini, words: str, model: str, is_left_out: Callable[[Any], bool]
 ):
     google.play(refusal(400, "INVALID_ARGUMENT", words))
-    google.reply("Yes.")
-    google.reply("Still.")
+    google.say("Yes.")
+    google.say("Still.")
     llm = gemini(google, model)
     asked: Any = [{"role": "system", "content": "Be brief."}, *IMAGES]
     for _ in range(2):
@@ -573,9 +573,9 @@ async def test_what_an_endpoint_refuses_is_left_out_from_then_on(
     assert [is_left_out(each.body) for each in google.requests] == [False, True, True]
 
 
-async def test_at_vertex_it_is_a_bearer_s_token(google: GeminiEndpoint):
+async def test_at_vertex_it_is_a_bearer_s_token(google: StrictGemini):
     place = "/projects/p/locations/global/publishers/google"
-    google.reply("Yes.")
+    google.say("Yes.")
     await heard(Gemini("gemini-3-pro", google.url + place, "ya29.token", bearer=True))
     assert (
         google.requests[0].path == f"/v1{place}/models/gemini-3-pro:streamGenerateContent?alt=sse"
@@ -626,9 +626,9 @@ def test_the_strict_endpoint_has_a_wrong_request_for_each_of_its_rules():
     assert {rule for rule, _ in WRONG} == {rule.id for rule in RULES}
 
 
-async def test_the_strict_endpoint_refuses_as_google_does(google: GeminiEndpoint):
+async def test_the_strict_endpoint_refuses_as_google_does(google: StrictGemini):
     llm = gemini(google, params={"messages": []})
     with pytest.raises(ModelError, match="Unknown name"):
         await heard(llm)
-    assert google.broken == ["G04"]
+    assert google.refused == ["G04"]
     assert google.requests[0].body["messages"] == []

@@ -15,7 +15,7 @@ from crow.core.ports import Completion, Request
 from crow.llm import Gemini
 from crow.llm.gemini.tools import name_for
 from crow.llm.http import NO_RETRIES
-from crow.testing import GeminiEndpoint
+from crow.testing import StrictGemini
 from crow.testing.gemini import wanted
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -50,7 +50,7 @@ STEPS = st.one_of(
 class Play:
     """A history to which everything happens that can."""
 
-    def __init__(self, google: GeminiEndpoint, results: list[Any]) -> None:
+    def __init__(self, google: StrictGemini, results: list[Any]) -> None:
         self.google = google
         self.messages: list[Any] = [user("begin")]
         self.model = "gemini-3-pro"
@@ -83,7 +83,7 @@ class Play:
     ) -> Message | None:
         """What the model answers to the history."""
         parts = [wanted(name_for(name), **args) for name, args in calls]
-        self.google.reply(text, *parts, thought=thought, signed=is_signed)
+        self.google.say(text, *parts, thought=thought, signed=is_signed)
         llm = Gemini(self.model, self.google.url, "k", retries=NO_RETRIES)
         request = Request(list(self.messages), session_id="s")
         items = [item async for item in llm.stream(request)]
@@ -135,12 +135,12 @@ class Play:
 
 
 async def play(steps: list[tuple[str, Any]], results: list[Any]) -> None:
-    async with GeminiEndpoint() as google:
+    async with StrictGemini() as google:
         history = Play(google, results)
         for kind, value in steps:
             await history.step(kind, value)
             await history.answer("", "Yes.", [], is_signed=False)
-            assert google.broken == []
+            assert google.refused == []
 
 
 @settings(max_examples=60)

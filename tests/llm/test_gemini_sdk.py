@@ -10,7 +10,7 @@ import pytest
 from crow.core.messages import tool_answer, user
 from crow.core.ports import Request
 from crow.llm import Gemini
-from crow.testing import GeminiEndpoint
+from crow.testing import StrictGemini
 from crow.testing.gemini import wanted
 
 genai: Any = pytest.importorskip("google.genai")
@@ -18,14 +18,14 @@ types: Any = pytest.importorskip("google.genai.types")
 
 
 @pytest.fixture
-async def google() -> AsyncGenerator[GeminiEndpoint, None]:
-    async with GeminiEndpoint() as google:
+async def google() -> AsyncGenerator[StrictGemini, None]:
+    async with StrictGemini() as google:
         yield google
 
 
-async def test_the_official_client_is_taken_and_served(google: GeminiEndpoint):
-    google.reply("Let me look.", wanted("ls", path="a"), wanted("ls", path="b"), thought="Hm.")
-    google.reply("Two files.")
+async def test_the_official_client_is_taken_and_served(google: StrictGemini):
+    google.say("Let me look.", wanted("ls", path="a"), wanted("ls", path="b"), thought="Hm.")
+    google.say("Two files.")
     http = types.HttpOptions(base_url=google.url.removesuffix("/v1"), api_version="v1")
     client = genai.Client(api_key="k", http_options=http)
     ls = {
@@ -48,12 +48,12 @@ async def test_the_official_client_is_taken_and_served(google: GeminiEndpoint):
     ]
     said = [chunk.text async for chunk in await chat.send_message_stream(results)]
     assert "".join(filter(None, said)) == "Two files."
-    assert google.broken == []
+    assert google.refused == []
 
 
-async def test_crow_s_requests_are_what_the_official_client_s_types_say(google: GeminiEndpoint):
+async def test_crow_s_requests_are_what_the_official_client_s_types_say(google: StrictGemini):
     llm = Gemini("gemini-3-pro", google.url, "k")
-    google.reply(wanted("ls"), thought="Hm.")
+    google.say(wanted("ls"), thought="Hm.")
     items = [item async for item in llm.stream(Request([user("look")]))]
     message: Any = items[-1].message()  # type: ignore[union-attr]
     image: Any = {"type": "image_url", "image_url": {"url": "data:image/png;base64,YQ=="}}
@@ -63,7 +63,7 @@ async def test_crow_s_requests_are_what_the_official_client_s_types_say(google: 
         "type": "function",
         "function": {"name": "ls", "description": "", "parameters": schema},
     }
-    google.reply("Done.")
+    google.say("Done.")
     history: Any = [{"role": "system", "content": "Be brief."}, user([image]), message, result]
     asked = Request(history, [tool], params={"reasoning_effort": "low", "temperature": 1})
     async for _ in llm.stream(asked):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
+    from crow.testing.gemini import StrictGemini as StrictGemini
     from crow.testing.messages import StrictMessages as StrictMessages
-    from crow.testing.gemini import GeminiEndpoint as GeminiEndpoint
     from crow.testing.model import ScriptedModel as ScriptedModel
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
@@ -27,9 +27,9 @@ HOMES = {
     "BuildAgent": "plugin",
     "Endpoint": "endpoint",
     "FakeEditor": "editor",
-    "GeminiEndpoint": "gemini",
     "Scripted": "plugin",
     "ScriptedModel": "model",
+    "StrictGemini": "gemini",
     "StrictMessages": "messages",
     "StrictResponses": "responses",
     "call": "model",

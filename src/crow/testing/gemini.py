@@ -247,23 +247,21 @@ RULES = (
 EMPTY = Rule("empty", _empty)
 
 
-class GeminiEndpoint(Endpoint):
+class StrictGemini(Endpoint):
     """An `Endpoint` that speaks generateContent and refuses what Google refuses.
 
-    ``reply(...)`` plays an answer; ``broken`` has the ids of the `RULES` that requests broke.
+    ``say(...)`` plays an answer; ``refused`` has the ids of the `RULES` that requests broke.
     ``ids`` False is for calls without ids, as Gemini 2.5 makes them.
     """
 
     def __init__(self, *, ids: bool = True) -> None:
         super().__init__()
-        self.broken: list[str] = []
+        self.refused: list[str] = []
         self._ids = ids
         self._number = 0
         self._signed: dict[str, Any] = {}
 
-    def reply(
-        self, *said: Any, thought: str = "", finish: str = "STOP", signed: bool = True
-    ) -> None:
+    def say(self, *said: Any, thought: str = "", finish: str = "STOP", signed: bool = True) -> None:
         """Play an answer: texts, and parts such as `wanted` makes them.
 
         It is signed as Gemini 3 signs: the first call of it, else an empty text at its end.
@@ -307,7 +305,7 @@ class GeminiEndpoint(Endpoint):
             return super()._steps(received)
         self.requests.append(received)
         self.asked.set()
-        self.broken += [name for name, _ in found]
+        self.refused += [name for name, _ in found]
         return refusal(400, "INVALID_ARGUMENT", found[0][1])
 
 

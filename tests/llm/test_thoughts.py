@@ -17,10 +17,11 @@ from crow.core.messages import Message, ToolCall, thought_of, tool_answer, user
 from crow.core.ports import LLM
 from crow.core.validation import fits
 from crow.extensions import PersistenceHook
+from crow.llm import ChatCompletions
 from crow.llm.chat.opaque import EXTRA, NAMES, Opaque
 from crow.llm.naming import resolve
 from crow.testing import Endpoint
-from crow.testing.endpoint import answer, delta, respond, stream
+from crow.testing.endpoint import Received, Response, answer, delta, respond, stream
 
 SIGNATURE = {"google": {"thought_signature": "CiQB+/=="}}
 DETAILS = [
@@ -210,6 +211,45 @@ async def test_an_endpoint_that_refuses_its_own_fields_is_asked_without_from_the
         assert (await agent.run("and?", session=session)).text == "Still."
     told = ["reasoning" in request.body["messages"][1] for request in endpoint.requests[1:]]
     assert told == [True, False, False]
+
+
+MISSING = [{"error": {"code": 400, "message": "Function call is missing a thought_signature in functionCall parts.", "status": "INVALID_ARGUMENT"}}]  # fmt: skip
+
+
+class StrictGoogle(Endpoint):
+    """Gemini as chat completions: the first call of a step is signed, or says that it is not."""
+
+    def _steps(self, received: Received) -> Response:
+        messages = received.body["messages"] if received.path.endswith("/completions") else []
+        firsts = [each["tool_calls"][0] for each in messages if each.get("tool_calls")]
+        signed = [list(call.get(EXTRA, {}).values()) for call in firsts]
+        if all(each and each[0].get("thought_signature") for each in signed):
+            return super()._steps(received)
+        self.requests.append(received)
+        return respond(400, MISSING)
+
+
+@pytest.mark.parametrize("place", ["google", "vertex"])
+async def test_gemini_gets_its_own_signatures_and_is_told_of_calls_that_have_none(place: str):
+    own = {place: {"thought_signature": "CiQB+/=="}}
+    asked: Any = {"id": "c0", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    foreign: list[Any] = [
+        user("look"),
+        {"role": "assistant", "content": None, "tool_calls": [asked, {**asked, "id": "c1"}]},
+        tool_answer("c0", "a b"),
+        tool_answer("c1", "a b"),
+    ]
+    async with StrictGoogle() as google, Agent(llm=ChatCompletions("gemini-3", google.url), tools=[ls]) as agent:  # fmt: skip
+        google.play(stream(delta(tool_calls=[wanted(extra_content=own)]), delta(finish="tool_calls")))  # fmt: skip
+        google.play(answer("Two."))
+        session = await agent.new_session()
+        session.messages[:] = foreign
+        assert (await agent.run("go on", session=session)).text == "Two."
+        assert len(google.requests) == 3
+    sent = google.requests[-1].body["messages"]
+    assert "extra_content" not in sent[1]["tool_calls"][1]
+    assert sent[1]["tool_calls"][0]["extra_content"]["google"] == {"thought_signature": "skip_thought_signature_validator"}  # fmt: skip
+    assert sent[5]["tool_calls"][0]["extra_content"] == own
 
 
 async def test_an_endpoint_that_misses_a_field_is_believed(endpoint: Endpoint, make: Make):

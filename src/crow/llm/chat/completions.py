@@ -11,7 +11,7 @@ from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
 from crow.core.ports import Request
 from crow.llm.chat.reply import Reply
-from crow.llm.chat.writing import following, write
+from crow.llm.chat.writing import UNSIGNED_CALLS, following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.form import Form, said_in
@@ -24,6 +24,7 @@ OF_THOUGHTS = (
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
     r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
 )
+OF_SIGNATURES = r"(?i)missing a .?thought_?signature"
 
 
 def ChatCompletions(  # noqa: N802 - who makes one makes a model
@@ -96,6 +97,8 @@ class ChatWire:
         said = said_in(error)
         if form.usage and "stream_options" in said:
             return replace(form, usage=False)
+        if UNSIGNED_CALLS not in form.without and re.search(OF_SIGNATURES, said):
+            return replace(form, without=form.without | {UNSIGNED_CALLS})
         if form.thoughts and re.search(OF_THOUGHTS, said):
             return replace(form, thoughts=False)
         return None

@@ -10,6 +10,9 @@ from crow.llm.chat.opaque import NAMES, TEXTS
 from crow.llm.http.form import MOVED, SHOWN, Form
 from crow.llm.http.toolcalls import EXTRA
 
+UNSIGNED_CALLS = "unsigned calls"
+UNSIGNED: Any = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+"""What Gemini takes with a call that it has not made itself."""
 OWN = NAMES | {"origin", "output_items"}
 
 
@@ -19,6 +22,9 @@ def write(form: Form, message: Message) -> tuple[Any, list[ImagePart]]:
     sent: Any = message
     if message["role"] == "assistant":
         sent = _said(form, message)
+        if UNSIGNED_CALLS in form.without and message.get("tool_calls"):
+            first, *others = sent["tool_calls"]
+            sent = {**sent, "tool_calls": [{EXTRA: UNSIGNED, **first}, *others]}
     elif "written" in message:  # a client's, whoever put it into a request
         sent = {key: value for key, value in message.items() if key != "written"}
     content = message.get("content")

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.testing.chat import StrictChat as StrictChat
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
     from crow.testing.messages import StrictMessages as StrictMessages
@@ -28,6 +29,7 @@ HOMES = {
     "FakeEditor": "editor",
     "Scripted": "plugin",
     "ScriptedModel": "model",
+    "StrictChat": "chat",
     "StrictMessages": "messages",
     "StrictResponses": "responses",
     "call": "model",

@@ -223,7 +223,7 @@ async def test_all_items_return_in_order_as_they_came(
     agent = Agent(model, tools=[ls])
     reply = await agent.run("list")
     assert reply.text.endswith("That is all.")
-    assert strict.broken == []
+    assert strict.refused == []
     items = sent(strict)
     results = [item for item in items if item.get("type") == "function_call_output"]
     assert [item for item in items if "id" in item] == first + second
@@ -238,7 +238,7 @@ async def test_the_items_of_a_stored_session_return_after_it_was_read_again(
     strict.reply(said("again"))
     await ask(user("hello"), message, user("again"), llm=at(strict))
     assert sent(strict)[1:3] == items_of(message)
-    assert strict.broken == []
+    assert strict.refused == []
 
 
 async def test_an_image_of_a_tool_stands_in_its_result(strict: StrictResponses, ask: Ask) -> None:
@@ -271,7 +271,7 @@ async def test_thoughts_that_azure_encrypts_only_at_the_end_return(ask: Ask) -> 
         message = message_of(await ask(llm=at(strict)))
         strict.reply(said("hello"))
         await ask(user("hello"), message, tool_answer("c1", "a"), llm=at(strict))
-        assert strict.broken == []
+        assert strict.refused == []
         assert sent(strict)[1:3] == items
 
 
@@ -287,7 +287,7 @@ async def test_what_a_hook_has_rewritten_counts_and_its_thoughts_are_dropped(
 ) -> None:
     message = await history(ask, strict)
     await ask(user("hello"), {**message, "content": "edited"}, tool_answer("c1", "a"))
-    assert strict.broken == []
+    assert strict.refused == []
     assert sent(strict)[1:3] == [
         {"role": "assistant", "content": "edited", "phase": "commentary"},
         {"type": "function_call", "call_id": "c1", "name": "ls", "arguments": '{"path": "a"}'},
@@ -302,7 +302,7 @@ async def test_a_call_that_was_rewritten_counts(
     [call] = message["tool_calls"]
     edited: Any = {**message, "tool_calls": [{**call, "function": {**call["function"], **change}}]}
     await ask(user("hello"), edited, tool_answer("c1", "a"))
-    assert strict.broken == []
+    assert strict.refused == []
     assert {**sent(strict)[2], **change} == sent(strict)[2]
     assert not any("encrypted_content" in item for item in sent(strict))
 
@@ -314,7 +314,7 @@ async def test_a_call_that_was_given_another_id_returns_with_it(
     [call] = message["tool_calls"]
     renamed: Any = {**message, "tool_calls": [{**call, "id": "call00001"}]}
     await ask(user("hello"), renamed, tool_answer("call00001", "a"))
-    assert strict.broken == []
+    assert strict.refused == []
     wanted = message["output_items"]
     assert sent(strict)[1:4] == [*wanted[:2], {**wanted[2], "call_id": "call00001"}]
 
@@ -324,7 +324,7 @@ async def test_another_model_gets_neither_thoughts_nor_ids(
 ) -> None:
     message = await history(ask, strict)
     await ask(user("hello"), message, tool_answer("c1", "a"), llm=at(strict, "gpt-6-astra"))
-    assert strict.broken == []
+    assert strict.refused == []
     assert [sorted(item) for item in sent(strict)[1:3]] == [
         ["content", "role"],
         ["arguments", "call_id", "name", "type"],
@@ -339,7 +339,7 @@ async def test_a_foreign_id_that_is_too_long_is_the_same_in_call_and_result(
     strict.reply(said("done"))
     foreign: Message = {"role": "assistant", "content": None, "tool_calls": [call]}
     await ask(user("hello"), foreign, tool_answer(name, "a"))
-    assert strict.broken == []
+    assert strict.refused == []
     assert sent(strict)[1]["call_id"] == sent(strict)[2]["call_id"]
 
 
@@ -356,7 +356,7 @@ async def test_thoughts_that_nothing_came_of_are_not_sent(
     assert heard.completion.finish == "length"
     strict.reply(said("whole"))
     await ask(user("hello"), message_of(heard), user("go on"))
-    assert strict.broken == []
+    assert strict.refused == []
     assert [item.get("type") for item in sent(strict)] == [None, "message", None]
 
 
@@ -367,11 +367,11 @@ async def test_encrypted_thoughts_that_cannot_be_read_are_left_out_once_refused(
     message["output_items"][0]["encrypted_content"] += "x"
     heard = await ask(user("hello"), message, tool_answer("c1", "a"))
     assert heard.text == "done"
-    assert strict.broken == ["R05"]
+    assert strict.refused == ["R05"]
     assert not any("id" in item for item in sent(strict))
     strict.reply(said("again"))
     await ask(user("hello"), message, tool_answer("c1", "a"), user("again"))
-    assert strict.broken == ["R05"]
+    assert strict.refused == ["R05"]
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ async def test_the_calls_of_an_answer_that_was_cut_off_are_marked(
     strict.reply(said("hello"))
     await ask(user("hello"), message_of(Heard([completion])), tool_answer("c1", "not executed"))
     assert sent(strict)[2]["arguments"] == "{}"
-    assert strict.broken == []
+    assert strict.refused == []
 
 
 FAILURES = (
@@ -465,7 +465,7 @@ async def test_too_long_a_request_is_told_as_such(ask: Ask) -> None:
         with pytest.raises(ModelError) as caught:
             await ask(user("x" * 600), llm=at(strict))
         assert caught.value.kind == "context_length"
-        assert strict.broken == ["R11"]
+        assert strict.refused == ["R11"]
 
 
 WHOLE = [thought("I look."), said("Hello to you, dear friend."), called("ls", "c1", path="a" * 20)]
@@ -540,7 +540,7 @@ async def test_the_open_thoughts_of_open_models_are_shown_once_and_return(
     strict.reply(said("done"))
     await ask(user("hello"), message_of(heard), tool_answer("c1", "a"))
     assert sent(strict)[1] == items_of(message_of(heard))[0]
-    assert strict.broken == []
+    assert strict.refused == []
 
 
 async def test_thoughts_that_nobody_encrypted_are_left_out_with_the_ids_beside_them(
@@ -553,7 +553,7 @@ async def test_thoughts_that_nobody_encrypted_are_left_out_with_the_ids_beside_t
     strict.reply(said("done"))
     await ask(user("hello"), message_of(heard), user("more"))
     assert sent(strict)[1] == {"role": "assistant", "content": "hello"}
-    assert strict.broken == []
+    assert strict.refused == []
 
 
 HELLO: Any = {"role": "user", "content": "hello"}
@@ -588,7 +588,7 @@ async def test_the_double_refuses_what_the_protocol_does(
     strict: StrictResponses, rule: str, body: Any, words: str
 ) -> None:
     assert words in await refusal(strict, body)
-    assert strict.broken == [rule]
+    assert strict.refused == [rule]
 
 
 OWN: Any = (
@@ -608,7 +608,7 @@ async def test_the_double_knows_what_it_has_said(
     strict.reply(*items)
     await ask()
     assert words in await refusal(strict, {"input": wrong(*items)})
-    assert strict.broken == [rule]
+    assert strict.refused == [rule]
 
 
 def test_every_rule_of_the_double_has_a_wrong_request() -> None:
@@ -635,7 +635,7 @@ async def test_the_official_client_and_the_double_understand_each_other(
     assert seen[0] == "response.created"
     assert answered.output_text == "Hello."
     assert refused.output[0].content[0].refusal == "no"
-    assert strict.broken == []
+    assert strict.refused == []
 
 
 async def test_the_official_types_take_what_is_sent(strict: StrictResponses, ask: Ask) -> None:
@@ -687,7 +687,7 @@ async def test_no_history_leads_to_a_request_that_is_refused(turns: list[Any]) -
             messages.append(user("on"))
         for model in models.values():
             await model.aclose()
-        assert strict.broken == []
+        assert strict.refused == []
 
 
 MODELS = ("gpt-5.6", "gpt-6-astra")

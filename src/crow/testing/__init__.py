@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from crow.testing.chat import StrictChat as StrictChat
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
     from crow.testing.gemini import StrictGemini as StrictGemini
@@ -30,6 +31,7 @@ HOMES = {
     "Scripted": "plugin",
     "ScriptedModel": "model",
     "StrictGemini": "gemini",
+    "StrictChat": "chat",
     "StrictMessages": "messages",
     "StrictResponses": "responses",
     "call": "model",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from crow.core.errors import ModelError
 from crow.core.messages import Usage
@@ -31,6 +31,8 @@ KINDS = (
 )
 """What stands in the code of a failure, and its kind; the first that is found counts."""
 
+Take: TypeAlias = "Callable[[Reply, dict[str, Any], list[Delta]], None]"
+
 
 class Reply:
     """One attempt at an answer, as `crow.llm.http.wire.Reply` has it.
@@ -46,7 +48,6 @@ class Reply:
         "_response",
         "_said",
         "_seen",
-        "_takes",
         "_thinks",
         "complete",
     )
@@ -67,21 +68,6 @@ class Reply:
         self._thinks = False
         self._refused = False
         self.complete = False
-        self._takes: dict[Any, Callable[[dict[str, Any], list[Delta]], None]] = {
-            "response.output_text.delta": self._take_text,
-            "response.refusal.delta": self._take_refusal,
-            "response.reasoning_summary_text.delta": self._take_thought,
-            "response.reasoning_text.delta": self._take_thought,
-            "response.reasoning_summary_part.added": self._begin_thought,
-            "response.function_call_arguments.delta": self._take_arguments,
-            "response.output_item.added": self._begin_item,
-            "response.output_item.done": self._end_item,
-            "response.completed": self._take_end,
-            "response.incomplete": self._take_end,
-            "response.failed": self._take_end,
-            "response.cancelled": self._take_end,
-            "error": self._fail,
-        }
 
     @property
     def finished(self) -> bool:
@@ -100,9 +86,9 @@ class Reply:
 
     def take(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Add one event; what it shows goes to ``deltas``. Raises `ModelError` for an error."""
-        take = self._takes.get(event.get("type"))
+        take = self._TAKES.get(event.get("type"))
         if take is not None:
-            take(event, deltas)
+            take(self, event, deltas)
         elif event.get("object") == "response":  # asked to stream, it did not
             self._take_end({"response": event}, deltas)
         elif "type" not in event:
@@ -256,6 +242,22 @@ class Reply:
         if reasoning := self._said.reasoning:
             opaque["reasoning_content"] = reasoning
         return opaque
+
+    _TAKES: ClassVar[dict[Any, Take]] = {
+        "response.output_text.delta": _take_text,
+        "response.refusal.delta": _take_refusal,
+        "response.reasoning_summary_text.delta": _take_thought,
+        "response.reasoning_text.delta": _take_thought,
+        "response.reasoning_summary_part.added": _begin_thought,
+        "response.function_call_arguments.delta": _take_arguments,
+        "response.output_item.added": _begin_item,
+        "response.output_item.done": _end_item,
+        "response.completed": _take_end,
+        "response.incomplete": _take_end,
+        "response.failed": _take_end,
+        "response.cancelled": _take_end,
+        "error": _fail,
+    }
 
 
 def _place(place: Any) -> int:

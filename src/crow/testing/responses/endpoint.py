@@ -26,14 +26,14 @@ class Answer(list[Step]):
 class StrictResponses(Endpoint):
     """``async with StrictResponses() as endpoint``; ``endpoint.reply(*items)`` adds a response.
 
-    A request that breaks one of `RULES` is answered as OpenAI would, and its id is added to
-    ``broken``; the script stays where it is. ``window`` bounds a request's bytes. As Azure does it,
-    ``late_thoughts`` sends encrypted thoughts with the end of the response alone.
+    A request that breaks one of `RULES` is answered as OpenAI would, and the rule's id is added to
+    ``refused``; the script stays where it is. ``window`` bounds a request's bytes. As Azure does
+    it, ``late_thoughts`` sends encrypted thoughts with the end of the response alone.
     """
 
     def __init__(self, *, window: int | None = None, late_thoughts: bool = False) -> None:
         super().__init__()
-        self.broken: list[str] = []
+        self.refused: list[str] = []
         self.window = window
         self.late_thoughts = late_thoughts
         self.issued = Issued()
@@ -65,12 +65,12 @@ class StrictResponses(Endpoint):
 
     def _fault(self, received: Received) -> Response | None:
         if self.window is not None and len(received.raw) > self.window:
-            self.broken.append("R11")
+            self.refused.append("R11")
             said = "Your input exceeds the context window of this model."
             return refuse(said, "context_length_exceeded", "input")
         for rule in RULES:
             if (subject := next(rule.breaches(received.body, self.issued), None)) is not None:
-                self.broken.append(rule.id)
+                self.refused.append(rule.id)
                 return refuse(rule.says.format(*subject), rule.code, rule.param)
         return None
 

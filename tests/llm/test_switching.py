@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import permutations
 from typing import Any
 
@@ -20,9 +18,11 @@ from crow import Agent, tool
 from crow.core.frozen import frozen
 from crow.core.tools import ToolResult
 from crow.extensions import SystemPromptHook
-from crow.llm import ChatCompletions, HttpModel, Responses
-from crow.testing import StrictChat, StrictResponses
+from crow.llm import AnthropicMessages, ChatCompletions, Gemini, HttpModel, Responses
+from crow.testing import StrictChat, StrictGemini, StrictMessages, StrictResponses
 from crow.testing import chat as of_chat
+from crow.testing import gemini as of_gemini
+from crow.testing import messages as of_messages
 from crow.testing import responses as of_responses
 
 PNG = "data:image/png;base64,iVBORw0KGgo="
@@ -88,54 +88,47 @@ def responses_ends(double: Any, about: str) -> None:
     double.reply(of_responses.thought(f"Enough of {about}."), end)
 
 
+def messages(url: str) -> HttpModel:
+    return AnthropicMessages("claude-fable-5-2", url, KEY, timeouts=QUICK, retries=SOON)
+
+
+def messages_calls(double: Any, about: str) -> None:
+    double.say(
+        of_messages.thought(f"A thought on {about}."),
+        of_messages.redacted(),
+        f"I look at {about}.",
+        of_messages.use("look", path=about),
+        of_messages.use("ls", path=about),
+    )
+
+
+def messages_ends(double: Any, about: str) -> None:
+    double.say(of_messages.thought(f"Enough of {about}."), f"That was {about}.")
+
+
+def gemini(url: str) -> HttpModel:
+    return Gemini("gemini-3-pro", url, KEY, timeouts=QUICK, retries=SOON)
+
+
+def gemini_calls(double: Any, about: str) -> None:
+    calls = [of_gemini.wanted(name, path=about) for name in ("look", "ls")]
+    double.say(f"I look at {about}.", *calls, thought=f"A thought on {about}.")
+
+
+def gemini_ends(double: Any, about: str) -> None:
+    double.say(f"That was {about}.", thought=f"Enough of {about}.")
+
+
 WIRES = {
     "chat": Wire(StrictChat, chat, chat_calls, chat_ends, ("reasoning_content",)),
     "responses": Wire(
         StrictResponses, responses, responses_calls, responses_ends, ("encrypted_content", "id")
     ),
-}
-
-if find_spec("crow.llm.messages"):
-    from crow.llm import AnthropicMessages
-    from crow.testing import StrictMessages
-    from crow.testing import messages as of_messages
-
-    def messages(url: str) -> HttpModel:
-        return AnthropicMessages("claude-fable-5-2", url, KEY, timeouts=QUICK, retries=SOON)
-
-    def messages_calls(double: Any, about: str) -> None:
-        double.say(
-            of_messages.thought(f"A thought on {about}."),
-            of_messages.redacted(),
-            f"I look at {about}.",
-            of_messages.use("look", path=about),
-            of_messages.use("ls", path=about),
-        )
-
-    def messages_ends(double: Any, about: str) -> None:
-        double.say(of_messages.thought(f"Enough of {about}."), f"That was {about}.")
-
-    WIRES["messages"] = Wire(
+    "messages": Wire(
         StrictMessages, messages, messages_calls, messages_ends, ("signature", "data")
-    )
-
-if find_spec("crow.llm.gemini"):
-    of_gemini: Any = import_module("crow.testing.gemini")
-
-    from crow.llm import Gemini
-    from crow.testing import GeminiEndpoint
-
-    def gemini(url: str) -> HttpModel:
-        return Gemini("gemini-3-pro", url, KEY, timeouts=QUICK, retries=SOON)
-
-    def gemini_calls(double: Any, about: str) -> None:
-        calls = [of_gemini.wanted(name, path=about) for name in ("look", "ls")]
-        double.reply(f"I look at {about}.", *calls, thought=f"A thought on {about}.")
-
-    def gemini_ends(double: Any, about: str) -> None:
-        double.reply(f"That was {about}.", thought=f"Enough of {about}.")
-
-    WIRES["gemini"] = Wire(GeminiEndpoint, gemini, gemini_calls, gemini_ends, ("thoughtSignature",))
+    ),
+    "gemini": Wire(StrictGemini, gemini, gemini_calls, gemini_ends, ("thoughtSignature",)),
+}
 
 
 Pair = tuple[str, str]

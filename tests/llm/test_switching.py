@@ -123,19 +123,19 @@ if find_spec("crow.llm.gemini"):
     of_gemini: Any = import_module("crow.testing.gemini")
 
     from crow.llm import Gemini
-    from crow.testing import GeminiEndpoint
+    from crow.testing import StrictGemini
 
     def gemini(url: str) -> HttpModel:
         return Gemini("gemini-3-pro", url, KEY, timeouts=QUICK, retries=SOON)
 
     def gemini_calls(double: Any, about: str) -> None:
         calls = [of_gemini.wanted(name, path=about) for name in ("look", "ls")]
-        double.reply(f"I look at {about}.", *calls, thought=f"A thought on {about}.")
+        double.say(f"I look at {about}.", *calls, thought=f"A thought on {about}.")
 
     def gemini_ends(double: Any, about: str) -> None:
-        double.reply(f"That was {about}.", thought=f"Enough of {about}.")
+        double.say(f"That was {about}.", thought=f"Enough of {about}.")
 
-    WIRES["gemini"] = Wire(GeminiEndpoint, gemini, gemini_calls, gemini_ends, ("thoughtSignature",))
+    WIRES["gemini"] = Wire(StrictGemini, gemini, gemini_calls, gemini_ends, ("thoughtSignature",))
 
 
 Pair = tuple[str, str]

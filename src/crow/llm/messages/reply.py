@@ -95,7 +95,8 @@ class Reply:
 
     def resume(self) -> Message | None:
         """What was said before the endpoint paused, if it did; what follows is taken then."""
-        if self._finish != PAUSED or not self._blocks or self.overflowed:
+        waits = any(block["type"] == "tool_use" for block in self._blocks)
+        if self._finish != PAUSED or not self._blocks or waits or self.overflowed:
             return None
         so_far = self.completion().message() or self._silent()
         self._finish, self.complete = None, False

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crow.core.messages import Message, tool_answer, user
-from crow.core.ports import Request
+from crow.core.ports import Completion, Request
 from crow.llm import AnthropicMessages
 from crow.testing import StrictMessages
 from crow.testing.messages import redacted, search, thought, use
@@ -31,7 +31,10 @@ async def test_the_library_s_types_fit_what_crow_sends(model: str):
         for _ in range(2):
             endpoint.say(thought(), redacted(), "So.", use("ls", path="/"))
             *_, last = [each async for each in llm.stream(Request(list(messages), TOOLS))]
-            messages += [last.message(), tool_answer(last.calls[0].id, [PICTURE])]
+            assert isinstance(last, Completion)
+            said = last.message()
+            assert said is not None
+            messages += [said, tool_answer(last.calls[0].id, [PICTURE])]
         await llm.aclose()
         for request in endpoint.requests:
             TypeAdapter(params).validate_python(request.body)
@@ -43,8 +46,8 @@ async def test_the_library_understands_the_double_and_is_understood():
         client = anthropic.AsyncAnthropic(api_key="k", base_url=endpoint.url.removesuffix("/v1"), max_retries=0)  # fmt: skip
         endpoint.say(thought("Hm."), redacted(), search("crows"), "So.", use("ls", path="/"))
         endpoint.say("Done.")
-        tools = [{"name": "ls", "description": "List.", "input_schema": {"type": "object"}}]
-        options = {"model": "claude-opus-5-5", "max_tokens": 2000, "tools": tools}
+        tools: Any = [{"name": "ls", "description": "List.", "input_schema": {"type": "object"}}]
+        options: Any = {"model": "claude-opus-5-5", "max_tokens": 2000, "tools": tools}
         history: list[Any] = [{"role": "user", "content": "look"}]
         async with client.messages.stream(messages=history, **options) as stream:
             message = await stream.get_final_message()

@@ -16,8 +16,8 @@ from crow.core.ports import Completion, NullClient, Request
 from crow.core.tools import ToolResult
 from crow.extensions import SystemPromptHook
 from crow.llm import AnthropicMessages, HttpModel, Retries, Timeouts
-from crow.testing import StrictMessages
-from crow.testing.endpoint import END, RESET, begin, piece, respond
+from crow.testing import Endpoint, StrictMessages
+from crow.testing.endpoint import END, RESET, begin, piece, respond, stream
 from crow.testing.messages import redacted, search, thought, use
 
 CLAUDES = ["claude-haiku-4-5", "claude-opus-4-6", "claude-opus-4-8", "claude-sonnet-5", "claude-opus-5", "claude-opus-5-5", "claude-fable-5-2"]  # fmt: skip
@@ -281,6 +281,69 @@ async def test_thoughts_behind_a_changed_prefix_are_dropped_and_that_is_said_onc
     notices = [event.text for event in client.events if isinstance(event, Notice)]
     assert len([text for text in notices if "left out 2 thoughts" in text]) == 1
     assert endpoint.requests[-1].headers["anthropic-beta"] == "thinking-binding-controls-2026-08-01"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "something_new", "data": 1},
+        {"type": ["x"]},
+        {"type": "content_block_delta", "index": [0], "delta": {"type": ["x"], "text": 1}},
+        {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "new": "x"}},
+        {"type": "content_block_start", "index": 3, "content_block": None},
+        {"type": "message_delta", "delta": None, "usage": {"output_tokens": None}},
+        {"type": "ping"},
+    ],
+)
+async def test_what_is_not_known_in_a_stream_says_nothing(endpoint: StrictMessages, odd: Any):
+    events: list[Any] = [
+        {"type": "message_start", "message": {"usage": {"input_tokens": 3}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 2},
+        },
+        {"type": "message_stop"},
+    ]
+    for at in range(len(events)):
+        endpoint.play(stream(*events[:at], odd, *events[at:], done=False))
+        done = (await asked(claude(endpoint)))[-1]
+        assert (done.text, done.finish) == ("Hi.", "stop")
+        assert done.usage == {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+
+
+async def test_an_answer_that_is_not_streamed_is_read_as_well(endpoint: StrictMessages):
+    blocks: list[Any] = [thought("Hm."), {"type": "text", "text": "Hi."}, use("ls", "t1", path="/")]
+    whole = {"type": "message", "role": "assistant", "content": blocks, "stop_reason": "tool_use", "usage": {"input_tokens": 3, "output_tokens": 2}}  # fmt: skip
+    endpoint.play(respond(200, whole))
+    done = (await asked(claude(endpoint)))[-1]
+    assert (done.text, done.reasoning, done.calls[0].args) == ("Hi.", "Hm.", {"path": "/"})
+
+
+@pytest.mark.parametrize("model", ["kimi-k3", "glm-5", "deepseek-v4"])
+async def test_a_server_that_signs_nothing_gets_its_thoughts_back(
+    model: str,
+):
+    call = {"type": "tool_use", "id": "functions.ls:0", "name": "ls", "input": {"path": "/"}}
+    blocks: list[Any] = [{"type": "thinking", "thinking": "Hm."}, call]
+    first = {"type": "message", "content": blocks, "stop_reason": "tool_use"}
+    last = {
+        "type": "message",
+        "content": [{"type": "text", "text": "Two."}],
+        "stop_reason": "end_turn",
+    }
+    async with Endpoint() as plain:
+        plain.play(respond(200, first), respond(200, last))
+        llm = AnthropicMessages(model, plain.url, "k", retries=SOON)
+        async with Agent(llm=llm, tools=[ls]) as agent:
+            await agent.run("look")
+    said, result = plain.requests[1].body["messages"][1:]
+    assert said["content"][0] == {"type": "thinking", "thinking": "Hm.", "signature": ""}
+    assert said["content"][1]["id"] == result["content"][0]["tool_use_id"]
+    assert said["content"][1]["id"].replace("_", "").isalnum()
 
 
 async def test_an_overloaded_stream_is_asked_again(endpoint: StrictMessages):

@@ -79,6 +79,8 @@ class EventStream:
     def _events(self, block: bytes) -> list[dict[str, Any]]:
         events: list[dict[str, Any]] = []
         for line in block.decode("utf-8", "replace").split("\n"):
+            if not line and not self._data:
+                continue
             if line.startswith('data: {"') and not self._data and not self._named_error:
                 try:
                     event, end = read(line, 6)

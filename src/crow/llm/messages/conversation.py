@@ -10,7 +10,7 @@ from crow.llm.messages.blocks import text_block
 from crow.llm.messages.writing import Turn
 
 GO_ON = encode_clean(text_block("Go on."))
-"""What the user says where a history ends with the assistant."""
+"""What the user says where a history has nothing of the user's."""
 
 Item = tuple[str, list[bytes]]
 """A message of the request: its role, and its blocks."""
@@ -26,8 +26,9 @@ def items_of(pieces: Iterable[Piece], *, late_system: bool, prefill: bool) -> li
     """The messages of a request. All results of a turn stand first in the user's message after it.
 
     What the system says in between is a message of its own where the model takes one there
-    (``late_system``), right after the user's, else the user's. A history that ends with the
-    assistant gets a last word of the user's, unless the model takes a ``prefill``.
+    (``late_system``), right after the user's, else the user's. Between two messages of the
+    assistant's stands a word of the user's, and behind the last one, unless the model takes a
+    ``prefill``.
     """
     items: list[Item] = []
     between: list[Piece] = []
@@ -38,7 +39,9 @@ def items_of(pieces: Iterable[Piece], *, late_system: bool, prefill: bool) -> li
         elif piece[0]:
             _answer(items, between, late_system=late_system)
             between = []
-            _say(items, "assistant", piece[0])
+            if items and items[-1][0] == "assistant":
+                items.append(("user", [GO_ON]))
+            items.append(("assistant", [piece[0]]))
             is_paused = piece[1].is_paused
     _answer(items, between, late_system=late_system)
     if items and items[-1][0] == "assistant" and not (prefill or is_paused):

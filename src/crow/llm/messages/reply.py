@@ -25,6 +25,12 @@ FINISHES: Mapping[str, FinishReason] = {
 }
 PAUSED = "pause_turn"
 REFUSED = ("refusal", "sensitive")
+PIECES: Mapping[str, str] = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "input_json_delta": "partial_json",
+}
+"""Types of deltas that are a piece of a text, and where it stands in them."""
 BETWEEN_THOUGHTS = "\n\n"
 DROPPED = "thinking_dropped"
 WHY: Mapping[str, str] = {
@@ -70,7 +76,7 @@ class Reply:
     ) -> None:
         self._said = Assembly(known, message_id, cap, shown)
         self._blocks: list[Block] = []
-        self._growing: dict[Any, Growing] = {}
+        self._growing: dict[str, Growing] = {}
         self._finish: str | None = None
         self._usages: list[dict[str, Any]] = []
         self._model = ""
@@ -95,7 +101,8 @@ class Reply:
 
     def resume(self) -> Message | None:
         """What was said before the endpoint paused, if it did; what follows is taken then."""
-        if self._finish != PAUSED or not self._blocks or self.overflowed:
+        waits = any(block["type"] == "tool_use" for block in self._blocks)
+        if self._finish != PAUSED or not self._blocks or waits or self.overflowed:
             return None
         so_far = self.completion().message() or self._silent()
         self._finish, self.complete = None, False
@@ -175,7 +182,7 @@ class Reply:
         if not is_object(given) or not isinstance(given.get("type"), str):
             return
         block = {**given}
-        growing = self._growing[event.get("index")] = Growing(block, len(self._blocks))
+        growing = self._growing[str(event.get("index"))] = Growing(block, len(self._blocks))
         self._blocks.append(block)
         match block:
             case {"type": "tool_use"}:
@@ -191,30 +198,27 @@ class Reply:
 
     def _add(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """A piece of a block."""
-        growing, delta = self._growing.get(event.get("index")), event.get("delta")
+        growing, delta = self._growing.get(str(event.get("index"))), event.get("delta")
         if growing is None or not is_object(delta):
             return
-        match delta:
-            case {"type": "text_delta", "text": str(text)}:
-                growing.parts.append(text)
+        kind = delta.get("type")
+        text = delta.get(PIECES.get(str(kind), ""))
+        if isinstance(text, str) and text:
+            growing.parts.append(text)
+            if kind == "text_delta":
                 self._said.say(text, deltas)
-            case {"type": "thinking_delta", "thinking": str(text)}:
-                growing.parts.append(text)
+            elif kind == "thinking_delta":
                 self._said.think(text, deltas)
-            case {"type": "input_json_delta", "partial_json": str(text)}:
-                growing.parts.append(text)
-                if text:
-                    self._call(growing, text, deltas)
-            case {"type": "signature_delta"}:
-                growing.sign(delta.get("signature"))
-            case {"type": "citations_delta"}:
-                growing.cite(delta.get("citation"))
-            case _:
-                pass
+            else:
+                self._call(growing, text, deltas)
+        elif kind == "signature_delta":
+            growing.sign(delta.get("signature"))
+        elif kind == "citations_delta":
+            growing.cite(delta.get("citation"))
 
     def _close(self, event: dict[str, Any], deltas: list[Delta]) -> None:
         """A block is whole."""
-        if (growing := self._growing.pop(event.get("index"), None)) is not None:
+        if (growing := self._growing.pop(str(event.get("index")), None)) is not None:
             if text := growing.whole_input:
                 self._call(growing, text, deltas)
             growing.close()

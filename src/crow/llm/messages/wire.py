@@ -138,13 +138,10 @@ class MessagesWire:
 
 def _may_think(pieces: Sequence[Piece]) -> bool:
     """False in the middle of a turn that was begun without a thought."""
-    for _, turn in reversed(pieces):
-        said: Turn = turn
-        if said.role == "assistant":
-            return said.thinks
-        if said.role == "user":
-            return True
-    return True
+    turns: list[Turn] = [turn for encoded, turn in pieces if encoded]
+    roles = [turn.role for turn in turns]
+    last = max((at for at, role in enumerate(roles) if role == "assistant"), default=0)
+    return "result" not in roles[last:] or turns[last].thinks
 
 
 def _ephemeral(ttl: str | None) -> dict[str, str]:

@@ -197,9 +197,9 @@ async def test_a_tool_that_comes_late_is_announced_and_called_by_its_name(agent_
         ({}, "takes the name of another tool, not None"),
         ({"name": 5}, "takes the name of another tool, not 5"),
         ({"name": CALL_TOOL}, f"takes the name of another tool, not '{CALL_TOOL}'"),
-        ({"name": "later", "arguments": "{"}, "The arguments for later are not valid JSON"),
-        ({"name": "later", "arguments": [1]}, "The arguments for later must be one JSON object"),
-        ({"name": "later", "arguments": "[1]"}, "The arguments for later must be one JSON object"),
+        ({"name": "later", "arguments": "{"}, "the arguments for later are not valid JSON"),
+        ({"name": "later", "arguments": [1]}, "the arguments for later must be one JSON object"),
+        ({"name": "later", "arguments": "[1]"}, "the arguments for later must be one JSON object"),
     ],
 )
 async def test_the_model_is_told_what_is_wrong_with_a_call_of_an_announced_tool(

@@ -124,10 +124,13 @@ def unwrapped(call: Call) -> Call:
         try:
             args = json.loads(args)
         except ValueError as error:
-            return replace(call, fault=f"The arguments for {name} are not valid JSON: {error}.")
+            return replace(
+                call, fault=f"{CALL_TOOL}: the arguments for {name} are not valid JSON: {error}."
+            )
     if not isinstance(args, dict):
         return replace(
-            call, fault=f"The arguments for {name} must be one JSON object, such as {{}}."
+            call,
+            fault=f"{CALL_TOOL}: the arguments for {name} must be one JSON object, such as {{}}.",
         )
     given = cast("dict[str, Any]", args)
     return Call(call.id, name, given, json.dumps(given), None, call.extra_content)

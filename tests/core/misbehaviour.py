@@ -195,6 +195,19 @@ def answers(now: Moment) -> Any:
 
 
 @way(AT_ONCE)
+def answers_a_dict(now: Moment) -> Any:
+    answer = now.one_of(
+        {"permissionBehavior": "deny"}, {"decision": "block", "reason": "no"},
+        {"permissionBehavior": "allow"}, {"reason": "never"}, {"permissionBehavior": "maybe"},
+        {"hookSpecificOutput": 5}, {"continue": False}, {"updatedInput": {"text": 5}}, {"x": 1},
+        {"message": "said"}, {"additionalContext": "known"}, {"blockingError": "no"}, {1: 2},
+    )  # fmt: skip
+    if now.suspect.kind == "gate" and now.extra % 13 not in (2, 7, 9, 10):
+        now.world.refuse(now)
+    return answer
+
+
+@way(AT_ONCE)
 def goes_on(now: Moment) -> Any:
     return Continue("go on") if now.suspect.event == "on_stop" else None
 
@@ -636,6 +649,18 @@ async def never_calls(now: Moment) -> Any:
 
 
 @way(AROUND)
+async def asks_for_something_else(now: Moment) -> Any:
+    """Go on with another request, or with other arguments."""
+    messages: list[Any] = [[user("else")], [], [tool_answer("z", "y")], [5], None]
+    if now.suspect.event == "around_llm_request":
+        return await now.call_next(messages=messages[now.extra % 5])
+    if now.suspect.event == "around_tool":
+        args = now.one_of({"text": "else"}, {"text": 5}, {}, {"text": "é"}, 5)
+        return await now.call_next(args)
+    return await now.call_next()
+
+
+@way(AROUND)
 async def calls_twice(now: Moment) -> Any:
     await now.call_next()
     return await now.call_next()
@@ -665,6 +690,7 @@ async def calls_when_it_is_over(now: Moment) -> Any:
     for old, its in now.world.kept_next[-1:]:
         if its not in now.ctx.session.runs:
             await old()
+            now.world.late.append(now.suspect.label)
     now.world.kept_next.append((now.call_next, run))
     return await now.call_next()
 

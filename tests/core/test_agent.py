@@ -242,6 +242,39 @@ async def test_a_lifespan_that_cannot_start_fails_the_prompt_and_says_who():
             pass
 
 
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+async def test_a_lifespan_that_did_not_start_is_begun_again_and_never_left(how: str):
+    from crow.core.extensions import Lifespan
+
+    begun: list[str] = []
+
+    async def lifespan(host: object):
+        begun.append(how)
+        if len(begun) == 1:
+            if how == "fails":
+                raise OSError("no database")
+            await asyncio.Event().wait()
+        yield
+        begun.append("left")
+
+    made = Lifespan("odd", lifespan, None, enter_timeout=0.02)
+    with pytest.raises(ExtensionError):
+        await made.enter()
+    assert not made.entered
+    await made.leave()
+    await made.enter()
+    await made.leave()
+    assert begun == [how, how, "left"]
+
+
+async def test_no_prompt_is_answered_without_what_a_lifespan_was_to_bring():
+    agent = bare("one", "two", hooks=[Lived("a", [], enter=OSError("no database"))])
+    session = Session()
+    for _ in range(2):
+        with pytest.raises(ExtensionError, match="the extension a failed to start"):
+            await agent.run("Hi", session=session)
+
+
 async def test_a_lifespan_may_be_an_async_context_manager_and_is_bounded_in_time():
     from contextlib import asynccontextmanager
 

@@ -130,6 +130,8 @@ class World:
         self.counts: Counter[tuple[str, int]] = Counter()
         self.judged: dict[str, str] = {}
         self.ran: list[tuple[str, str]] = []
+        self.late: list[str] = []
+        self.over: set[str] = set()
         self.settled: Counter[tuple[str, str]] = Counter()
         self.opened: set[str] = set()
         self.followed: Counter[tuple[str, int]] = Counter()
@@ -193,6 +195,7 @@ class World:
             @hook("after_tool", order=order)
             def innocent_after_tool(self, ctx: Any) -> None:
                 world.settled[f"{order}", ctx.call.id] += 1
+                world.over.add(ctx.call.id)
 
             @hook("before_run", order=order)
             def innocent_before_run(self, ctx: Any) -> None:
@@ -264,7 +267,9 @@ class World:
             case "mode":
                 await agent.configure(session, mode="plan")
             case "close":
+                runs = session.runs
                 await agent.close_session(session)
+                assert all(run.cancelled for run in runs), "closed, and the run goes on"
             case "add":
                 gone = [s for s in self.at("agent") if s.label not in agent.extensions]
                 for suspect in gone[:1]:
@@ -404,6 +409,8 @@ class Echo:
 
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
         self.world.ran.append((ctx.call.id, json.dumps(args)))
+        if ctx.run not in ctx.session.runs or ctx.call.id in self.world.over:
+            self.world.late.append(ctx.call.id)
         self.world.tick()
         await asyncio.sleep(0)
         return f"echo {args['text']}"
@@ -505,6 +512,8 @@ def runs_what_was_judged(world: World) -> None:
         assert call_id not in world.refused, (
             f"{call_id} ran though {world.refused[call_id]} refused"
         )
+
+    assert not world.late, f"{world.late} went on when all was over"
 
 
 def tells_once(world: World) -> None:
@@ -649,6 +658,44 @@ def swept(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
+
+
+def scene(*hung: tuple[Any, ...], doing: str = "", number: int = 1) -> Scene:
+    """A scene in which the model calls Echo: an event, a way, and what it chooses by, a suspect."""
+    suspects_ = [
+        Suspect("agent", event, way, extra=extra, label=f"suspect_{place}")
+        for place, (event, way, extra) in enumerate(hung)
+    ]
+    script = [call("echo", text="a"), call("echo", text="bb")]
+    return Scene(suspects_, script, "go", ["allow_once"] * 4, [(number, doing)] if doing else [])
+
+
+TOOL, PERMISSION, AROUND_TOOL = "before_tool", "on_permission", "around_tool"
+AROUND_ALL = AROUND_TOOL, "around_llm_request", "around_run"
+PLAYED = [
+    scene((TOOL, "denies", 0), (TOOL, "allows", 0)),
+    scene((TOOL, "allows", 0), (TOOL, "denies", 0)),
+    scene((TOOL, "asks", 0), (TOOL, "allows", 0), (TOOL, "denies", 0)),
+    scene((TOOL, "allows", 0), (TOOL, "answers_a_dict", 0)),
+    scene((TOOL, "allows", 0), (TOOL, "answers_a_dict", 3)),
+    scene((TOOL, "asks", 0), (PERMISSION, "rewrites", 0)),
+    scene((TOOL, "asks", 2), (PERMISSION, "rewrites", 0), (PERMISSION, "allows", 0)),
+    *(scene((event, "calls_when_it_is_over", 0)) for event in AROUND_ALL),
+    scene((AROUND_TOOL, "asks_for_something_else", 0)),
+    *(scene(("around_llm_request", "asks_for_something_else", extra)) for extra in range(5)),
+    *(scene((TOOL, "hangs", 0), doing="close", number=number) for number in (1, 4, 9)),
+    *(scene(("after_tool", "touches_the_history", extra)) for extra in range(26)),
+    *(scene((TOOL, "touches_the_history", extra)) for extra in range(26)),
+]
+"""What must not be left to chance."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "played", PLAYED, ids=lambda s: "-".join(f"{h.way}{h.extra}" for h in s.suspects)
+)
+def test_no_hook_of_these_does_harm(played: Scene):
+    play(played)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -367,7 +367,6 @@ async def test_a_change_of_the_model_is_refused():
         ({"hookSpecificOutput": {"systemMessage": "x"}}, "belongs beside 'hookSpecificOutput'"),
         ({"hookSpecificOutput": {"updatedinput": {}}}, "did you mean 'updatedInput'?"),
         ({"permissionBehavior": "alow"}, "must be one of allow, deny, ask, defer, passthrough, not 'alow'"),
-        (HookResult(permissionBehavior="alow"), "must be one of allow, deny"),  # type: ignore[arg-type]
         ({"decision": "deny"}, "'decision' must be one of approve, block"),
         ({"updatedInput": "ls"}, "'updatedInput' has the wrong type: an object is wanted, not 'ls'"),
         ({"updatedInput": {1: 2}}, "ctx.args must be an object of JSON"),
@@ -460,3 +459,33 @@ async def test_what_a_point_of_ones_own_takes_for_a_plain_answer_stays_that():
     session = await agent.new_session()
     await agent.hooks["on_weather"].fire(Context(agent, session))
     assert taken == [{"degrees": 20}]
+
+
+@pytest.mark.parametrize("event", ["PreToolUse", "UserPromptSubmit", "Stop", "PostToolUse"])
+@pytest.mark.parametrize(
+    "words, missing",
+    [
+        ({"reason": "never"}, "decision"),
+        ({"stopReason": "never"}, "preventContinuation"),
+        ({"hookPermissionDecisionReason": "never"}, "permissionBehavior"),
+        ({"hookSpecificOutput": {"permissionDecisionReason": "never"}}, "permissionDecision"),
+    ],
+)
+async def test_a_reason_for_nothing_is_the_hooks_error(run, event, words, missing):
+    done = await run(event, words)
+    (error,) = done.errors
+    assert f"is a reason for nothing: {missing!r} is missing" in error
+
+
+@pytest.mark.parametrize(
+    "words, wrong",
+    [
+        ({"permissionBehavior": "maybe"}, "'permissionBehavior' must be one of allow, deny"),
+        ({"updatedInput": "ls"}, "'updatedInput' has the wrong type: an object is wanted"),
+        ({"outcome": "fine"}, "'outcome' must be one of success"),
+        ({"preventContinuation": "no"}, "'preventContinuation' has the wrong type"),
+    ],
+)
+def test_what_nobody_understands_cannot_even_be_made(words: Any, wrong: str):
+    with pytest.raises(TypeError, match=f"HookResult: {wrong}"):
+        HookResult(**words)

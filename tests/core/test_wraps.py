@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Answer, Ask, Call, Completion, Deny, ModelError, Request, ToolResult, Usage
+from crow import (
+    Agent,
+    Allow,
+    Answer,
+    Ask,
+    Call,
+    Completion,
+    Deny,
+    ModelError,
+    Request,
+    ToolResult,
+    Usage,
+)
 from crow.core.pieces import ANEW
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ThoughtDelta, ToolStarted
 from crow.testing import ScriptedModel, call, text
@@ -413,3 +425,45 @@ async def test_a_hook_that_stops_the_run_keeps_other_arguments_from_running(echo
         reply = await agent.run("go")
     assert echo.ran == []
     assert reply.session.messages[2]["content"] == "not run: the run was stopped before"
+
+
+@pytest.mark.parametrize("event", ["around_tool", "around_llm_request", "around_run"])
+async def test_a_wrap_that_tries_again_for_ever_keeps_nobody_else_from_working(echo, event: str):
+    tried = asyncio.Event()
+
+    async def again(call_next: Any) -> Any:
+        while True:
+            tried.set()
+            try:
+                return await call_next()
+            except asyncio.CancelledError:  # that is what is wrong with it
+                continue
+
+    echo.wait = asyncio.Event()
+    model = ScriptedModel(call("echo", text="a"), leftover="allow")
+    agent = Agent(model, tools=[echo])
+    agent.hooks.register(event, again)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await echo.started.wait()
+    agent.cancel(session)
+    async with asyncio.timeout(2):
+        assert (await running).stop_reason == "cancelled"
+        await agent.close()
+
+
+@pytest.mark.parametrize("said", ["allow_once", "hook", "reject_once"])
+async def test_what_a_hook_answers_where_the_user_is_asked_stands_in_for_the_tool(
+    echo, watcher, said: str
+):
+    agent = Agent(ScriptedModel(call("echo", text="a"), "done"), tools=[echo])
+    agent.hooks.register("before_tool", lambda: Ask("sure?"))
+    agent.hooks.register("on_permission", lambda: Answer("known"))
+    if said == "hook":
+        agent.hooks.register("on_permission", lambda: Allow())
+    watcher.answer = said
+    session = await agent.new_session(client=watcher)
+    await agent.prompt(session, "go")
+    result = session.messages[2]["content"]
+    assert echo.ran == []
+    assert result == ("the user rejected this call" if said == "reject_once" else "known")

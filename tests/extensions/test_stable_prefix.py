@@ -191,6 +191,28 @@ async def test_a_tool_that_comes_late_is_announced_and_called_by_its_name(agent_
     assert answered["content"] == "late a"
 
 
+@pytest.mark.parametrize(
+    "given, told",
+    [
+        ({}, "takes the name of another tool, not None"),
+        ({"name": 5}, "takes the name of another tool, not 5"),
+        ({"name": CALL_TOOL}, f"takes the name of another tool, not '{CALL_TOOL}'"),
+        ({"name": "later", "arguments": "{"}, "the arguments for later are not valid JSON"),
+        ({"name": "later", "arguments": [1]}, "the arguments for later must be one JSON object"),
+        ({"name": "later", "arguments": "[1]"}, "the arguments for later must be one JSON object"),
+    ],
+)
+async def test_the_model_is_told_what_is_wrong_with_a_call_of_an_announced_tool(
+    agent_of: AgentOf, given: Any, told: str
+):
+    script = "One.", call(CALL_TOOL, **given), "Two."
+    agent = agent_of(*script, hooks=[Bringer(), DeferredToolsHook()], tools=[step])
+    session = (await agent.run("Hi")).session
+    agent.add_tool(later)
+    await agent.run("Go on", session=session)
+    assert told in str(session.messages[-2]["content"])
+
+
 async def test_a_tool_that_goes_or_changes_stays_in_the_list_and_is_told_of(agent_of: AgentOf):
     agent = agent_of("1", "2", "3", hooks=[Bringer(), DeferredToolsHook()], tools=[step])
     away = agent.add_tool(later)

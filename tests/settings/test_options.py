@@ -53,6 +53,8 @@ class Weather:
     towns: Mapping[str, Town] = field(default_factory=dict)
     hail: bool | list[str] = False
     ask: Callable[[str], str] | None = None
+    span: tuple[int, str] = (1, "day")
+    missing: object = object()
 
     def before_run(self, ctx): ...
 '''
@@ -292,3 +294,28 @@ class Described:
 
 def test_another_class_can_be_the_one_with_the_options() -> None:
     assert options_of(Described).node == options_of(Plain).node
+
+
+@pytest.mark.parametrize(
+    "given, wrong",
+    [
+        ([1], "must hold 2 values, not [1]"),
+        ([1, "day", 2], 'must hold 2 values, not [1, "day", 2]'),
+        (["day", 1], 'must hold a whole number there, not ["day", 1]'),
+        ([2, "week"], ""),
+    ],
+)
+def test_an_option_of_several_values_has_each_of_them(
+    home: Path, project: Path, weather: str, given: Any, wrong: str
+) -> None:
+    path = write(home / ".crow/settings.json", {"extensions": {"weather": {"span": given}}})
+    settings = load(project, managed=())
+    told = (f"{path}: 'extensions.weather.span' {wrong}",) if wrong else ()
+    assert settings.problems == told
+    used = build(settings, cwd=project, env={}).extensions["weather"]
+    assert used.span == ((1, "day") if wrong else (2, "week"))
+
+
+def test_a_default_that_has_no_form_in_json_is_not_shown(project: Path, weather: str) -> None:
+    shown = {row.name: row for row in rows(load(project, managed=()), {})}
+    assert "object" not in str(shown.get("extensions.weather.missing"))

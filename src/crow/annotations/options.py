@@ -9,8 +9,10 @@ import json
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import PurePath
 from typing import Any
 
 from crow.annotations.docstring import parameter_notes, purpose
@@ -102,9 +104,22 @@ def _default(cls: type[Any], parameter: inspect.Parameter) -> JSONSchema:
     if default is parameter.empty:
         return {}
     try:
-        return {"default": json.loads(json.dumps(default, default=str))}
+        return {"default": json.loads(json.dumps(default, default=_written))}
     except (TypeError, ValueError):
         return {}
+
+
+def _written(value: Any) -> Any:
+    """What stands in JSON for a value that is none. Raises ``TypeError`` where nothing does."""
+    match value:
+        case PurePath():
+            return str(value)
+        case Enum():
+            return value.value
+        case set() | frozenset():
+            return sorted(typing.cast("set[Any]", value))
+        case _:
+            raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 def _fields(cls: type[Any]) -> tuple[dataclasses.Field[Any], ...]:

@@ -256,21 +256,25 @@ class Lifespan:
 
     @property
     def entered(self) -> bool:
-        """True once it was begun."""
+        """True while there is something to leave: it was begun, and has not failed."""
         return self._task is not None
 
     async def enter(self) -> None:
         """Run the part before ``yield``. Raises `ExtensionError` where that fails or hangs."""
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(ready), name=f"lifespan of {self.name}")
+        task = asyncio.create_task(self._live(ready), name=f"lifespan of {self.name}")
+        self._task = task
         try:
             async with asyncio.timeout(self.enter_timeout):
                 await ready
         except TimeoutError:
-            self._task.cancel()
             raise ExtensionError(
                 f"the extension {self.name} did not start within {self.enter_timeout:g} s"
             ) from None
+        finally:
+            if not ready.done() or ready.cancelled() or ready.exception() is not None:
+                self._task = None
+                task.cancel()
 
     async def leave(self) -> None:
         """Run the part behind ``yield``; what fails or hangs there is logged."""

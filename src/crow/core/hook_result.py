@@ -119,6 +119,13 @@ RESULT: Mapping[str, Shape] = {
     "retry": TRUTH,
 }
 """The words of a `HookResult`."""
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "reason": ("decision",),
+    "stopReason": ("preventContinuation", "continue", "continue_"),
+    "permissionDecisionReason": ("permissionDecision",),
+    "hookPermissionDecisionReason": ("permissionBehavior",),
+}
+"""What is a reason for something, and for which of what may stand beside it."""
 NONE: Mapping[str, Any] = {}
 ANSWER: Mapping[str, Shape] = {**OUTPUT, **RESULT, "continue_": TRUTH}
 """The words of a dict, which may be either; ``continue_`` is for who cannot write ``continue``."""
@@ -159,6 +166,11 @@ class HookResult:
     initialUserMessage: str | None = None
     retry: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse what nobody understands. Raises ``TypeError``."""
+        if wrong := next(_faults(_all(self), RESULT), ""):
+            raise TypeError(f"HookResult: {wrong}")
+
     PRINTED: ClassVar[frozenset[str]] = frozenset(OUTPUT)
     """The words of what hooks print."""
 
@@ -180,6 +192,17 @@ class HookResult:
         elsewhere = "" if event == "PermissionRequest" else "decision"
         known = {name: shape for name, shape in SPECIFIC.items() if name != elsewhere}
         return next(_faults(inner, known), "")
+
+
+def _all(result: HookResult) -> dict[str, Any]:
+    return {each.name: getattr(result, each.name) for each in fields(result)}
+
+
+def _unfounded(table: Table) -> Iterator[str]:
+    """Reasons for nothing: whoever gave them has decided something, and forgot to say what."""
+    for name, of in REASONS.items():
+        if table.get(name) and not any(other in table for other in of):
+            yield f"{name!r} is a reason for nothing: {of[0]!r} is missing"
 
 
 def _faults(table: Table, known: Mapping[str, Shape], path: str = "") -> Iterator[str]:
@@ -221,12 +244,13 @@ def _unknown(
 def _read(answer: HookResult | Table, point: Point) -> dict[str, Any]:
     """The words of an answer. Raises ``TypeError`` for any that nobody understands."""
     if isinstance(answer, HookResult):
-        answer = {each.name: getattr(answer, each.name) for each in fields(answer)}
+        answer = _all(answer)
     inner: Any = answer.get("hookSpecificOutput")
     specific = cast(Table, inner) if isinstance(inner, dict) else NONE
     named = specific.get("hookEventName")
     wrong = [*_unknown(answer, ANSWER, SPECIFIC), *_unknown(specific, SPECIFIC, ANSWER)]
     wrong += [*_faults(answer, ANSWER), *_faults(specific, SPECIFIC)]
+    wrong += [*_unfounded(answer), *_unfounded(specific)]
     if named is not None and named not in point.names:
         wrong.append(
             f"'hookEventName' must be {' or '.join(map(repr, point.names))}, not {named!r}"

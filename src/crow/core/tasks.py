@@ -121,6 +121,10 @@ class Errand(Coroutine[Any, Any, Any]):
         if self.clock is not None:
             self.clock.wake()
 
+    def give_up(self) -> None:
+        """Let the next cancellation be the last, whatever it catches."""
+        self.abandoned = self._told = True
+
     def close(self) -> None:
         """End the coroutine where it stands; what it does about that counts for nothing."""
         self.ended = True

@@ -132,6 +132,7 @@ def rule(call: ToolContext, ruling: Ruling) -> None:
 async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
     """The ruling once ``on_permission`` hooks or the user have decided; never an `Ask`.
 
+    What such a hook answers in the tool's place counts where the call is permitted.
     Arguments that these hooks have changed are judged again, before anybody's answer counts.
     """
     before = copy.deepcopy(call.args)
@@ -139,20 +140,21 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
     decided = await call.agent.hooks.on_permission.fire(call)
     if decided.refused:
         return decided
+    answer = ruling.answer or decided.answer
     if call.args != before:
         again = await call.agent.hooks.before_tool.judge(call, check)
         if strictness(again.verdict) >= strictness(ask):
-            ruling = Ruling(again.verdict, ruling.answer)
+            ruling = Ruling(again.verdict, answer)
         if call.result is not None or not isinstance(ruling.verdict, Ask):
             return ruling
         ask = ruling.verdict
     if isinstance(decided.verdict, Allow) and ask.rule is None:
-        return Ruling(decided.verdict, ruling.answer)
+        return Ruling(decided.verdict, answer)
     if not ask.options:
-        return Ruling(Deny(ask.reason), ruling.answer)
+        return Ruling(Deny(ask.reason), answer)
     if getattr(call.client, "answers", True) and not await _shall_answer(call):
         return NO_RULING
-    return Ruling(await _answer(call, ask), ruling.answer)
+    return Ruling(await _answer(call, ask), answer)
 
 
 async def _shall_answer(call: ToolContext) -> bool:

@@ -19,7 +19,7 @@ from crow.core.hook_call import Ran, described, note, run_hook, view_for
 from crow.core.hook_result import HookResult
 from crow.core.pieces import Sink, nowhere
 from crow.core.proxy import seen
-from crow.core.tasks import Clock
+from crow.core.tasks import Clock, Errand
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
 from crow.core.verdicts import Answer, answerable
@@ -38,6 +38,10 @@ Result: TypeAlias = ToolResult | Answer | str | float | list[Any] | dict[str, An
 LayerOf: TypeAlias = "Callable[[Hook, Any, Any, Go, Sink], Layer]"
 ALONE = ("around_run",)
 """Where what lies further in cannot be at work twice at the same time: there is one history."""
+PATIENCE = 0.02
+"""Seconds that it takes to learn that there is nothing to go on with any more."""
+TRIES = 5
+"""How often a hook may learn that before it is ended."""
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
@@ -67,7 +71,18 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
 class Layer:
     """A hook around what lies further in, and what came of each time that it went on."""
 
-    __slots__ = ("_go", "_tasks", "changed", "ctx", "errors", "hook", "results", "sink", "view")
+    __slots__ = (
+        "_go",
+        "_refused",
+        "_tasks",
+        "changed",
+        "ctx",
+        "errors",
+        "hook",
+        "results",
+        "sink",
+        "view",
+    )
 
     def __init__(self, hook: Hook, view: Any, ctx: Any, go: Go, sink: Sink) -> None:
         self.hook = hook
@@ -75,6 +90,7 @@ class Layer:
         self.ctx = ctx
         self.sink = sink
         self._go = go
+        self._refused = 0
         self._tasks: set[asyncio.Task[Any]] = set()
         self.changed: tuple[str, ...] = ()
         self.errors: list[BaseException] = []
@@ -109,7 +125,9 @@ class Layer:
 
     async def _attempt(self, begin: Callable[[], Awaitable[Any]]) -> Any:
         """Run what lies further in, while the hook's own time stands still."""
-        view = seen(self.view)
+        view, run = seen(self.view), self.view.run
+        if view.ended or (run is not None and run.cancelled):
+            await self._hold_back()
         if view.ended:
             raise HookError(f"too late to call_next(): {view.ended}")
         if self._tasks and self.hook.event in ALONE:
@@ -130,6 +148,16 @@ class Layer:
             clock.resume()
         self.results.append(result)
         return result
+
+    async def _hold_back(self) -> None:
+        """Let others work before somebody is told no; who tries for ever is ended."""
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        carried = task.get_coro()
+        self._refused += 1
+        if self._refused > TRIES and isinstance(carried, Errand):
+            carried.give_up()
+            task.cancel()
+        await asyncio.sleep(PATIENCE)
 
     def _is_own(self, error: BaseException, task: asyncio.Task[Any]) -> bool:
         """True where the hook has cancelled the task that it gave what is wrapped to."""

@@ -114,20 +114,26 @@ class DeferredToolsHook:
 
 
 def unwrapped(call: Call) -> Call:
-    """The call that is meant; itself where it means none."""
-    name, args = call.args.get("name"), call.args.get("arguments", {})
-    if call.name != CALL_TOOL or call.fault or not isinstance(name, str):
+    """The call that is meant; with what is wrong with it where it means none."""
+    if call.name != CALL_TOOL or call.fault:
         return call
+    name, args = call.args.get("name"), call.args.get("arguments", {})
+    if not isinstance(name, str) or name == CALL_TOOL:
+        return replace(call, fault=f"{CALL_TOOL} takes the name of another tool, not {name!r}.")
     if isinstance(args, str):  # some models write objects as text
         try:
             args = json.loads(args)
-        except ValueError:
-            return call
+        except ValueError as error:
+            return replace(
+                call, fault=f"{CALL_TOOL}: the arguments for {name} are not valid JSON: {error}."
+            )
     if not isinstance(args, dict):
-        return call
-    return Call(
-        call.id, name, cast("dict[str, Any]", args), json.dumps(args), None, call.extra_content
-    )
+        return replace(
+            call,
+            fault=f"{CALL_TOOL}: the arguments for {name} must be one JSON object, such as {{}}.",
+        )
+    given = cast("dict[str, Any]", args)
+    return Call(call.id, name, given, json.dumps(given), None, call.extra_content)
 
 
 def _begun(ctx: Context, specs: list[ToolSpec]) -> Offered:

@@ -204,12 +204,24 @@ def expected(node: Node) -> str:
     return " or ".join(dict.fromkeys(TYPES[name][1] for name in types_of(node)))
 
 
+def _unlike(values: list[Any], items: list[Node]) -> str:
+    """What is wrong with values each of which has a place and a type of its own."""
+    if len(values) != len(items):
+        return f"must hold {len(items)} values"
+    pairs = zip(values, items, strict=True)
+    wrong = (item for value, item in pairs if not fits_type(value, item) or _fault(value, item))
+    item = next(wrong, None)
+    return "" if item is None else f"must hold {expected(item)} there"
+
+
 def _fault(value: Any, node: Node) -> str:
     """What beside its type is wrong with a value; empty where nothing is."""
     if "enum" in node and value not in node["enum"]:
         return f"must be one of {', '.join(map(str, node['enum']))}"
     if isinstance(value, str) and node.get("minLength", 0) > len(value):
         return "must not be empty"
+    if isinstance(value, list) and "prefixItems" in node:
+        return _unlike(cast("list[Any]", value), node["prefixItems"])
     if isinstance(value, int | float) and not isinstance(value, bool):
         if value < node.get("minimum", value):
             return f"must be at least {node['minimum']}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+import shutil
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,10 @@ def is_foreign(name: str) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home directory of this test, empty."""
+def home(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """The home directory of this test, empty; gone with it, or thousands are left for the end."""
     path = tmp_path_factory.mktemp("home")
     for name in filter(is_foreign, list(os.environ)):
         monkeypatch.delenv(name)
@@ -63,4 +66,5 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     ):
         monkeypatch.setenv(name, str(path / folder))
     monkeypatch.setenv("UV_CACHE_DIR", UV_CACHE)
-    return path
+    yield path
+    shutil.rmtree(path, ignore_errors=True)

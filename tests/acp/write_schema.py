@@ -8,15 +8,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-from acp import schema as version_1
-from acp.experimental.v2 import schema as version_2
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 import crow.acp
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 HOME = Path(crow.acp.__file__).parent
 HEAD = '''"""Parameters of a client's messages in version {number} of the protocol.
@@ -30,10 +30,8 @@ from typing import NotRequired
 
 from crow.acp.params import {marks}
 '''
-WANTED = {
-    1: (version_1, HOME / "schema.py"),
-    2: (version_2, HOME / "v2" / "schema.py"),
-}
+WANTED = {1: HOME / "schema.py", 2: HOME / "v2" / "schema.py"}
+LIBRARY = {1: "acp.schema", 2: "acp.experimental.v2.schema"}
 ROOTS = {
     1: """AuthenticateRequest LogoutRequest NewSessionRequest LoadSessionRequest
         ResumeSessionRequest ForkSessionRequest ListSessionsRequest CloseSessionRequest
@@ -157,10 +155,15 @@ def _tagged(node: Any) -> Iterator[str]:
             yield from _tagged(each)
 
 
+def models(version: int) -> ModuleType:
+    """The library's module for a version; importing it takes a second."""
+    return import_module(LIBRARY[version])
+
+
 def source(version: int) -> str:
     """The module for a version, formatted."""
-    models, path = WANTED[version]
-    body = str(Source(models, ROOTS[version].split()))
+    path = WANTED[version]
+    body = str(Source(models(version), ROOTS[version].split()))
     marks = ", ".join(mark for mark in ("LENIENT", "SOUND", "Other") if mark in body)
     text = f"{HEAD.format(number=version, marks=marks)}\n\n{body}\n"
     for command in (["check", "--fix-only", "--quiet"], ["format"]):
@@ -177,7 +180,7 @@ def source(version: int) -> str:
 
 def main() -> None:
     """Write both."""
-    for version, (_, path) in WANTED.items():
+    for version, path in WANTED.items():
         path.write_text(source(version), "utf-8")
 
 

@@ -7,17 +7,32 @@ import io
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
+from tests.cli.forks import Forks
 
 from crow.cli import main
 from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
 
 Here = Callable[..., Awaitable["Ended"]]
+
+
+def feed(pipe: int, text: str) -> None:
+    """Write to a pipe whose reader may leave."""
+    with suppress(BrokenPipeError), os.fdopen(pipe, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def written(file: IO[bytes]) -> str:
+    """All that was written to a file."""
+    file.seek(0)
+    return file.read().decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +57,15 @@ class Ended:
 
 
 class Crow:
-    """``await crow("run", "PROMPT")`` in a project's directory."""
+    """``await crow("run", "PROMPT")`` in a project's directory: a process, made by a fork.
 
-    def __init__(self, cwd: Path) -> None:
+    ``await crow.alone(...)`` starts an interpreter for it, as `start` does, which leaves it running;
+    so does a ``PYTHONPATH``, which is read where one starts.
+    """
+
+    def __init__(self, cwd: Path, forks: Forks) -> None:
         self.cwd = cwd
+        self.forks = forks
         self.env: dict[str, str] = {}
 
     def use(self, endpoint: Endpoint) -> None:
@@ -70,6 +90,19 @@ class Crow:
         )
 
     async def __call__(self, *argv: str, stdin: str = "", **env: str) -> Ended:
+        if "PYTHONPATH" in self.env:
+            return await self.alone(*argv, stdin=stdin, **env)
+        whole = {**os.environ, **self.env, **env}
+        reading, writing = os.pipe()
+        with TemporaryFile() as out, TemporaryFile() as err:
+            with os.fdopen(reading, "rb"):
+                streams = reading, out.fileno(), err.fileno()
+                fork = await self.forks.start(argv, self.cwd, whole, streams)
+            await asyncio.to_thread(feed, writing, stdin)
+            return Ended(await fork.wait(), written(out), written(err))
+
+    async def alone(self, *argv: str, stdin: str = "", **env: str) -> Ended:
+        """Run a command in an interpreter of its own, to its end."""
         process = await self.start(*argv, stdin=asyncio.subprocess.PIPE, **env)
         out, err = await process.communicate(stdin.encode())
         return Ended(process.returncode, out.decode(), err.decode())
@@ -84,10 +117,17 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Who makes the processes of these tests."""
+    with closing(Forks()) as forks:
+        yield forks
+
+
 @pytest.fixture
-def crow(project: Path) -> Crow:
+def crow(project: Path, forks: Forks) -> Crow:
     """The command, in the project."""
-    return Crow(project)
+    return Crow(project, forks)
 
 
 @pytest.fixture

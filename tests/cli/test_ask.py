@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.cli.conftest import Crow, calls
+from tests.cli.forks import Fork
 
 from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
 
@@ -51,19 +52,13 @@ class Screen:
         """Type something."""
         os.write(self.master, text.encode())
 
-    async def start(self, crow: Crow, *argv: str) -> asyncio.subprocess.Process:
+    async def start(self, crow: Crow, *argv: str) -> Fork:
         """Start a command here."""
-        return await asyncio.create_subprocess_exec(
-            *crow.command(*argv),
-            cwd=crow.cwd,
-            env={**os.environ, **crow.env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
-            stdin=self.slave,
-            stdout=self.slave,
-            stderr=self.slave,
-            start_new_session=True,
-        )
+        env = {**os.environ, **crow.env, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"}
+        streams = self.slave, self.slave, self.slave
+        return await crow.forks.start(argv, crow.cwd, env, streams, new_session=True)
 
-    async def close(self, process: asyncio.subprocess.Process) -> int:
+    async def close(self, process: Fork | asyncio.subprocess.Process) -> int:
         """Wait for the command's end; its status."""
         async with asyncio.timeout(50):
             status = await process.wait()

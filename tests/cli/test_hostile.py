@@ -129,6 +129,6 @@ async def test_nothing_of_it_runs(crow: Crow, trap: Trap, argv: tuple[str, ...])
         return [python, "-P", *rest]
 
     crow.command = command
-    await crow(*argv)
+    await crow.alone(*argv)
     assert [path.name for path in trap.ran.iterdir()] == []
     assert not is_trusted(crow.cwd)

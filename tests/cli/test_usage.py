@@ -44,7 +44,7 @@ async def test_crow_alone_shows_the_commands(crow: Crow) -> None:
 
 async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
     for name in (*COMMANDS, "permissions"):
-        ended = await crow(name, "--help")
+        ended = await crow.alone(name, "--help")
         assert (ended.status, ended.err) == (0, ""), name
         assert ended.out.startswith(f"usage: crow {name}")
 

@@ -93,10 +93,9 @@ def make_agent(place: Place, out: Output) -> Agent:
         out.line(line, *QUIET if line.startswith(FREQUENT) else LOUD)
 
     tools = fenced_tools(Fence(place.project, place.tmp))
-    agent = Agent(Rehearsal(), tools=tools, hooks=[PersistenceHook()])
-    agent.use(HookLog(log))
-    for function in HOOKS:
-        agent.use(function, source=inspect.getsourcefile(function) or "code")
+    agent = Agent(Rehearsal(), tools=tools)
+    for hook in (PersistenceHook(), HookLog(log), *HOOKS):
+        agent.use(hook, source="crow")
     return agent
 
 

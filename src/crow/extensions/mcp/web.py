@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ async def _http_streams(
 ) -> AsyncGenerator[Any]:
     timeout = httpx2.Timeout(connect, read=FOR_EVER)
     async with (
-        _client(failure, described.headers, timeout) as client,
+        _client(failure, described, timeout) as client,
         streamable_http_client(
             described.url, http_client=client, max_sse_event_size=MESSAGE
         ) as streams,
@@ -54,7 +54,7 @@ def sse_streams(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return _client(failure, headers or {}, timeout or httpx2.Timeout(connect))
+        return _client(failure, described, timeout or httpx2.Timeout(connect))
 
     return sse_client(
         described.url,
@@ -66,7 +66,7 @@ def sse_streams(
 
 
 def _client(
-    failure: Failure, headers: Mapping[str, str], timeout: httpx2.Timeout
+    failure: Failure, described: Description, timeout: httpx2.Timeout
 ) -> httpx2.AsyncClient:
     async def bound(response: httpx2.Response) -> None:
         if response.status_code >= 400:
@@ -76,7 +76,10 @@ def _client(
             response.stream = Bounded(response.stream)
 
     return httpx2.AsyncClient(
-        headers={**headers, **PLAIN}, timeout=timeout, event_hooks={"response": [bound]}
+        headers={**described.headers, **PLAIN},
+        timeout=timeout,
+        verify=not described.url.startswith("http:"),  # loading certificates takes a while
+        event_hooks={"response": [bound]},
     )
 
 

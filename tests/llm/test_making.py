@@ -25,8 +25,10 @@ async def asked(
     settings = {"providers": {name: {"base_url": endpoint.url, "api_key": "k", **provider}}}
     endpoint.play(answer("Hi."))
     params = {} if level is None else {"reasoning_effort": level}
-    async for _ in resolve(model, settings, env).stream(Request([user("hello")], params=params)):
+    llm: Any = resolve(model, settings, env)
+    async for _ in llm.stream(Request([user("hello")], params=params)):
         pass
+    await llm.aclose()
     return endpoint.requests[-1].body
 
 

@@ -115,5 +115,6 @@ async def refused(endpoint: Endpoint, error: dict[str, Any], known: int | None) 
     with pytest.raises(ModelError) as caught:
         async for _ in llm.stream(Request([user("hello")])):
             pass
+    await llm.aclose()
     assert caught.value.kind == "context_length"
     return llm.context_window

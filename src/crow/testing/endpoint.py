@@ -112,11 +112,11 @@ class Endpoint:
 
     def _steps(self, received: Received) -> Response:
         """The response to a request."""
+        if received.path in self.others:
+            return respond(200, self.others[received.path])
         if received.path.endswith("/models"):
             rows = [{"id": each} if isinstance(each, str) else each for each in self.models]
             return respond(200, {"object": "list", "data": rows})
-        if received.path in self.others:
-            return respond(200, self.others[received.path])
         self.requests.append(received)
         self.asked.set()
         return self._script.pop(0) if self._script else respond(418, "past the script")

@@ -258,3 +258,45 @@ def test_keys_that_are_known_go_before_a_command():
     assert own.key_origin == "apiKeyHelper of providers.mistral in the settings"
     shared: Any = resolve("gpt-5", settings, {})
     assert shared.key_origin == "apiKeyHelper in the settings"
+
+
+@pytest.mark.parametrize(
+    "model, made",
+    [
+        ("openai/gpt-5.4", "Responses('gpt-5.4', 'https://api.openai.com/v1')"),
+        ("xai/grok-4.7", "Responses('grok-4.7', 'https://api.x.ai/v1')"),
+        ("claude-opus-5", "AnthropicMessages('claude-opus-5', 'https://api.anthropic.com/v1')"),
+        ("gemini-3.8-flash",
+         "Gemini('gemini-3.8-flash', 'https://generativelanguage.googleapis.com/v1beta')"),
+        ("mistral/x", "ChatCompletions('x', 'https://api.mistral.ai/v1')"),
+    ],
+)  # fmt: skip
+def test_a_model_is_asked_by_the_wire_of_its_provider(model: str, made: str):
+    keys = ("OPENAI", "XAI", "ANTHROPIC", "GEMINI", "MISTRAL")
+    assert repr(resolve(model, {}, {f"{name}_API_KEY": "k" for name in keys})) == made
+
+
+@pytest.mark.parametrize(
+    "model, settings, env, wire",
+    [
+        ("google/gemini-3.8-flash", {"providers": {"google": {"wire": "chat"}}}, {}, "ChatCompletions"),
+        ("gpt-5.4", {}, {"CROW_BASE_URL": "http://x/v1"}, "ChatCompletions"),
+        ("gpt-5.4", {}, {"CROW_BASE_URL": "http://x/v1", "CROW_WIRE": "responses"}, "Responses"),
+        ("gpt-5.4", {"base_url": "http://x/v1", "wire": "messages"}, {}, "AnthropicMessages"),
+        ("gpt-5.4", {}, {"OPENAI_BASE_URL": "http://x/v1"}, "ChatCompletions"),
+        ("claude-opus-5", {}, {"ANTHROPIC_BASE_URL": "http://x"}, "AnthropicMessages"),
+        ("mine/x", {"providers": {"mine": {"base_url": "http://x", "wire": "gemini"}}}, {}, "Gemini"),
+    ],
+)  # fmt: skip
+def test_another_place_is_asked_by_chat_completions_unless_somebody_says_otherwise(
+    model: str, settings: Any, env: dict[str, str], wire: str
+):
+    keys = {"GEMINI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
+    assert repr(resolve(model, settings, {**keys, **env})).startswith(f"{wire}(")
+
+
+def test_gemini_on_chat_completions_is_at_another_path():
+    settings = {"providers": {"google": {"wire": "chat"}}}
+    llm: Any = resolve("google/gemini-3.8-flash", settings, {"GEMINI_API_KEY": "k"})
+    assert llm.base_url == "https://generativelanguage.googleapis.com/v1beta/openai"
+    assert llm.thought_levels == ("low", "medium", "high")

@@ -48,7 +48,7 @@ def test_with_nothing_configured_at_all_it_is_the_rehearsal():
         ("claude-sonnet-4-5", "https://api.anthropic.com/v1", "claude-sonnet-4-5"),
         (
             "gemini-2.5-pro",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com/v1beta",
             "gemini-2.5-pro",
         ),
         ("openrouter/vendor/model:free", "https://openrouter.ai/api/v1", "vendor/model:free"),

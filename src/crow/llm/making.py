@@ -17,6 +17,7 @@ Table = Mapping[str, Any]
 
 FACTORIES: Mapping[str, tuple[str, str]] = {
     "chat": ("crow.llm.chat", "ChatCompletions"),
+    "gemini": ("crow.llm.gemini", "Gemini"),
     "messages": ("crow.llm.messages", "AnthropicMessages"),
     "responses": ("crow.llm.responses", "Responses"),
 }
@@ -87,7 +88,7 @@ def info_at(name: str, place: Place, settings: Table) -> ModelInfo:
     own: Table = place.table.get("models", {}).get(name, {})
     said = {**place.table, **own}
     wire = own.get("wire") or place.wire or ("chat" if place.moved else info.wire)
-    info = info.on(wire if wire in FACTORIES else "chat")
+    info = info.on(wire)
     if "thinking" in said:
         info = replace(info, thinking=said["thinking"])
     if "thought_levels" in said:

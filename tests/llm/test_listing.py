@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from crow.llm.listing import list_models, sources
-from crow.llm.traits import inputs_of, thought_levels_of
 from crow.testing.endpoint import Endpoint
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
@@ -79,21 +78,3 @@ def test_providers_are_asked_only_with_a_key_of_their_own_or_in_use(
 def test_a_stored_key_is_a_key() -> None:
     found = sources({}, {}, {"mistral": "k"}.get)
     assert [(source.provider, source.key) for source in found] == [("mistral", "k"), ("ollama", "")]
-
-
-@pytest.mark.parametrize(
-    "model, inputs, levels",
-    [
-        ("gpt-5", {"image"}, ("minimal", "low", "medium", "high")),
-        ("openrouter/openai/gpt-5-chat-latest", {"image"}, ()),
-        ("o3-mini", set(), ("low", "medium", "high")),
-        ("Gemini-2.5-pro", {"image", "audio"}, ("low", "medium", "high")),
-        ("deepseek-chat", set(), ()),
-        ("who-knows", {"image"}, ()),
-    ],
-)
-def test_traits_go_by_the_longest_beginning_of_the_name(
-    model: str, inputs: set[str], levels: tuple[str, ...]
-) -> None:
-    assert inputs_of(model) == inputs
-    assert thought_levels_of(model) == levels

@@ -8,12 +8,13 @@ import pytest
 
 from crow.core.errors import ModelError
 from crow.llm import HttpModel, Rehearsal, from_environment, resolve
+from crow.llm.naming import info_named
 from crow.llm.presets import OTHER_NAMES, PRESETS
-from crow.llm.traits import context_window
 from crow.testing import Endpoint
 from crow.testing.endpoint import answer
 
 KEYS = {name: "k" for preset in PRESETS.values() for name in preset.key_names}
+AZURE = {"AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/"}
 
 
 def made(model: str | None, settings: Any = None, **env: str) -> Any:
@@ -47,7 +48,7 @@ def test_with_nothing_configured_at_all_it_is_the_rehearsal():
         ("claude-sonnet-4-5", "https://api.anthropic.com/v1", "claude-sonnet-4-5"),
         (
             "gemini-2.5-pro",
-            "https://generativelanguage.googleapis.com/v1beta/openai",
+            "https://generativelanguage.googleapis.com/v1beta",
             "gemini-2.5-pro",
         ),
         ("openrouter/vendor/model:free", "https://openrouter.ai/api/v1", "vendor/model:free"),
@@ -68,13 +69,13 @@ def test_a_name_says_where_its_model_is(name: str, base_url: str, model: str):
 
 @pytest.mark.parametrize("provider", [*PRESETS, *OTHER_NAMES])
 def test_every_preset_makes_a_model_with_its_key_and_asks_for_it_without(provider: str):
-    assert made(f"{provider}/some-model", **KEYS).model == "some-model"
+    assert made(f"{provider}/some-model", **KEYS, **AZURE).model == "some-model"
     name = OTHER_NAMES.get(provider, provider)
     preset = PRESETS[name]
     if preset.is_local:
         assert made(f"{provider}/some-model").base_url.startswith("http://localhost:")
     else:
-        said = refused(f"{provider}/some-model")
+        said = refused(f"{provider}/some-model", **AZURE)
         assert said.startswith(f"{name} needs a key for {provider}/some-model: set ")
         assert preset.key_names[0] in said
 
@@ -135,7 +136,7 @@ def test_settings_add_providers_and_change_presets():
     "name, said",
     [
         ("olama/qwen3", "there is no provider olama for olama/qwen3: do you mean ollama?"),
-        ("quux/model", "choose one of anthropic, cerebras, deepseek"),
+        ("quux/model", "choose one of anthropic, azure, cerebras"),
         ("unheard-of", "write it as PROVIDER/unheard-of"),
         ("gpt-5", "openai needs a key for gpt-5: set OPENAI_API_KEY, or CROW_API_KEY"),
         ("gemini-3", "set GEMINI_API_KEY or GOOGLE_API_KEY"),
@@ -214,12 +215,12 @@ async def drained(llm: Any) -> None:
         ("gpt-4.1-mini", 1047576),
         ("openai/gpt-4o", 128000),
         ("anthropic/claude-opus-4-1", 200000),
-        ("moonshot-v1-8k", 8192),
+        ("kimi-k3", 1048576),
         ("unheard-of", None),
     ],
 )
 def test_windows_of_well_known_models_are_known(model: str, window: int | None):
-    assert context_window(model) == window
+    assert info_named(model).context_window == window
 
 
 def test_naming_a_model_imports_no_http_library():

@@ -320,3 +320,18 @@ def test_no_project_can_switch_the_questions_off(project: Path) -> None:
     assert settings.permissions.mode is None
     (problem,) = settings.problems
     assert "a project cannot choose the mode bypassPermissions" in problem
+
+
+def test_claudes_command_for_a_key_is_for_claude_alone_and_a_strangers_for_nobody(
+    home: Path, project: Path
+) -> None:
+    write(home / ".claude/settings.json", {"apiKeyHelper": "vault read claude"})
+    write(home / ".crow/settings.json", {"apiKeyHelper": "vault read shared"})
+    write(project / ".crow/settings.json", {"apiKeyHelper": "steal"})
+    settings = load(project, managed=())
+    assert settings.api_key_helper == "vault read shared"
+    assert settings.providers == {"anthropic": {"apiKeyHelper": "vault read claude"}}
+    assert [each.table["apiKeyHelper"] for each in settings.withheld] == ["steal"]
+    assert settings.problems == ()
+    trust(project)
+    assert load(project, managed=()).api_key_helper == "steal"

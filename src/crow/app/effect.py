@@ -94,7 +94,10 @@ class Effect:
         if old.env != new.env:
             self._export(new.env)
         self.agent.withheld = keys_of(new)
-        if any(getattr(old, name) != getattr(new, name) for name in (*MODEL, "models", "env")):
+        if any(
+            getattr(old, name) != getattr(new, name)
+            for name in (*MODEL, "models", "purposes", "env")
+        ):
             self._models(new)
         if old.project != new.project or (new.trusted and not old.trusted):
             self._project(new)

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 from crow.core.agent import ChatClient
 from crow.core.ports import LLM
 from crow.settings import Settings
 
-MODEL = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
+MODEL = (
+    "model",
+    "base_url",
+    "wire",
+    "api_key",
+    "api_key_helper",
+    "headers",
+    "params",
+    "timeouts",
+    "context_window",
+    "providers",
+)
+OTHER_NAMES = {"api_key_helper": "apiKeyHelper"}
 
 
 def keys_of(settings: Settings) -> frozenset[str]:
@@ -28,7 +40,7 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     from crow.llm import Routed, resolve
     from crow.llm.naming import listed_name
 
-    table = {name: getattr(settings, name) for name in MODEL if getattr(settings, name)}
+    table = table_of(settings)
     said = said_model(settings)
 
     def stored(provider: str) -> str | None:
@@ -47,7 +59,14 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
         names,
         look,
         lambda name: listed_name(name or said, table, env),
+        settings.purposes,
     )
+
+
+def table_of(settings: Settings) -> dict[str, Any]:
+    """The part of the settings that says which models there are, and how they are asked."""
+    found = {OTHER_NAMES.get(name, name): getattr(settings, name) for name in MODEL}
+    return {name: value for name, value in found.items() if value}
 
 
 def model_of(given: LLM | ChatClient, settings: Settings, env: Mapping[str, str]) -> LLM:

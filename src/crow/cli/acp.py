@@ -79,9 +79,9 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     model = options.model or os.environ.get("CROW_MODEL")
     if not model:
         return AgentCapabilities(**known)
-    from crow.llm.traits import inputs_of
+    from crow.llm.naming import info_named
 
-    taken = inputs_of(model)
+    taken = info_named(model).inputs
     return AgentCapabilities(**known, image="image" in taken, audio="audio" in taken)
 
 

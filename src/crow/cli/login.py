@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from crow.app.models import table_of as models_table
 from crow.cli.ask import somebody_is_there
 from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output
@@ -64,8 +65,7 @@ def kept(provider: str, key: str) -> str:
 
 def table_of(options: argparse.Namespace) -> Mapping[str, Any]:
     """The part of the settings that knows of providers and keys."""
-    settings = settings_of(options)
-    return {"providers": settings.providers, "api_key": settings.api_key}
+    return models_table(settings_of(options))
 
 
 def show(table: Mapping[str, Any], out: Output) -> int:
@@ -81,10 +81,11 @@ def show(table: Mapping[str, Any], out: Output) -> int:
 
 def origins(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every provider that has a key, and where that comes from; never the key."""
-    keys = Keys({**table, "api_key": None}, {**os.environ, "CROW_API_KEY": ""}, load)
+    own = {**table, "api_key": None, "apiKeyHelper": None}
+    keys = Keys(own, {**os.environ, "CROW_API_KEY": ""}, load)
     for provider in sorted({*known_providers(table), *providers()}):
         key = keys.of(provider, PRESETS.get(provider, Preset("")))
-        if key.value:
+        if key:
             yield provider, key.origin
 
 

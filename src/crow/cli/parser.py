@@ -11,6 +11,7 @@ from crow.core.errors import CrowError
 COMMANDS = {
     "run": "answer one prompt",
     "acp": "speak the Agent Client Protocol on standard input and output",
+    "models": "which models can be asked, and what one of them can do",
     "login": "store an API key (logout removes it)",
     "logout": "remove stored API keys",
     "demo": "three prompts with the embedded model: no key, no network",

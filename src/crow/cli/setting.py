@@ -14,7 +14,12 @@ from crow.settings.secrets import hidden
 UNTRUSTED = "the project is not trusted (crow trust)"
 ONLY_MANAGED = frozenset({"allowManagedHooksOnly", "strictPluginOnlyCustomization"})
 NOT_MANAGED = "only the administrator's managed settings can say so"
-BY_ENVIRONMENT = {"model": "CROW_MODEL", "base_url": "CROW_BASE_URL", "api_key": "CROW_API_KEY"}
+BY_ENVIRONMENT = {
+    "model": "CROW_MODEL",
+    "base_url": "CROW_BASE_URL",
+    "wire": "CROW_WIRE",
+    "api_key": "CROW_API_KEY",
+}
 Node = Mapping[str, Any]
 
 

@@ -191,6 +191,19 @@ class Context:
         """How full the window is, anchored on what the provider reported."""
         return self.session.tokens(self.agent.context_window(self.session))
 
+    def model_for(self, purpose: str) -> str | None:
+        """The model for what is asked beside the conversation, such as ``summary`` or ``judge``.
+
+        It is the name for `Request.model`: the one that the settings' ``purposes`` have for this
+        word, which may be an extension's own, else that of the conversation.
+        """
+        chosen: Mapping[str, str] = getattr(self.agent.llm, "purposes", {})
+        return chosen.get(purpose) or self._own_model
+
+    @property
+    def _own_model(self) -> str | None:
+        return self.session.model
+
     async def complete(self, request: Request) -> Completion:
         """Ask the model beside the conversation: nothing is shown, stored or hooked.
 

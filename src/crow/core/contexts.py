@@ -159,6 +159,10 @@ class TurnContext(Context):
         self.results: list[ToolContext] = []
 
     @property
+    def _own_model(self) -> str | None:
+        return self.request.model
+
+    @property
     def messages(self) -> list[Message]:
         """The messages of the request; replace them, do not change them in place."""
         return self.request.messages

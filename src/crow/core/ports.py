@@ -81,6 +81,7 @@ class LLM(Protocol):
     model's name, which raises `ModelError` where there is none; ``models``, names to choose from,
     and ``async find_models() -> bool``, which looks for more; ``inputs``, what is taken beside text
     (``image``, ``audio``); ``thought_levels``, what the parameter ``reasoning_effort`` can be;
+    ``purposes``, names of models for what is asked beside a conversation (`Context.model_for`);
     ``async forget()``, which is called when keys have changed.
     """
 

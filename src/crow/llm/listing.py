@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Any
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.frozen import frozen
 from crow.llm.http.text import is_array, is_object
+from crow.llm.models import model_info
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
-from crow.llm.traits import context_window
 
 TIMEOUT = 3.0
 KNOCK = 0.5
@@ -20,6 +22,19 @@ MOST = 40
 NOT_FOR_TALK = re.compile(
     r"embed|tts|whisper|dall-e|image|audio|realtime|transcribe|moderation|search|rerank|guard|ocr"
 )
+WINDOWS = (
+    "max_input_tokens",
+    "max_model_len",
+    "context_window",
+    "context_length",
+    "max_context_length",
+)
+"""Where lists of models say windows, beside llama.cpp's ``meta.n_ctx``."""
+LOADED: Mapping[str, tuple[str, str, str, str]] = {
+    "ollama": ("/api/ps", "models", "name", "context_length"),
+    "lmstudio": ("/api/v0/models", "data", "id", "loaded_context_length"),
+}
+"""Where servers say it of a model that is loaded: path, list, name and window."""
 ASKED_UNNAMED = "ollama"
 """The local server that is asked although nobody has named it."""
 
@@ -30,7 +45,7 @@ class Source:
 
     provider: str
     url: str
-    key: str
+    key: str = field(default="", repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -55,17 +70,28 @@ def sources(settings: Table, env: Mapping[str, str], stored: Stored | None = Non
 def _usable(settings: Table, env: Mapping[str, str], keys: Keys) -> Iterator[Source]:
     chosen = str(env.get("CROW_MODEL") or settings.get("model") or "").partition("/")[0]
     named = {ASKED_UNNAMED, chosen, *settings.get("providers", {})}
-    alone = Keys({**settings, "api_key": None}, {**env, "CROW_API_KEY": ""}, keys.stored)
+    own = {**settings, "api_key": None, "apiKeyHelper": None}
+    alone = Keys(own, {**env, "CROW_API_KEY": ""}, keys.stored)
     for provider in sorted(known_providers(settings)):
         table: Table = settings.get("providers", {}).get(provider, {})
         try:
             preset = preset_of(provider, table, env)
         except ModelError:
             continue
+        if not preset.lists:
+            continue
         key = alone.of(provider, preset).value
         needs_key = provider in PRESETS and not PRESETS[provider].is_local
         if key or (provider in named and not needs_key):
-            yield Source(provider, preset.base_url.rstrip("/"), key)
+            yield Source(provider, preset.models_url.rstrip("/"), key)
+
+
+@frozen
+class Listed:
+    """A model as its endpoint lists it, with the window that is said there."""
+
+    model: str
+    window: int | None = None
 
 
 async def list_models(
@@ -77,9 +103,53 @@ async def list_models(
 
 
 async def ask(source: Source) -> list[str]:
-    """The models of one endpoint, as they are named here."""
-    if source.is_local and not await _is_there(source.url):
-        return []
+    """The models of one endpoint that can be talked with, as they are named here."""
+    names = [each.model for each in await listed(source)]
+    shown = [name for name in names if not source.is_public or _is_for_talk(source.provider, name)]
+    return [f"{source.provider}/{name}" if source.provider else name for name in shown[:MOST]]
+
+
+async def listed(source: Source) -> list[Listed]:
+    """All that an endpoint lists, by name; nothing where it does not answer."""
+    body = await _got(source, f"{source.url}/models")
+    rows = body.get("data") if is_object(body) else None
+    found = [_listed(row) for row in rows if is_object(row)] if is_array(rows) else []
+    return sorted((each for each in found if each.model), key=lambda each: each.model)
+
+
+async def find_window(source: Source, model: str) -> int | None:
+    """The window that a server says it has for a model, in tokens.
+
+    Servers that have models in several sizes say it elsewhere, of those that are loaded.
+    """
+    found = {each.model: each.window for each in await listed(source)}
+    if (window := found.get(model)) is not None or source.provider not in LOADED:
+        return window
+    path, rows_in, name_in, window_in = LOADED[source.provider]
+    body = await _got(source, source.url.removesuffix("/v1") + path)
+    rows = body.get(rows_in) if is_object(body) else None
+    for row in filter(is_object, rows if is_array(rows) else []):
+        if row.get(name_in) in (model, f"{model}:latest"):
+            return _count(row.get(window_in))
+    return None
+
+
+def _listed(row: Mapping[str, Any]) -> Listed:
+    name = row.get("id")
+    meta = row.get("meta")
+    said = [row.get(key) for key in WINDOWS] + [meta.get("n_ctx") if is_object(meta) else None]
+    window = next(filter(None, map(_count, said)), None)
+    return Listed(name.removeprefix("models/") if isinstance(name, str) else "", window)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None
+
+
+async def _got(source: Source, url: str) -> object:
+    """The JSON that an endpoint answers; None without an answer."""
+    if source.is_local and not await _is_there(url):
+        return None
     import httpx2
 
     headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
@@ -87,23 +157,16 @@ async def ask(source: Source) -> list[str]:
         headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
     try:
         async with httpx2.AsyncClient(timeout=TIMEOUT, trust_env=not source.is_local) as client:
-            response = await client.get(f"{source.url}/models", headers=headers)
-            names = _names(response.json()) if response.is_success else []
+            response = await client.get(url, headers=headers)
+            return response.json() if response.is_success else None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
-        return []
-    shown = [name for name in names if not source.is_public or _is_for_talk(name)]
-    return [f"{source.provider}/{name}" if source.provider else name for name in shown[:MOST]]
+        return None
 
 
-def _names(body: object) -> list[str]:
-    listed = body.get("data") if is_object(body) else None
-    ids = [each.get("id") for each in listed if is_object(each)] if is_array(listed) else []
-    return sorted(name.removeprefix("models/") for name in ids if isinstance(name, str) and name)
-
-
-def _is_for_talk(name: str) -> bool:
+def _is_for_talk(provider: str, name: str) -> bool:
     """True for a well-known model that answers in text; providers list all that they have."""
-    return context_window(name) is not None and not NOT_FOR_TALK.search(name.lower())
+    known = model_info(provider, name).context_window is not None
+    return known and not NOT_FOR_TALK.search(name.lower())
 
 
 async def _is_there(url: str) -> bool:

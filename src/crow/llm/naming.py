@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any
 
 from crow.core.errors import ModelError, nearest
 from crow.core.frozen import frozen
 from crow.core.ports import LLM
+from crow.llm.making import Key, Place, make_model
+from crow.llm.models import WIRES, ModelInfo, model_info
 from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 
 REHEARSAL = "rehearsal"
@@ -31,12 +33,12 @@ def resolve(
 
     Without a name it is the one of ``CROW_MODEL``, else that of the settings, else the
     rehearsal. The part before the first slash names a provider: one of the settings'
-    ``providers`` (tables with ``base_url``, ``api_key``, ``api_key_env``, ``headers``, ``params``,
-    ``context_window``, ``echo_reasoning``, ``inputs``, ``thought_levels``), else a preset. Where
-    ``CROW_BASE_URL`` or ``base_url`` is set, the whole name belongs to the model there. The
-    environment goes before
-    the settings; ``CROW_API_KEY`` and ``api_key`` hold the key for what ``base_url`` names, or
-    for any provider that has no key of its own. ``stored`` is asked last.
+    ``providers`` (tables as the schema of the settings describes them), else a preset. Where
+    ``CROW_BASE_URL`` or ``base_url`` is set, the whole name belongs to the model there, which is
+    asked by Chat Completions unless ``CROW_WIRE`` or ``wire`` says another wire. The environment
+    goes before the settings; ``CROW_API_KEY`` and ``api_key`` hold the key for what ``base_url``
+    names, or for any provider that has no key of its own; what ``apiKeyHelper`` prints comes after
+    them, and ``stored`` is asked last.
 
     Raises `ModelError` (unconfigured) where a provider is unknown or a key is missing.
     """
@@ -53,7 +55,8 @@ def resolve(
         raise ModelError(what, kind="unconfigured")
     keys = Keys(settings, env, stored or nothing)
     place = _at(base_url, settings, keys) if base_url else _of(name, settings, keys)
-    return _made(name if base_url else _without_provider(name, settings), place, settings)
+    plain = name if base_url else _without_provider(name, settings)
+    return make_model(plain, place, settings, env)
 
 
 def listed_name(model: str | None, settings: Table, env: Mapping[str, str]) -> str:
@@ -70,17 +73,18 @@ def listed_name(model: str | None, settings: Table, env: Mapping[str, str]) -> s
         return name
 
 
+def info_named(name: str) -> ModelInfo:
+    """What is known of a model by its whole name, whatever the settings say of it."""
+    if name == REHEARSAL:
+        return ModelInfo(model=name, inputs=frozenset())
+    before, slash, rest = name.partition("/")
+    provider = _named(before, set(PRESETS)) if slash else None
+    return model_info(provider, rest) if provider else model_info(provider_meant(name) or "", name)
+
+
 def nothing(provider: str) -> str | None:
     """No key is stored."""
     return None
-
-
-@frozen
-class Key:
-    """An API key, empty where there is none; ``origin`` says where it came from."""
-
-    value: str = field(default="", repr=False)
-    origin: str = ""
 
 
 NO_KEY = Key()
@@ -98,7 +102,10 @@ class Keys:
         """The key for what has none of its own."""
         if key := self.env.get("CROW_API_KEY"):
             return Key(key, "CROW_API_KEY")
-        return Key(self.settings.get("api_key") or "", "api_key in the settings")
+        return Key(
+            self.settings.get("api_key") or "",
+            "api_key in the settings",
+        ) or helper(self.settings, "apiKeyHelper in the settings")
 
     def named(self, names: Iterable[str]) -> Key:
         """The key in the first of these variables that has one."""
@@ -108,52 +115,29 @@ class Keys:
     def of(self, provider: str, preset: Preset) -> Key:
         """The key of a provider."""
         table: Table = self.settings.get("providers", {}).get(provider, {})
-        own = Key(table.get("api_key") or "", f"providers.{provider} in the settings")
+        where = f"providers.{provider} in the settings"
+        own = Key(table.get("api_key") or "", where) or helper(table, f"apiKeyHelper of {where}")
         found = (own, self.named(preset.key_names), self.shared())
-        known = next((key for key in found if key.value), NO_KEY)
-        return known if known.value else Key(self.stored(provider) or "", LOGIN)
+        return next(filter(None, found), None) or Key(self.stored(provider) or "", LOGIN)
 
 
-@frozen
-class Place:
-    """A preset with what settings and environment make of it. ``table`` is the settings' part."""
-
-    preset: Preset
-    key: Key
-    table: Table
-
-
-def _made(name: str, place: Place, settings: Table) -> LLM:
-    from crow.llm.chat import ChatCompletions
-    from crow.llm.traits import context_window, inputs_of, thought_levels_of
-
-    preset, table = place.preset, place.table
-    window = settings.get("context_window") or table.get("context_window")
-    return ChatCompletions(
-        name,
-        preset.base_url,
-        place.key.value or None,
-        key_origin=place.key.origin if place.key.value else "",
-        headers={**preset.headers, **table.get("headers", {}), **settings.get("headers", {})},
-        params={**table.get("params", {}), **settings.get("params", {})},
-        context_window=window or context_window(name),
-        echo_reasoning=bool(table.get("echo_reasoning", preset.echo_reasoning)),
-        images_in_results=bool(table.get("images_in_results", preset.images_in_results)),
-        cache_key=preset.cache_key,
-        inputs=table.get("inputs", inputs_of(name)),
-        thought_levels=table.get("thought_levels", thought_levels_of(name)),
-    )
+def helper(table: Table, origin: str) -> Key:
+    """The key that a command prints, if the settings name one."""
+    return Key(command=table.get("apiKeyHelper") or "", origin=origin)
 
 
 def _at(base_url: str, settings: Table, keys: Keys) -> Place:
     """An endpoint that is given by its URL; it need not want a key."""
     url = base_url.rstrip("/")
-    known = next((name for name, each in PRESETS.items() if each.base_url == url), None)
-    preset = PRESETS[known] if known else Preset(base_url)
+    known = next(
+        (name for name, each in PRESETS.items() if url in (each.base_url, each.chat_url)), ""
+    )
+    preset = replace(PRESETS[known], base_url=base_url) if known else Preset(base_url)
     key = keys.shared()
-    if not key.value and known:
+    if not key and known:
         key = keys.of(known, preset)
-    return Place(preset, key, {})
+    wire = _wire(keys.env.get("CROW_WIRE") or settings.get("wire"), "for the base URL")
+    return Place(known, preset, key, {}, wire, moved=url != preset.base_url)
 
 
 def _of(name: str, settings: Table, keys: Keys) -> Place:
@@ -163,11 +147,34 @@ def _of(name: str, settings: Table, keys: Keys) -> Place:
     table: Table = settings.get("providers", {}).get(provider, {})
     preset = preset_of(provider, table, env)
     key = keys.of(provider, preset)
-    moved = _moved(preset, env) or ("base_url" in table and "api_key_env" not in table)
-    if not key.value and not preset.is_local and not moved:
+    needs_key = not (preset.is_local or _may_need_none(provider, table, env))
+    if not key and needs_key:
         what = f"{provider} needs a key for {name}: set {' or '.join(preset.key_names)}"
         raise ModelError(f"{what}, or CROW_API_KEY, or run {LOGIN}", kind="unconfigured")
-    return Place(preset, key, table)
+    wire = _wire(table.get("wire"), f"of the provider {provider}")
+    return Place(provider, preset, key, table, wire, _is_elsewhere(provider, preset, table))
+
+
+def _may_need_none(provider: str, table: Table, env: Mapping[str, str]) -> bool:
+    """True where somebody says where a provider is that would be elsewhere, and names no key."""
+    usual = PRESETS.get(provider) or Preset("")
+    by_variable = bool(usual.base_url and _moved(usual, env))
+    return by_variable or ("base_url" in table and "api_key_env" not in table)
+
+
+def _is_elsewhere(provider: str, preset: Preset, table: Table) -> bool:
+    """True for a preset that is not where it usually is, and is not of Messages there, too."""
+    usual = PRESETS[provider].base_url if provider in PRESETS else ""
+    same = preset.wire == "messages" and "base_url" not in table
+    return usual not in ("", preset.base_url) and not same
+
+
+def _wire(said: str | None, where: str) -> str:
+    """The wire that somebody chose. Raises `ModelError` (unconfigured) where there is none such."""
+    if said and said not in WIRES:
+        what = f"there is no wire {said!r} {where}: choose one of {', '.join(WIRES)}"
+        raise ModelError(what, kind="unconfigured")
+    return said or ""
 
 
 def preset_of(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
@@ -179,24 +186,23 @@ def preset_of(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
     url = table.get("base_url") or _moved(preset, env) or preset.base_url
     if not url:
         what = f"the provider {provider} has no base_url in the settings; give it one"
-        raise ModelError(what, kind="unconfigured")
+        other = f", or set {preset.url_name}" if preset.url_name else ""
+        raise ModelError(what + other, kind="unconfigured")
     if key_name := table.get("api_key_env"):
         preset = replace(preset, key_names=(key_name,))
-    return replace(preset, base_url=url)
+    return preset if url == preset.base_url else replace(preset, base_url=url, chat_url=None)
 
 
 def _moved(preset: Preset, env: Mapping[str, str]) -> str | None:
     """Where a variable says that a provider is; ``OLLAMA_HOST`` is host and port alone."""
-    url = env.get(preset.url_name or "")
-    if not url or "://" in url:
-        return url and (url if url.rstrip("/").endswith("/v1") else _with_path(url))
+    url = (env.get(preset.url_name or "") or "").rstrip("/")
+    if not url:
+        return None
+    if "://" in url:
+        is_bare = url.count("/") == 2 or preset.wire == "messages"
+        return url + preset.url_path if is_bare and not url.endswith(preset.url_path) else url
     host = url.replace("0.0.0.0", "localhost")  # noqa: S104 - where it listens, not where it is
     return f"http://{host if ':' in host else f'{host}:11434'}/v1"
-
-
-def _with_path(url: str) -> str:
-    """The URL; with ``/v1`` where it has no path at all."""
-    return f"{url.rstrip('/')}/v1" if url.rstrip("/").count("/") == 2 else url
 
 
 def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:

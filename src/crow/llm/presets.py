@@ -12,18 +12,23 @@ from crow.core.frozen import frozen
 
 @frozen
 class Preset:
-    """An endpoint. ``key_names`` are variables that may hold its key, none for a local server.
+    """An endpoint. ``key_names`` are variables that may hold its key.
 
-    ``url_name`` is a variable that says where it is instead. ``families`` are beginnings of names
-    of models that mean this provider where none is named. ``wire`` is what its models are asked by
-    that are not in the table (`crow.llm.models`), ``chat_url`` where Chat Completions are if not at
-    ``base_url``, ``thinking`` how its servers have thinking switched (`crow.llm.models.THINKING`),
-    whatever the model is. The rest is as `ChatCompletions` has it.
+    ``url_name`` is a variable that says where it is instead; ``url_path`` is what such a URL goes
+    on with where it has no path. ``key_header`` carries the key where that is not the wire's own
+    way. ``families`` are beginnings of names of models that mean this provider where none is named.
+    ``wire`` is what its models are asked by that are not in the table (`crow.llm.models`),
+    ``chat_url`` where Chat Completions are if not at ``base_url``, ``thinking`` how its servers
+    have thinking switched (`crow.llm.models.THINKING`), whatever the model is; ``hands_on`` that it
+    hands requests on to others, ``lists`` that it says which models there are. The rest is as
+    `ChatCompletions` has it.
     """
 
     base_url: str
     key_names: tuple[str, ...] = ()
     url_name: str | None = None
+    url_path: str = "/v1"
+    key_header: str = ""
     families: tuple[str, ...] = ()
     wire: str = "chat"
     chat_url: str | None = None
@@ -32,11 +37,23 @@ class Preset:
     images_in_results: bool = False
     cache_key: str | None = None
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hands_on: bool = False
+    lists: bool = True
 
     @property
     def is_local(self) -> bool:
         """True for a server on this machine, which needs no key."""
-        return not self.key_names
+        return self.base_url.startswith("http://localhost:")
+
+    @property
+    def models_url(self) -> str:
+        """Where its list of models is, without ``/models``."""
+        return self.chat_url or self.base_url
+
+    @property
+    def is_own_server(self) -> bool:
+        """True for one that has its models itself, with windows as it likes."""
+        return self.is_local and not self.hands_on
 
 
 def _local(port: int, url_name: str | None = None, **options: Any) -> Preset:
@@ -56,6 +73,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "anthropic": Preset(
             "https://api.anthropic.com/v1",
             ("ANTHROPIC_API_KEY",),
+            url_name="ANTHROPIC_BASE_URL",
             families=("claude-",),
             wire="messages",
         ),
@@ -67,6 +85,15 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             chat_url="https://generativelanguage.googleapis.com/v1beta/openai",
         ),
         "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+        "azure": Preset(
+            "",
+            ("AZURE_OPENAI_API_KEY",),
+            url_name="AZURE_OPENAI_ENDPOINT",
+            url_path="/openai/v1",
+            key_header="api-key",
+            lists=False,  # it says what can be deployed, and not what is
+            wire="responses",
+        ),
         "mistral": Preset(
             "https://api.mistral.ai/v1",
             ("MISTRAL_API_KEY",),
@@ -113,6 +140,9 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "perplexity": Preset("https://api.perplexity.ai", ("PERPLEXITY_API_KEY",)),
         "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
         "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
+        "litellm": _local(
+            4000, "LITELLM_PROXY_API_BASE", key_names=("LITELLM_PROXY_API_KEY",), hands_on=True
+        ),
         "ollama": _local(11434, "OLLAMA_HOST", thinking="effort"),
         "llamacpp": _local(8080, echo_reasoning=True, thinking="template"),
         "lmstudio": _local(1234),
@@ -134,6 +164,7 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "dashscope": "qwen",
         "alibaba": "qwen",
         "hf": "huggingface",
+        "azure-openai": "azure",
     }
 )
 

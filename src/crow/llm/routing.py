@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from crow.core.errors import ModelError
 from crow.core.ports import LLM, Completion, Delta, Request
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Routed:
@@ -17,7 +20,8 @@ class Routed:
     ``find(None)`` makes the model of requests that name none, ``find("ollama/qwen3")`` another;
     it raises `ModelError` where there is none. ``models`` are names to choose from; where it is
     empty, ``look`` finds them when `find_models` is first called. ``call`` gives the one name
-    that a model has in lists, however it is written.
+    that a model has in lists, however it is written; ``purposes`` are models for what is asked
+    beside a conversation.
     """
 
     def __init__(
@@ -26,8 +30,10 @@ class Routed:
         models: Iterable[str] = (),
         look: Callable[[], Awaitable[list[str]]] | None = None,
         call: Callable[[str | None], str] | None = None,
+        purposes: Mapping[str, str] = NONE,
     ) -> None:
         self.models = tuple(models)
+        self.purposes = purposes
         self._find = find
         self._call = call
         self._look = None if self.models else look
@@ -102,6 +108,7 @@ class Routed:
     def become(self, other: Routed) -> None:
         """Stand for what another one stands for, from the next request on; open ones end first."""
         self.models, self._find, self._look = other.models, other._find, other._look
+        self.purposes = other.purposes
         self._call = other._call
         self._former += self._found.values()
         self._found = {}

@@ -37,9 +37,10 @@ from crow.settings.values import (
 STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 PLUGINS = ("enabledPlugins", "pluginConfigs")
-CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, *HTTP_LISTS, *PLUGINS})
+KEY_HELPER = "apiKeyHelper"
+CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS})
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
-PASSED_OVER = "of .claude only permissions, hooks, plugins and env are taken"
+PASSED_OVER = "of .claude only permissions, hooks, plugins, env and apiKeyHelper are taken"
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -52,7 +53,18 @@ LIMITS = (
     "blockWritesOutsideWorkingDirectories",
     NO_BYPASS,
 )
-PLAIN = ("model", "base_url", "api_key", "headers", "params", "context_window", "providers")
+PLAIN = (
+    "model",
+    "purposes",
+    "base_url",
+    "wire",
+    "api_key",
+    "headers",
+    "params",
+    "timeouts",
+    "context_window",
+    "providers",
+)
 TABLES = ("extensions", "env")
 
 
@@ -209,7 +221,10 @@ class Reading:
                 table = {**table, "permissions": own}
         from crow.settings.schema import Sieve
 
-        return Sieve(self._drop(source), self.schema).sift(table)
+        checked = Sieve(self._drop(source), self.schema).sift(table)
+        if foreign and KEY_HELPER in checked:  # it is for Claude
+            checked["providers"] = {"anthropic": {KEY_HELPER: checked.pop(KEY_HELPER)}}
+        return checked
 
     def _drop(self, source: Source) -> Callable[[str, Any, str], None]:
         """Name what of a file does not fit, and keep it for whoever asks."""
@@ -362,6 +377,7 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         **given,
         permissions=permissions,
         models=reading.listed("models"),
+        api_key_helper=values.get(KEY_HELPER),
         pass_env=reading.listed("pass_env"),
         disabled=reading.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),

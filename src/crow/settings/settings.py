@@ -26,9 +26,10 @@ class SettingsReader(Protocol):
 class Settings:
     """What all settings files and the command line's options say together.
 
-    ``models`` are names to choose from, ``pass_env`` those of variables with keys that programs
-    get all the same. ``extensions`` maps names to options; ``hooks`` are the
-    tables of every file as they stand there, ``unused_hooks`` those that a switch turns off.
+    ``models`` are names to choose from, ``purposes`` models for what is asked beside conversations,
+    ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
+    names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
+    those that a switch turns off.
     ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does;
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
     folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
@@ -45,10 +46,14 @@ class Settings:
     model: str | None = None
     models: tuple[Entry, ...] = ()
     pass_env: tuple[Entry, ...] = ()
+    purposes: Mapping[str, str] = field(default_factory=dict[str, str])
     base_url: str | None = None
+    wire: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    api_key_helper: str | None = None
     headers: Mapping[str, str] = field(default_factory=Table, repr=False)
     params: Mapping[str, Any] = field(default_factory=Table)
+    timeouts: Mapping[str, float] = field(default_factory=dict[str, float])
     context_window: int | None = None
     providers: Mapping[str, Table] = field(default_factory=Table, repr=False)
     permissions: Permissions = field(default_factory=Permissions)

@@ -52,7 +52,8 @@ class Endpoint:
     ``requests`` holds what was asked, ``sent`` counts the bytes of the responses, ``asked`` is
     set by every request, ``hung_up`` is set when a client leaves a response that
     hangs. A request past the script is answered with status 418. Whoever asks which models there
-    are is told ``models``, and that is neither in the script nor in ``requests``.
+    are is told ``models`` (names, or rows as they stand in such a list), and that is neither in the
+    script nor in ``requests``; ``others`` are answers to other paths, of which the same holds.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,8 @@ class Endpoint:
         self.hung_up = asyncio.Event()
         self.sent = 0
         self.url = ""
-        self.models: list[str] = []
+        self.models: list[str | dict[str, Any]] = []
+        self.others: dict[str, Any] = {}
         self._script: list[Response] = []
         self._connections = 0
         self._server: asyncio.Server | None = None
@@ -110,8 +112,11 @@ class Endpoint:
 
     def _steps(self, received: Received) -> Response:
         """The response to a request."""
+        if received.path in self.others:
+            return respond(200, self.others[received.path])
         if received.path.endswith("/models"):
-            return respond(200, {"object": "list", "data": [{"id": name} for name in self.models]})
+            rows = [{"id": each} if isinstance(each, str) else each for each in self.models]
+            return respond(200, {"object": "list", "data": rows})
         self.requests.append(received)
         self.asked.set()
         return self._script.pop(0) if self._script else respond(418, "past the script")

@@ -218,9 +218,8 @@ class CompactionHook:
         if parts.older:
             from crow.extensions.compaction.summary import summarise
 
-            model = ctx.model if isinstance(ctx, TurnContext) else ctx.session.model
             limit = int(SUMMARY_SHARE * room)
-            summary = await summarise(ctx, parts.older, wish, limit, model)
+            summary = await summarise(ctx, parts.older, wish, limit, ctx.model_for("summary"))
         elif kept is parts.recent:
             return "nothing"
         return await _replace(ctx, kept, summary, trigger)

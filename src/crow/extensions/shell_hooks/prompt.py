@@ -14,7 +14,7 @@ from crow.extensions.shell_hooks.outcome import Outcome, failed
 from crow.extensions.shell_hooks.output import RawOutput
 
 if TYPE_CHECKING:
-    from crow import Context, Message, Session, Tool
+    from crow import Context, Message, Tool
 
 SYSTEM = (
     "You judge one event of a coding agent by the condition that the user gives. Answer with one "
@@ -36,7 +36,7 @@ async def ask_model(handler: Handler, ctx: Context, text: str) -> Outcome:
         {"role": "system", "content": SYSTEM},
         {"role": "user", "content": filled(handler.spec["prompt"], text)},
     ]
-    request = Request(messages, model=model_for(handler, ctx.session))
+    request = Request(messages, model=model_for(handler, ctx))
     completion = await ctx.complete(request)
     verdict = verdict_of(completion.text)
     if verdict is None:
@@ -46,10 +46,10 @@ async def ask_model(handler: Handler, ctx: Context, text: str) -> Outcome:
     return judged(handler, verdict)
 
 
-def model_for(handler: Handler, session: Session) -> str | None:
-    """The model that a handler wants asked, else the session's."""
+def model_for(handler: Handler, ctx: Context) -> str | None:
+    """The model that a handler wants asked, else the one that judges."""
     wanted = handler.spec.get("model")
-    return session.model if not wanted or wanted in CLAUDES else wanted
+    return ctx.model_for("judge") if not wanted or wanted in CLAUDES else wanted
 
 
 def filled(prompt: str, text: str) -> str:

@@ -92,7 +92,7 @@ def _fields(handler: Handler, ctx: Context) -> dict[str, Any]:
     owners = {hook.owner.name for hook_point in points for hook in hook_point.chain(session)}
     return {
         "directories": session.directories,
-        "model": model_for(handler, session),
+        "model": model_for(handler, ctx),
         "mode": "dontAsk",
         "options": dict(session.options),
         "state": {name: session.state.setdefault(name, {}) for name in sorted(owners)},

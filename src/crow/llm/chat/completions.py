@@ -11,11 +11,13 @@ from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
 from crow.core.ports import Request
 from crow.llm.chat.reply import Reply
+from crow.llm.chat.thinking import with_thinking
 from crow.llm.chat.writing import UNSIGNED_CALLS, following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.form import Form, said_in
 from crow.llm.http.splice import Shown
+from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
 OF_THOUGHTS = (
@@ -48,16 +50,26 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     it.
     """
     form = Form(echoes=echo_reasoning, images_in_results=images_in_results)
-    return HttpModel(ChatWire(cache_key), model, base_url, api_key, form=form, **options)
+    wire = ChatWire(cache_key, options.get("info", UNKNOWN))
+    return HttpModel(wire, model, base_url, api_key, form=form, **options)
 
 
 class ChatWire:
-    """Chat completions as a `Wire`; about ``limit`` bytes of what was encoded are remembered."""
+    """Chat completions as a `Wire`; about ``limit`` bytes of what was encoded are remembered.
+
+    ``info`` says how the model is told to think, and whether its prefixes are marked for a cache.
+    """
 
     name = "ChatCompletions"
 
-    def __init__(self, cache_key: str | None = None, limit: int = CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        cache_key: str | None = None,
+        info: ModelInfo = UNKNOWN,
+        limit: int = CACHE_BYTES,
+    ) -> None:
         self._cache_key = cache_key
+        self._info = info
         self._encoder = Encoder(_piece, _join, limit)
 
     def path(self, model: str) -> str:
@@ -79,7 +91,9 @@ class ChatWire:
             head["stream_options"] = {"include_usage": True}
         if self._cache_key and request.session_id:
             head[self._cache_key] = request.session_id
-        start = encode_clean({**head, **params})[:-1]
+        if "cache_control" in self._info.features:
+            head["cache_control"] = {"type": "ephemeral"}
+        start = encode_clean({**head, **with_thinking(params, self._info)})[:-1]
         tools = b',"tools":' + self._encoder.tools(request.tools) if request.tools else b""
         messages = self._encoder.messages(request.messages, request.session_id, form)
         return b"".join((start, tools, b',"messages":[', messages, b"]}"))

@@ -40,7 +40,7 @@ KIND_OF_WORD = (
         (
             r"context_length|context.{0,12}(length|window|size|limit)|prompt is too long"
             r"|too many tokens|maximum.{0,20}tokens|input.{0,12}too long"
-            r"|reduce the length|exceed_context"
+            r"|reduce the length|exceed_context|maximum prompt length|model token limit"
         ),
         "context_length",
     ),
@@ -83,7 +83,13 @@ class Redactor:
     """Takes secrets out of texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted({text for text in secrets if len(text) > 3}, key=len, reverse=True)
+        self._secrets: list[str] = []
+        self.add(*secrets)
+
+    def add(self, *secrets: str) -> None:
+        """Take these out, too."""
+        known = {*self._secrets, *(text for text in secrets if len(text) > 3)}
+        self._secrets = sorted(known, key=len, reverse=True)
 
     def __call__(self, text: str) -> str:
         """The text without any of the secrets, nor what looks like a key."""

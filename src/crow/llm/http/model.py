@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.connection import Connection, chunks_of
 from crow.llm.http.faults import Redactor, error_of_response, named_error
 from crow.llm.http.form import Form, Forms
+from crow.llm.http.overflow import window_in
 from crow.llm.http.reading import Reading
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
@@ -27,6 +29,9 @@ MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024
 AGENT = "crow"
 PLAIN = Form()
+FetchKey: TypeAlias = Callable[[str], Awaitable[str]]
+"""Gives a key for a request, another than the one that was refused; ``""`` where none was."""
+FindWindow: TypeAlias = Callable[[], Awaitable[int | None]]
 
 
 class Options(TypedDict, total=False):
@@ -39,6 +44,10 @@ class Options(TypedDict, total=False):
     retries: Retries | None
     max_output: int
     key_origin: str
+    key_header: str
+    fetch_key: FetchKey | None
+    query: Mapping[str, str] | None
+    find_window: FindWindow | None
     info: ModelInfo
     inputs: Iterable[str] | None
     thought_levels: Iterable[str] | None
@@ -49,10 +58,14 @@ class HttpModel:
 
     ``params`` go into every request's body, ``headers`` into every request. ``max_output`` bounds
     an answer in characters. ``form`` is how the endpoint is asked first; what it refuses it is not
-    sent again. ``key_origin`` says where the key came from, for people. ``info`` is what is known
-    of the model; ``context_window``, ``inputs`` (``image``, ``audio``: what it takes beside text)
-    and ``thought_levels`` (what ``reasoning_effort`` can be) go before that. Raises `ModelError`
-    (unconfigured) where key, headers or URL cannot work.
+    sent again. ``key_origin`` says where the key came from, for people; ``key_header`` carries it
+    in the place of the wire's own, ``fetch_key`` gives it where there is none yet, and another one
+    when it is refused. ``query`` stands behind every path. ``info`` is what is known of the model;
+    ``context_window``, ``inputs`` (``image``, ``audio``: what it takes beside text) and
+    ``thought_levels`` (what ``reasoning_effort`` can be) go before that. ``find_window`` is asked
+    once, behind the first answer, for the window that the server has; a smaller one that the server
+    names where a request is too long counts, too. Raises `ModelError` (unconfigured) where key,
+    headers or URL cannot work.
     """
 
     def __init__(
@@ -69,6 +82,10 @@ class HttpModel:
         retries: Retries | None = None,
         max_output: int = MAX_OUTPUT,
         key_origin: str = "",
+        key_header: str = "",
+        fetch_key: FetchKey | None = None,
+        query: Mapping[str, str] | None = None,
+        find_window: FindWindow | None = None,
         info: ModelInfo = UNKNOWN,
         inputs: Iterable[str] | None = None,
         thought_levels: Iterable[str] | None = None,
@@ -87,12 +104,23 @@ class HttpModel:
         self._retries = retries or Retries()
         self._max_output = max_output
         self._forms = Forms(replace(form, images="image" in self._inputs), wire.milder)
+        self._find_window = find_window
+        self._finding: asyncio.Task[None] | None = None
+        self._fetch_key = fetch_key
+        self._fetched = ""
+        self._query = urlencode(query or {})
+        self._key_headers = partial(_named, key_header) if key_header else wire.key_headers
         self._redact = Redactor([api_key or "", *(headers or {}).values()])
-        sent = _headers(wire.key_headers, api_key, headers or {})
+        sent = _headers(self._key_headers, api_key, headers or {})
         self._connection = Connection(self.base_url, sent, self._timeouts)
 
     def __repr__(self) -> str:
         return f"{self._wire.name}({self.model!r}, {self.base_url!r})"
+
+    @property
+    def timeouts(self) -> Timeouts:
+        """How long the endpoint is waited for."""
+        return self._timeouts
 
     @property
     def inputs(self) -> frozenset[str]:
@@ -110,6 +138,7 @@ class HttpModel:
             return self._forms.ask(origin, answer, images)
 
         def named(error: ModelError) -> ModelError:
+            self._at_most(window_in(error))
             who = f"{request.model or self.model} at {self.base_url}"
             return named_error(error, who, self._redact, self.key_origin)
 
@@ -117,6 +146,8 @@ class HttpModel:
 
     async def aclose(self) -> None:
         """Close the connection; a later request opens it again."""
+        if self._finding is not None:
+            self._finding.cancel()
         await self._connection.aclose()
 
     async def _answer(
@@ -134,6 +165,9 @@ class HttpModel:
             if so_far is None:
                 break
             request = replace(request, messages=[*messages, so_far])
+        if self._find_window is not None and self._finding is None:
+            finding = self._take_window(self._find_window)
+            self._finding = asyncio.create_task(finding, name="window")
         yield [*shown.ending(request.message_id), reply.completion()]
 
     async def _read(
@@ -155,6 +189,14 @@ class HttpModel:
         finally:
             await self._leave(response, chunks, whole=whole)
 
+    async def _take_window(self, find: FindWindow) -> None:
+        """Let the window be what the server has."""
+        self.context_window = await find() or self.context_window
+
+    def _at_most(self, window: int | None) -> None:
+        if window and (self.context_window is None or window < self.context_window):
+            self.context_window = window
+
     async def _leave(
         self, response: httpx2.Response, chunks: AsyncGenerator[bytes, None], *, whole: bool
     ) -> None:
@@ -167,14 +209,35 @@ class HttpModel:
 
     async def _respond(self, request: Request, clock: Clock, form: Form) -> httpx2.Response:
         """The response, if it is a success. Raises `ModelError`."""
-        model = request.model or self.model
-        body, own = self._body(request, model, form), self._wire.headers(request, form)
-        posted = self._connection.post(self._wire.path(model), body, own)
-        response = await clock.headers(posted)
+        response = await self._post(request, clock, form, await self._key_fetched())
+        if response.status_code == 401 and self._fetch_key:
+            await self._leave(response, chunks_of(response), whole=False)
+            response = await self._post(request, clock, form, await self._key_fetched(refused=True))
         if 200 <= response.status_code < 300:
             return response
         body = await self._error_body(response, clock)
         raise error_of_response(response.status_code, response.headers, body)
+
+    async def _post(
+        self, request: Request, clock: Clock, form: Form, keyed: Mapping[str, str]
+    ) -> httpx2.Response:
+        """The response, whatever it is. Raises `ModelError`."""
+        model = request.model or self.model
+        body = self._body(request, model, form)
+        own = {**self._wire.headers(request, form), **keyed}
+        return await clock.headers(self._connection.post(self._path(model), body, own))
+
+    async def _key_fetched(self, *, refused: bool = False) -> Mapping[str, str]:
+        """The headers with a fetched key, another than the last one where that was refused."""
+        if self._fetch_key is None:
+            return {}
+        self._fetched = await self._fetch_key(self._fetched if refused else "")
+        self._redact.add(self._fetched)
+        return self._key_headers(self._fetched)
+
+    def _path(self, model: str) -> str:
+        path = self._wire.path(model)
+        return f"{path}{'&' if '?' in path else '?'}{self._query}" if self._query else path
 
     async def _error_body(self, response: httpx2.Response, clock: Clock) -> bytes:
         """As much of an error's body as is worth reading."""
@@ -198,6 +261,10 @@ class HttpModel:
         except (TypeError, ValueError) as error:
             what = f"cannot be asked: the request is no JSON: {error}"
             raise ModelError(what, kind="invalid_request") from error
+
+
+def _named(header: str, key: str) -> Mapping[str, str]:
+    return {header: key}
 
 
 def _checked_url(base_url: str, path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from crow.core.frozen import frozen
@@ -52,15 +52,22 @@ FEATURES: Mapping[str, str] = MappingProxyType(
         "late_system": "messages of the role system in the middle of a history",
         "bound_thinking": "thinking that is bound to all that stood before it",
         "echo_reasoning": "wants reasoning back, and a field for it where there was none",
-        "cache_control": "marks of Anthropic's where a prefix may be cached",
+        "cache_control": "caches what is marked in Anthropic's way, and nothing else",
     }
 )
 """What a model has that others of its wire have not."""
 
+OFF: Mapping[str, str] = MappingProxyType({"off": "none"})
 BUDGETS: Mapping[str, int] = MappingProxyType(
     {"minimal": 1024, "low": 4096, "medium": 12288, "high": 24576, "xhigh": 32768, "max": 65536}
 )
 """Tokens for thinking, for models that take a number."""
+
+
+def words_of(style: str) -> Mapping[str, str]:
+    """The words for levels where nobody says others; empty where a style only switches."""
+    wordless = style in ("switch", "zai", "qwen", "together", "template", "budget")
+    return {level: "" if wordless else OFF.get(level, level) for level in LEVELS}
 
 
 @frozen
@@ -97,6 +104,20 @@ class ModelInfo:
     refuses: frozenset[str] = frozenset()
     features: frozenset[str] = frozenset()
     cache_minimum: int | None = None
+
+    def on(self, wire: str) -> ModelInfo:
+        """The same model where it is asked by another wire, which says thinking its own way."""
+        if wire == self.wire:
+            return self
+        sayable = self.wire != "messages" and wire != "messages"
+        words = {level: word or words_of("")[level] for level, word in self.levels.items()}
+        return replace(
+            self,
+            wire=wire,
+            levels=words if sayable else {},
+            thinking="effort" if sayable and words else "",
+            features=frozenset(),
+        )
 
     def effort(self, level: str) -> str | None:
         """What the provider calls a level, or the nearest that the model has.

@@ -20,7 +20,7 @@ from crow.llm.presets import OTHER_NAMES, PRESETS, Preset, provider_meant
 
 DATA = Path(__file__).with_name("data")
 Row = Mapping[str, Any]
-ELSEWHERE = Preset("", ("CROW_API_KEY",))
+ELSEWHERE = Preset("")
 EMPTY: Row = MappingProxyType({"usual": {}, "models": {}, "families": {}})
 DATED = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{4}|\d{3}|latest|preview.*)$")
 """What stands behind a model's name and says which of its versions is meant."""
@@ -55,8 +55,8 @@ def model_info(provider: str, model: str) -> ModelInfo:
     return ModelInfo(
         **named,
         name=made.name,
-        context_window=None if preset.is_local else made.context_window,
-        max_output=None if preset.is_local else made.max_output,
+        context_window=None if preset.is_own_server else made.context_window,
+        max_output=None if preset.is_own_server else made.max_output,
         inputs=made.inputs,
         levels=made.levels if said == made.thinking else SERVED[said if made.levels else ""],
         thinking=said if made.levels else "",

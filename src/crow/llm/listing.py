@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
@@ -80,13 +82,16 @@ async def ask(source: Source) -> list[str]:
     """The models of one endpoint, as they are named here."""
     if source.is_local and not await _is_there(source.url):
         return []
+    await asyncio.to_thread(import_module, "httpx2")  # the loop goes on meanwhile
     import httpx2
 
     headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
     if source.provider == "anthropic":
         headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
+    verify = not source.url.startswith("http:")  # loading certificates takes a while
+    options: Any = {"timeout": TIMEOUT, "trust_env": not source.is_local, "verify": verify}
     try:
-        async with httpx2.AsyncClient(timeout=TIMEOUT, trust_env=not source.is_local) as client:
+        async with httpx2.AsyncClient(**options) as client:
             response = await client.get(f"{source.url}/models", headers=headers)
             names = _names(response.json()) if response.is_success else []
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):

@@ -1,11 +1,14 @@
-"""What `crow run` does before it asks the model: counts, which no machine's load changes."""
+"""What Crow does before it asks the model: counts, which no machine's load changes."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
+from typing import Any
 
 from tests.cli.conftest import Crow
 
@@ -13,7 +16,8 @@ from crow.testing.endpoint import Endpoint, answer
 
 COUNT = """
 import os, sys, crow
-home, counted = os.path.dirname(crow.__file__), []
+counted, *argv = sys.argv[1:]
+home = os.path.dirname(crow.__file__)
 calls = 0
 
 def count(frame, event, arg):
@@ -21,29 +25,70 @@ def count(frame, event, arg):
     calls += event == "call" and frame.f_code.co_filename.startswith(home)
 
 def ask(event, args):
-    if event == "socket.connect":
-        counted.append((sum(name.startswith("crow") for name in sys.modules), calls))
+    if event == "socket.connect" and not os.path.exists(counted):
+        modules = sum(name.startswith("crow") for name in sys.modules)
+        with open(counted, "w") as file:
+            file.write(f"{modules} {calls}")
 
 sys.addaudithook(ask)
 sys.setprofile(count)
 from crow.cli import main
-main(["run", "Go"])
-print(*counted[0])
+sys.exit(main(argv))
 """
-MODULES, CALLS = 180, 8_500
 
 
-async def test_little_is_imported_and_called_before_the_first_request(
-    crow: Crow, endpoint: Endpoint
+async def start(crow: Crow, counted: Path, *argv: str, stdin: int) -> Process:
+    """Crow with a counter of modules and calls, which writes them down at the first request."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", COUNT, str(counted), *argv),
+        cwd=crow.cwd,
+        env={**os.environ, **crow.env},
+        stdin=stdin,
+        stdout=PIPE,
+    )
+
+
+def modules_and_calls(counted: Path) -> tuple[int, int]:
+    modules, calls = counted.read_text().split()
+    return int(modules), int(calls)
+
+
+async def test_run_imports_and_calls_little_before_the_first_request(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:
     endpoint.play(answer("Done."))
-    env = {**os.environ, **crow.env}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", COUNT), cwd=crow.cwd, env=env, stdin=DEVNULL, stdout=PIPE
-    )
+    process = await start(crow, tmp_path / "counted", "run", "Go", stdin=DEVNULL)
     out, _ = await process.communicate()
-    said, counts = out.decode().splitlines()
-    modules, calls = map(int, counts.split())
-    assert said == "Done."
-    assert modules <= MODULES
-    assert calls <= CALLS
+    assert out.decode() == "Done.\n"
+    modules, calls = modules_and_calls(tmp_path / "counted")
+    assert modules <= 180
+    assert calls <= 8_450
+
+
+async def test_acp_imports_and_calls_little_before_the_first_request(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    endpoint.play(answer("Done."))
+    process = await start(crow, tmp_path / "counted", "acp", stdin=PIPE)
+    place = {"cwd": str(crow.cwd), "mcpServers": []}
+    await asked(process, 0, "initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+    session = await asked(process, 1, "session/new", place)
+    prompt = {"sessionId": session["sessionId"], "prompt": [{"type": "text", "text": "Go"}]}
+    assert (await asked(process, 2, "session/prompt", prompt))["stopReason"] == "end_turn"
+    await process.communicate(b"")
+    modules, calls = modules_and_calls(tmp_path / "counted")
+    assert modules <= 210
+    assert calls <= 9_100
+
+
+async def asked(process: Process, number: int, method: str, params: dict[str, Any]) -> Any:
+    """What a request is answered."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    process.stdin.write(json.dumps(request).encode() + b"\n")
+    while line := await process.stdout.readline():
+        said = json.loads(line)
+        if said.get("id") == number and "method" not in said:
+            return said["result"]
+    raise AssertionError(f"{method} was not answered")

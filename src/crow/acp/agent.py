@@ -47,6 +47,8 @@ from crow.keys import CLIENT_SERVERS
 
 T = TypeVar("T")
 SETTLE = 0.02
+QUIET = 0.5
+"""How long a new session has for its first request before models are looked for, in seconds."""
 CLOSING = 1.0
 TITLE = 200
 ELSEWHERE = "this session goes on in another client; load or resume it to have it here"
@@ -320,7 +322,11 @@ class AcpAgent:
         return Result(answered, lambda: loop.call_later(SETTLE, editor.introduce))
 
     async def _look_for_models(self) -> None:
-        """Ask once which models there are, and tell every session what can be chosen then."""
+        """Ask once which models there are, and tell every session what can be chosen then.
+
+        A prompt that follows at once goes first: its request is on its way by then.
+        """
+        await asyncio.sleep(QUIET)
         with suppress(ModelError):
             find: Any = getattr(self.agent.llm, "find_models", None)
             if find is not None and await find():

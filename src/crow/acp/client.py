@@ -20,7 +20,6 @@ from crow.acp.questions import (
     options_of,
     value_of,
 )
-from crow.acp.replay import Replay, replay
 from crow.acp.session_view import SessionView
 from crow.acp.versions import Version
 from crow.core.agent import Agent
@@ -163,6 +162,8 @@ class AcpClient:
 
     async def tell_again(self) -> None:
         """Show the whole conversation so far, even if the rest is held back."""
+        from crow.acp.replay import Replay, replay
+
         able = self._connection.capabilities
         view = SessionView(self._agent, self._session, able, live=False)
         again = Replay(view, self._version)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from crow.acp.content import to_blocks
-from crow.acp.diffs import diff
 from crow.acp.jsonrpc import Message
 from crow.acp.limits import (
     bounded_block,
@@ -194,6 +193,8 @@ class ToolCalls:
         return {"content": self.changed(known)} if known else {}
 
     def _diffs(self, diffs: tuple[Diff, ...]) -> list[Message]:
+        from crow.acp.diffs import diff
+
         return [diff(diffs)]
 
     def _begin(self, card: ToolCallView, call_id: str, update: Message) -> list[Message]:

@@ -37,17 +37,14 @@ async def session_of(
     from crow.app import place_of
 
     cwd = str(directory(options))
-    from crow.cli.stored import stored, whole_id
-
-    if options.resume:
-        known = await whole_id(stored(agent), options.resume)
-        session = await agent.load_session(known, client=client, source="resume")
-    elif options.latest:
-        known = await latest(stored(agent), cwd)
-        session = await agent.load_session(known, client=client, source="resume")
-    else:
+    if not (options.resume or options.latest):
         directories = tuple(map(place_of, settings.permissions.directories))
         return await agent.new_session(cwd, client=client, directories=directories)
+    from crow.cli.stored import stored, whole_id
+
+    store = stored(agent)
+    known = await (whole_id(store, options.resume) if options.resume else latest(store, cwd))
+    session = await agent.load_session(known, client=client, source="resume")
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
     return session

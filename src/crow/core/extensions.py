@@ -132,7 +132,8 @@ def _packages_in(place: str) -> Iterator[Package]:
 
 def _points(folder: str, package: str) -> list[EntryPoint]:
     try:
-        text = Path(folder, "entry_points.txt").read_text("utf-8")
+        with open(f"{folder}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - at every start
+            text = file.read()
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, UnicodeDecodeError) as error:

@@ -19,6 +19,7 @@ def frozen(cls: type[T]) -> type[T]:
     and pickling work as ever. An assignment is refused with what to do instead.
     """
     below = hasattr(cls, "__dataclass_params__")  # of a base
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` asks for a signature, dearly
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True, frozen=below)(cls)
     made.__dataclass_params__.frozen = True  # what `dataclass` asks of the bases of a class
     made.__init__ = _Init(made)

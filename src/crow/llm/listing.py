@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -150,13 +151,16 @@ async def _got(source: Source, url: str) -> object:
     """The JSON that an endpoint answers; None without an answer."""
     if source.is_local and not await _is_there(url):
         return None
+    await asyncio.to_thread(import_module, "httpx2")  # the loop goes on meanwhile
     import httpx2
 
     headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
     if source.provider == "anthropic":
         headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
+    verify = not url.startswith("http:")  # loading certificates takes a while
+    options: Any = {"timeout": TIMEOUT, "trust_env": not source.is_local, "verify": verify}
     try:
-        async with httpx2.AsyncClient(timeout=TIMEOUT, trust_env=not source.is_local) as client:
+        async with httpx2.AsyncClient(**options) as client:
             response = await client.get(url, headers=headers)
             return response.json() if response.is_success else None
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):

@@ -16,6 +16,8 @@ from typing import cast
 from crow.project.home import state_directory
 
 NEVER = "never"
+MARKS = (".crow", ".claude", ".git")
+"""What a project's directory has."""
 HOMES = (".claude", ".crow", ".agents")
 WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.local.toml")
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
@@ -29,7 +31,7 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
     for folder in (here, *here.parents):
         if folder == home:
             break
-        if any((folder / name).exists() for name in (".crow", ".claude", ".git")):
+        if any(map(Path.exists, map(folder.joinpath, MARKS))):
             return folder
     return here
 

@@ -23,7 +23,6 @@ from crow import (
 from crow.events import CommandsChanged
 from crow.extensions.commands.builtin import REQUEST, builtin_commands
 from crow.extensions.commands.directories import ADD_DIR, CD, DIRECTORY_ADDED
-from crow.extensions.commands.expansion import READER, expand
 from crow.extensions.commands.naming import missing, typed
 from crow.extensions.commands.recipe import Recipe, Recipes, Scope, Stamp, stamps
 from crow.project import Plugin, is_trusted, placeholder_values, project_of
@@ -160,7 +159,7 @@ class CommandsHook:
         """What a person is told where a prompt names no command of these; empty where it does."""
         return missing(prompt, commands)
 
-    @hook("before_tool", tools={READER}, judge=True)
+    @hook("before_tool", tools={"Read"}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | None:
         """The files of a plugin that the user installed may be read without a question."""
         path = ctx.args.get("file_path")
@@ -242,6 +241,8 @@ class CommandsHook:
 
     async def _run(self, recipe: Recipe, ctx: CommandContext) -> str | Answer:
         """Make a prompt of a custom command."""
+        from crow.extensions.commands.expansion import expand
+
         if recipe.model is not None and (refused := await _refused(ctx, recipe.model)):
             return Answer(f"/{recipe.name} was not run: {refused}")
         try:

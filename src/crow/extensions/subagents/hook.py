@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from crow import Arg, ExtensionError, ToolResult, frozen
 from crow.extensions.subagents.definition import BUILT_IN, GENERAL_PURPOSE, Definition, Definitions
-from crow.extensions.subagents.relay import Relay
-from crow.extensions.subagents.role import Role
-from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
 from crow.project import Plugin, matching_names
 
 if TYPE_CHECKING:
@@ -42,6 +39,8 @@ and answers you, not the user. Calls run side by side. description: 3-5 words.\
 
 def plainly(definition: Definition) -> Iterable[Any]:
     """A sub-agent's own extensions: its prompt as the system message."""
+    from crow.extensions.subagents.role import Role
+
     return (Role(definition.prompt),)
 
 
@@ -201,6 +200,9 @@ class AgentTool:
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
+        from crow.extensions.subagents.relay import Relay
+        from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
+
         call, extension = cast("ToolContext", ctx), self._extension
         agents, name = extension.definitions.agents, args["subagent_type"]
         definition = agents.get(name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import ModelError
@@ -38,6 +40,8 @@ class Connection:
 
         ``headers`` are this request's alone.
         """
+        if "httpcore2" not in sys.modules:
+            await asyncio.to_thread(_import)  # too long for a loop that others wait for
         import httpx2
 
         timeouts = self._limits()
@@ -99,6 +103,12 @@ class Connection:
             "write": times.first_byte,
             "pool": None,
         }
+
+
+def _import() -> None:
+    """Import the library, and what it imports late."""
+    for name in ("httpx2", "httpcore2"):
+        import_module(name)
 
 
 async def chunks_of(response: httpx2.Response) -> AsyncGenerator[bytes, None]:

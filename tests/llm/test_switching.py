@@ -130,7 +130,6 @@ WIRES = {
     "gemini": Wire(StrictGemini, gemini, gemini_calls, gemini_ends, ("thoughtSignature",)),
 }
 
-
 Pair = tuple[str, str]
 
 
@@ -164,7 +163,7 @@ class Stage:
             reply = await agent.run(f"what about {about}?", session=session)
         self.session = session
         assert reply.text.endswith(f"That was {about}.")
-        assert refused(double) == []
+        assert double.refused == []
 
     def secrets(self, name: str) -> list[list[str]]:
         """What a side has said that is for it alone, message by message, as the session has it."""
@@ -174,10 +173,6 @@ class Stage:
 
 
 HOOK = SystemPromptHook("Be careful. " * 40)
-
-
-def refused(double: Any) -> list[str]:
-    return double.refused if hasattr(double, "refused") else double.broken
 
 
 def found(value: Any, names: tuple[str, ...]) -> Iterator[str]:

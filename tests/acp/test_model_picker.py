@@ -43,7 +43,8 @@ async def test_every_listed_name_can_be_chosen_and_is_what_the_chosen_model_is_c
 ) -> None:
     editor = FakeEditor()
     async with Endpoint() as endpoint:
-        endpoint.models = ["gpt-5"] if prefix == "openai/" else LISTED
+        names = ["gpt-5"] if prefix == "openai/" else LISTED
+        endpoint.models = [*names]
         url = endpoint.url if variable != "OLLAMA_HOST" else urlsplit(endpoint.url).netloc
         env = {"OLLAMA_HOST": "127.0.0.1:9", "CROW_MODEL": model, variable: url}
         env |= {"OPENAI_API_KEY": "k"} if variable == "OPENAI_BASE_URL" else {}
@@ -55,7 +56,7 @@ async def test_every_listed_name_can_be_chosen_and_is_what_the_chosen_model_is_c
             update = await editor.saw("config_option_update")
             first = picker(update["configOptions"])
             assert first[0] == called
-            assert set(first[1]) == {called, *(prefix + name for name in endpoint.models)}
+            assert set(first[1]) == {called, *(prefix + name for name in names)}
             for name in (*first[1], model):
                 choice = {"sessionId": session, "configId": "model", "value": name}
                 set_to = await editor.wire.request("session/set_config_option", choice)

@@ -71,6 +71,7 @@ WRONG = [  # where, what, the edge that is named, the contract that breaks
     ("cli.run", "import crow.testing.script", "crow.testing.script", "The house"),
     ("tools.bash", "from crow import Agent", "crow", "Nobody inside"),
     ("extensions.limits", "from crow.core import loop", "crow.core.loop", "A guest"),
+    ("llm.gemini.parts", "from crow.llm.chat import reply", "crow.llm.chat.reply", "No wire"),
 ]
 
 

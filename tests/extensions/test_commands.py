@@ -97,7 +97,8 @@ async def test_help_lists_every_command(desk: FakeEditorHandlers, home: Path):
 - /help: List the commands
 - /hooks: List the hooks in the order in which they run
 - /mode [name]: Show or change the mode
-- /model [name]: Show or change the model\
+- /model [name]: Show or change the model
+- /think [level]: Show or change how hard the model thinks\
 """)
 
 
@@ -164,6 +165,23 @@ The model is scripted, with a window of 128,000 tokens.
 async def test_model_lists_the_models_that_the_agent_knows_of(desk: FakeEditorHandlers):
     desk.agent.llm = type("Known", (ScriptedModel,), {"models": ("one", "two")})()
     assert "- one\n- two\n" in await desk.say("/model")
+
+
+async def test_think_shows_and_changes_how_hard_the_model_thinks(desk: FakeEditorHandlers):
+    thinker = type("Thinker", (ScriptedModel,), {"thought_levels": ("off", "low", "high")})
+    desk.agent.llm = model = thinker("Hi.", "Hi.")
+    assert await desk.say("/think") == (
+        "The model thinks at the level default.\n/think LEVEL changes it: default, off, low, high"
+    )
+    assert await desk.say("/think high") == "The model thinks at the level high."
+    await desk.say("Hello")
+    assert model.asked[-1]["params"]["reasoning_effort"] == "high"
+    assert await desk.say("/think max") == (
+        "There is no level 'max' for this model: default, off, low, high"
+    )
+    assert await desk.say("/think default") == "The model thinks at the level default."
+    await desk.say("Hello")
+    assert "reasoning_effort" not in model.asked[-1]["params"]
 
 
 async def test_mode_shows_and_changes_the_mode(desk: FakeEditorHandlers):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 REQUEST = "commands request"
 CHARACTERS = 4
 DEFAULT = "default"
+EFFORT = "reasoning_effort"
 
 
 def builtin_commands() -> Iterator[Command]:
@@ -25,6 +26,7 @@ def builtin_commands() -> Iterator[Command]:
     yield Command("clear", "Begin the conversation anew", clear)
     yield Command("model", "Show or change the model", model, "[name]")
     yield Command("mode", "Show or change the mode", mode, "[name]")
+    yield Command("think", "Show or change how hard the model thinks", think, "[level]")
     yield Command("context", "Show what fills the model's window", context)
     yield Command("hooks", "List the hooks in the order in which they run", hooks)
     yield Command("extensions", "List the extensions", extensions)
@@ -60,6 +62,30 @@ def _model_lines(agent: Agent, session: Session) -> Iterator[str]:
     known: Iterable[str] = getattr(agent.llm, "models", ())
     yield from (f"- {name}" for name in known)
     yield f"/model NAME changes it, /model {DEFAULT} takes the agent's own."
+
+
+async def think(ctx: CommandContext) -> Answer:
+    """Show or change how hard the model thinks."""
+    llm: Any = ctx.agent.llm
+    named = getattr(llm, "named", None)
+    llm = llm if ctx.session.model is None or named is None else named(ctx.session.model)
+    levels: tuple[str, ...] = tuple(getattr(llm, "thought_levels", ()))
+    params: dict[str, Any] = ctx.session.options.get("params", {})
+    wanted = ctx.args
+    if not wanted:
+        now = f"The model thinks at the level {params.get(EFFORT, DEFAULT)}."
+        return Answer(f"{now}\n/think LEVEL changes it: {_listed(levels)}")
+    if wanted not in (DEFAULT, *levels):
+        return Answer(f"There is no level {wanted!r} for this model: {_listed(levels)}")
+    rest = {name: value for name, value in params.items() if name != EFFORT}
+    changed = rest if wanted == DEFAULT else {**rest, EFFORT: wanted}
+    refused = await ctx.agent.configure(ctx.session, params=changed)
+    said = f"The model thinks at the level {wanted}."
+    return Answer(f"The level was not changed: {refused}" if refused else said)
+
+
+def _listed(levels: Iterable[str]) -> str:
+    return ", ".join((DEFAULT, *levels))
 
 
 async def mode(ctx: CommandContext) -> Answer:

@@ -73,6 +73,7 @@ class CommandsOptions:
 class CommandsHook:
     """Adds ``/help``, ``/clear``, ``/model``, ``/mode``, ``/context``, ``/hooks``, ``/extensions``.
 
+    ``/think`` shows and changes how hard the model thinks, as far as it can be chosen.
     ``/cd`` fires ``on_cwd_changed`` (``CwdChanged``), ``/add-dir`` ``on_directory_added``
     (``DirectoryAdded``).
 

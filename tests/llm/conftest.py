@@ -12,7 +12,7 @@ from crow.llm import ChatCompletions, HttpModel, Retries, Timeouts
 from crow.llm.client import ClientModel
 from crow.testing import Endpoint
 
-QUICK = Timeouts(connect=30, first_byte=30, idle=30, total=100, closing=0.3)
+QUICK = Timeouts(connect=30, first_byte=30, idle=30, load=0.1, total=100, closing=0.3)
 SOON = Retries(limit=3, base=0.01)
 KEY = "sk-secret-0123456789"
 

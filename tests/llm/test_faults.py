@@ -205,7 +205,7 @@ async def test_L06_a_reset_before_headers_is_retried(endpoint, ask, start):
 
 
 async def test_L06_an_endpoint_that_is_not_there_is_told_after_few_attempts(endpoint, ask):
-    llm = ChatCompletions("m-1", "http://127.0.0.1:9/v1", timeouts=QUICK, retries=SOON)
+    llm = ChatCompletions("m-1", "http://127.0.0.1:9/v1", timeouts=Timeouts(load=0), retries=SOON)
     with pytest.raises(ModelError, match=r"could not be reached.*is it running") as caught:
         await ask(llm=llm)
     assert caught.value.kind == "network"

@@ -252,13 +252,15 @@ async def test_gemini_gets_its_own_signatures_and_is_told_of_calls_that_have_non
     assert sent[5]["tool_calls"][0]["extra_content"] == own
 
 
-async def test_an_endpoint_that_misses_a_field_is_believed(endpoint: Endpoint, make: Make):
+async def test_an_endpoint_that_misses_a_field_is_asked_with_it_once(
+    endpoint: Endpoint, make: Make
+):
     said = "The `reasoning_content` in the thinking mode must be passed back to the API."
-    endpoint.play(respond(400, {"error": {"message": said}}))
+    endpoint.play(*[respond(400, {"error": {"message": said}})] * 2)
     async with Agent(llm=make()) as agent:
         with pytest.raises(ModelError, match="must be passed back"):
             await agent.run("hello")
-    assert len(endpoint.requests) == 1
+    assert len(endpoint.requests) == 2
 
 
 @pytest.mark.parametrize("provider", ["openrouter", "google", "ollama"])

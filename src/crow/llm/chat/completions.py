@@ -20,13 +20,25 @@ from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
-OF_THOUGHTS = (
+READ = b'{"role":"assistant","content":"I have the results."}'
+LIMIT = "max_tokens"
+THOUGHTS_REFUSED = (
     r"(?i)(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
     r"|not supported|unknown|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
     r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
     r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
 )
-OF_SIGNATURES = r"(?i)missing a .?thought_?signature"
+REFUSED: tuple[tuple[str, str, Any], ...] = (
+    (r"stream_options", "usage", False),
+    (r"reasoning_content.{0,60}(?:must be passed back|is missing)", "echoes", True),
+    (r"missing a .?thought_?signature", "without", frozenset({UNSIGNED_CALLS})),
+    (THOUGHTS_REFUSED, "thoughts", False),
+    (r"tool.?call.{0,200}length of 9\b", "ids", 9),
+    (r"maximum length (?:of )?40\b", "ids", 40),
+    (r"unexpected role 'user' after role 'tool'", "answered", True),
+    (r"use '?max_completion_tokens", "limit", "max_completion_tokens"),
+)
+"""What endpoints say where they refuse a form, and what is put into it instead."""
 
 
 def ChatCompletions(  # noqa: N802 - who makes one makes a model
@@ -45,7 +57,8 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there was none,
     which some endpoints need and others refuse. ``images_in_results`` is for endpoints that take
     images in a tool's result, and want no message of the user's behind it. An endpoint that
-    refuses an image, such fields or ``stream_options`` is asked again without, and from then on.
+    refuses an image, such fields or what is in `REFUSED` is asked again in another form, and from
+    then on.
     ``cache_key`` names the body's field that gets the session's id, for endpoints that route by
     it.
     """
@@ -70,7 +83,8 @@ class ChatWire:
     ) -> None:
         self._cache_key = cache_key
         self._info = info
-        self._encoder = Encoder(_piece, _join, limit)
+        self._encoder = Encoder(_piece, self._join, limit)
+        self._answered = False
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""
@@ -93,6 +107,10 @@ class ChatWire:
             head[self._cache_key] = request.session_id
         if "cache_control" in self._info.features:
             head["cache_control"] = {"type": "ephemeral"}
+        self._answered = form.answered
+        if form.limit != LIMIT and LIMIT in params:
+            params = {**params, form.limit: params[LIMIT]}
+            del params[LIMIT]
         start = encode_clean({**head, **with_thinking(params, self._info)})[:-1]
         tools = b',"tools":' + self._encoder.tools(request.tools) if request.tools else b""
         messages = self._encoder.messages(request.messages, request.session_id, form)
@@ -109,13 +127,31 @@ class ChatWire:
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused of options and thoughts."""
         said = said_in(error)
-        if form.usage and "stream_options" in said:
-            return replace(form, usage=False)
-        if UNSIGNED_CALLS not in form.without and re.search(OF_SIGNATURES, said):
-            return replace(form, without=form.without | {UNSIGNED_CALLS})
-        if form.thoughts and re.search(OF_THOUGHTS, said):
-            return replace(form, thoughts=False)
+        for pattern, name, value in REFUSED:
+            if getattr(form, name) != value and re.search(pattern, said, re.IGNORECASE):
+                return replace(form, **{name: value})
         return None
+
+    def _join(self, messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
+        """All messages, images behind the results that they belong to."""
+        items: list[bytes] = []
+        waiting: list[ImagePart] = []
+        before = ""
+        for message, (encoded, moved) in zip(messages, pieces, strict=True):
+            if waiting and message["role"] != "tool":
+                items += self._shown(waiting)
+                waiting, before = [], "user"
+            if self._answered and (before, message["role"]) == ("tool", "user"):
+                items.append(READ)
+            items.append(encoded)
+            waiting += moved
+            before = message["role"]
+        return [*items, *self._shown(waiting)] if waiting else items
+
+    def _shown(self, images: Sequence[ImagePart]) -> list[bytes]:
+        """The message of the user's that shows what tools returned as images."""
+        shown = encode_clean(following(images))
+        return [READ, shown] if self._answered else [shown]
 
     def reply(
         self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
@@ -128,16 +164,3 @@ def _piece(form: Form, message: Message) -> Piece:
     """A message, and the images that must follow the results that it stands among."""
     written, moved = write(form, message)
     return encode_clean(written), moved
-
-
-def _join(messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
-    """All messages, images behind the results that they belong to."""
-    items: list[bytes] = []
-    waiting: list[ImagePart] = []
-    for message, (encoded, moved) in zip(messages, pieces, strict=True):
-        if waiting and message["role"] != "tool":
-            items.append(encode_clean(following(waiting)))
-            waiting = []
-        items.append(encoded)
-        waiting += moved
-    return [*items, encode_clean(following(waiting))] if waiting else items

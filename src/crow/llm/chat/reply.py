@@ -97,8 +97,13 @@ class Reply:
         self._said.end(deltas)
 
     def completion(self) -> Completion:
-        """The whole answer; its calls are marked where it was cut off."""
+        """The whole answer; its calls are marked where it was cut off.
+
+        Raises `ModelError` (context_length) where nothing of it had room.
+        """
         finish = self._finish_reason()
+        if finish == "length" and self._said.is_empty:
+            raise ModelError("had no room left for an answer", kind="context_length")
         cut_off = finish in ("length", "content_filter")
         calls = self._said.calls(CUT_OFF if cut_off else None)
         opaque = self._opaque.fields

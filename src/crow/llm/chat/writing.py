@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, cast
 
 from crow.core.messages import ImagePart, Message, TextPart
@@ -13,6 +14,8 @@ from crow.llm.http.toolcalls import EXTRA
 UNSIGNED_CALLS = "unsigned calls"
 UNSIGNED: Any = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """What Gemini takes with a call that it has not made itself."""
+NINE = 9
+"""Mistral's ids are that long, and nothing but letters and digits."""
 OWN = NAMES | {"origin", "output_items"}
 
 
@@ -31,7 +34,26 @@ def write(form: Form, message: Message) -> tuple[Any, list[ImagePart]]:
     if isinstance(content, list) and any(part["type"] == "image_url" for part in content):
         moves = message["role"] == "tool" and not form.images_in_results
         sent = {**sent, "content": _parts(form, content, moved if moves else None)}
-    return sent, moved
+    return _with_short_ids(sent, form.ids) if form.ids else sent, moved
+
+
+def _with_short_ids(message: Any, longest: int) -> Any:
+    """The message with ids that an endpoint takes; a call and its result have the same."""
+    if "tool_call_id" in message:
+        return {**message, "tool_call_id": _short_id(message["tool_call_id"], longest)}
+    if calls := message.get("tool_calls"):
+        short = [{**call, "id": _short_id(call["id"], longest)} for call in calls]
+        return {**message, "tool_calls": short}
+    return message
+
+
+def _short_id(given: str, longest: int) -> str:
+    """An id as it is where it fits, else digits that are the same for the same id."""
+    if longest == NINE:
+        fits = len(given) == NINE and given.isascii() and given.isalnum()
+    else:
+        fits = len(given) <= longest
+    return given if fits else sha256(given.encode("utf-8", "replace")).hexdigest()[:longest]
 
 
 def messages_for(form: Form, messages: Sequence[Message]) -> list[Any]:

@@ -7,9 +7,10 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.llm.http.retry import Timeouts, UnreachableError
+from crow.llm.http.retry import StartingError, Timeouts, UnreachableError
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,7 +59,7 @@ class Connection:
             )
             response = await client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise fault_of(error) from error
+            raise self._fault_of(error) from error
         timeouts["read"] = None  # from here on the clock counts events, not bytes
         return response
 
@@ -95,6 +96,15 @@ class Connection:
             limits=httpx2.Limits(max_keepalive_connections=20, keepalive_expiry=KEPT_ALIVE),
         )
 
+    def _fault_of(self, error: Exception) -> ModelError:
+        """The error; where nobody listens on this machine, that may be so for a while only."""
+        import httpx2
+
+        fault = fault_of(error)
+        if isinstance(error, httpx2.ConnectError) and is_local(self.url):
+            return StartingError(str(fault), kind=fault.kind)
+        return fault
+
     def _limits(self) -> dict[str, Any]:
         times = self._timeouts
         return {
@@ -109,6 +119,12 @@ def _import() -> None:
     """Import the library, and what it imports late."""
     for name in ("httpx2", "httpcore2"):
         import_module(name)
+
+
+def is_local(url: str) -> bool:
+    """True for an address on this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 async def chunks_of(response: httpx2.Response) -> AsyncGenerator[bytes, None]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from crow.core.errors import ModelError
 from crow.llm.http.google import is_passing, retry_delay
-from crow.llm.http.retry import retry_after
+from crow.llm.http.overflow import overflow_in
+from crow.llm.http.retry import StartingError, retry_after
 from crow.llm.http.stream import snippet
 from crow.llm.http.text import is_array, is_object
 
@@ -32,17 +33,9 @@ KIND_OF_WORD = (
     (
         (
             r"insufficient_quota|exceeded your current quota|billing|credit balance|payment"
-            r"|(usage|spend\w*) limits?\b"
+            r"|insufficient balance|(?:usage|spend\w*) limits?\b|\"code\": ?\"?1308\b"
         ),
         "billing",
-    ),
-    (
-        (
-            r"context_length|context.{0,12}(length|window|size|limit)|prompt is too long"
-            r"|too many tokens|maximum.{0,20}tokens|input.{0,12}too long"
-            r"|reduce the length|exceed_context|maximum prompt length|model token limit"
-        ),
-        "context_length",
     ),
     (
         r"model_not_found|unknown model|model\b.{0,60}(does ?n[o']t exist|not found|not exist)",
@@ -63,6 +56,8 @@ KIND_OF_WORD = (
 REFINED = frozenset({"invalid_request", "rate_limit", "server"})
 WORDS_THAT_COUNT = {"rate_limit": ("billing",), "server": ("context_length",)}
 KEY = r"\b(sk|pk|rk|gsk|xai|key|AIza)[-_A-Za-z0-9*.]{12,}"
+LOADING = r"loading model|model is (?:still )?loading"
+AGAIN = {"true": True, "false": False}
 ADVICE = {
     "authentication": "check the API key and what it may use",
     "billing": "the account has no credit or quota left",
@@ -72,11 +67,19 @@ ADVICE = {
 
 
 class RefusedError(ModelError):
-    """What an endpoint answered in place of a reply; ``body`` is all that it said."""
+    """What an endpoint answered in place of a reply; ``body`` is all that it said.
 
-    def __init__(self, message: str, *, body: str, **fields: Any) -> None:
+    ``overflow`` has its numbers where the request was too long. ``again`` is whether the endpoint
+    itself wants it sent once more, None where it did not say.
+    """
+
+    def __init__(
+        self, message: str, *, body: str, again: bool | None = None, **fields: Any
+    ) -> None:
         super().__init__(message, **fields)
         self.body = body
+        self.again = again
+        self.overflow = overflow_in(body) if self.kind == "context_length" else None
 
 
 class Redactor:
@@ -103,11 +106,15 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> M
     text = body.decode("utf-8", "replace")
     parsed = _parsed(text)
     said = _message(parsed) or _unless_html(text, headers)
+    what = f"HTTP {status}" + (f": {snippet(said)}" if said else "")
+    if status == 503 and re.search(LOADING, said, re.IGNORECASE):
+        return StartingError(what, kind="overloaded", status=status)
     wait = retry_after(headers)
-    passing = status == 429 and is_passing(parsed)
+    passing = (status == 429 and is_passing(parsed)) or (status == 402 and wait is not None)
     return RefusedError(
-        f"HTTP {status}" + (f": {snippet(said)}" if said else ""),
+        what,
         body=text,
+        again=AGAIN.get(headers.get("x-should-retry", "")),
         kind="rate_limit" if passing else _kind(status, text),
         status=status,
         retry_after=retry_delay(parsed) if wait is None else wait,
@@ -137,6 +144,8 @@ def _looks_like_error(event: Mapping[str, Any]) -> bool:
 def named_error(error: ModelError, who: str, redact: Redactor, key_origin: str = "") -> ModelError:
     """The error as a person reads it: which model at which endpoint, what, and what to do."""
     advice = ADVICE.get(error.kind)
+    if numbers := str(getattr(error, "overflow", None) or ""):
+        advice = f"{advice}: {numbers}"
     if error.kind == "authentication" and key_origin:
         advice = f"{advice}; it came from {key_origin}"
     text = redact(f"{who}: {error}") + (f" ({advice})" if advice else "")
@@ -153,6 +162,8 @@ def _kind(status: int, text: str) -> str:
 
 
 def _kind_of_words(text: str) -> str | None:
+    if overflow_in(text):
+        return "context_length"
     found = (kind for words, kind in KIND_OF_WORD if re.search(words, text, re.IGNORECASE))
     return next(found, None)
 
@@ -187,8 +198,18 @@ def _message(body: Any) -> str:
     for name in ("error", "message", "detail", "error_description"):
         value = body.get(name)
         if value and (said := _message(value)):
-            return said
+            return _with_cause(said, body.get("metadata"))
     return ""
+
+
+def _with_cause(said: str, metadata: Any) -> str:
+    """A router's sentence, with that of the provider behind it."""
+    raw = metadata.get("raw") if is_object(metadata) else None
+    cause = _message(_parsed(raw) or raw) if isinstance(raw, str) else _message(raw)
+    if not cause or cause in said:
+        return said
+    who = metadata.get("provider_name") if is_object(metadata) else None
+    return f"{said}: {who}: {cause}" if isinstance(who, str) else f"{said}: {cause}"
 
 
 def _unless_html(text: str, headers: Mapping[str, str]) -> str:

@@ -39,8 +39,10 @@ class Form:
     such ``thoughts``. ``echoes`` is for endpoints that want everybody's reasoning, and a field for
     it in every message with calls. ``images`` says that the model sees; without
     ``images_in_results`` the images of a tool go into a message behind the last result. Those in
-    ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens. ``without``
-    names what else an endpoint has refused, in the words of its wire.
+    ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens. ``ids`` is
+    the longest that ids of calls may be, 0 for any; ``answered`` says that the assistant has to
+    speak between a tool and the user; ``limit`` is what the limit of an answer is called.
+    ``without`` names what else an endpoint has refused, in the words of its wire.
     """
 
     origin: str = ""
@@ -50,6 +52,9 @@ class Form:
     images_in_results: bool = False
     refused: frozenset[int] = frozenset()
     usage: bool = True
+    ids: int = 0
+    answered: bool = False
+    limit: str = "max_tokens"
     without: frozenset[str] = frozenset()
 
     @property

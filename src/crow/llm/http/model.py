@@ -13,9 +13,9 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
 from crow.llm.http.connection import Connection, chunks_of
-from crow.llm.http.faults import Redactor, error_of_response, named_error
+from crow.llm.http.failed_call import failed_call
+from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
 from crow.llm.http.form import Form, Forms
-from crow.llm.http.overflow import window_in
 from crow.llm.http.reading import Reading
 from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
@@ -131,6 +131,7 @@ class HttpModel:
         """Ask the model; see `crow.core.ports.LLM`."""
         clock = Clock(self._timeouts)
         origin = f"{self.base_url} {request.model or self.model}"
+        is_own = request.model in (None, "", self.model)
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
@@ -138,7 +139,8 @@ class HttpModel:
             return self._forms.ask(origin, answer, images)
 
         def named(error: ModelError) -> ModelError:
-            self._at_most(window_in(error))
+            if isinstance(error, RefusedError) and error.overflow and is_own:
+                self._at_most(error.overflow.window)
             who = f"{request.model or self.model} at {self.base_url}"
             return named_error(error, who, self._redact, self.key_origin)
 
@@ -157,9 +159,16 @@ class HttpModel:
         reply = self._wire.reply(known, request.message_id, self._max_output, shown, form)
         messages = request.messages
         while True:
-            async with aclosing(self._read(request, reply, shown, clock, form)) as pieces:
-                async for deltas in pieces:
-                    yield shown.filter(deltas)
+            try:
+                async with aclosing(self._read(request, reply, shown, clock, form)) as pieces:
+                    async for deltas in pieces:
+                        yield shown.filter(deltas)
+            except RefusedError as error:
+                failed = failed_call(error, request) if reply.said_nothing else None
+                if failed is None:
+                    raise
+                yield [failed]
+                return
             resume = getattr(reply, "resume", None)
             so_far = resume() if resume is not None else None
             if so_far is None:

@@ -21,7 +21,7 @@ class Reading:
     once a finish reason was given; the end of the body is not waited for.
     """
 
-    __slots__ = ("_at_end", "_chunks", "_clock", "_events", "_reply")
+    __slots__ = ("_at_end", "_chunks", "_clock", "_events", "_pings", "_reply")
 
     def __init__(
         self, chunks: AsyncGenerator[bytes, None], reply: Reply, clock: Clock, content_type: str
@@ -31,6 +31,7 @@ class Reading:
         self._clock = clock
         self._events = EventStream(content_type)
         self._at_end = False
+        self._pings = 0
 
     @property
     def done(self) -> bool:
@@ -49,8 +50,11 @@ class Reading:
         if self.done:
             self._check_end()
             self._reply.end(deltas)
-        if deltas or any(event.get("type") == PING for event in events):
+        if deltas:
             self._clock.progress()
+        elif self._events.pings > self._pings or any(each.get("type") == PING for each in events):
+            self._pings = self._events.pings
+            self._clock.ping()
         return deltas
 
     async def _chunk(self) -> bytes | None:

@@ -23,14 +23,18 @@ class Timeouts:
     """Ceilings in seconds.
 
     ``connect`` bounds reaching the endpoint, ``first_byte`` the wait for the response's headers,
-    ``idle`` the wait for something of meaning (text, reasoning, a call, a ping of the protocol's
-    own; neither bytes nor comments count), ``total`` all waiting for one request with its retries.
-    ``closing`` is how long a stream that gave its finish reason may take to say that it is done.
+    ``idle`` the wait for something of meaning (text, reasoning, a call; not any bytes), ``total``
+    all waiting for one request with its retries. While a stream shows by pings that it is alive,
+    ``pinged`` is the wait instead. ``load`` is how long a server on this machine may take until
+    it listens and has loaded its model. ``closing`` is how long a stream that gave its finish
+    reason may take to say that it is done.
     """
 
     connect: float = 15.0
     first_byte: float = 300.0
     idle: float = 300.0
+    pinged: float = 1800.0
+    load: float = 300.0
     total: float = 3600.0
     closing: float = 5.0
 
@@ -38,13 +42,19 @@ class Timeouts:
 class Clock:
     """Counts the time that one request spends waiting; what its reader takes is not counted."""
 
-    __slots__ = ("_idle", "_loop", "_spent", "timeouts")
+    __slots__ = ("_idle", "_loop", "_quiet", "_spent", "timeouts")
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._idle = 0.0
+        self._quiet = 0.0
         self._spent = 0.0
+
+    @property
+    def spent(self) -> float:
+        """The seconds that were waited."""
+        return self._spent
 
     @property
     def exhausted(self) -> bool:
@@ -53,14 +63,19 @@ class Clock:
 
     def progress(self) -> None:
         """Something of meaning came: the idle time starts again."""
-        self._idle = 0.0
+        self._idle = self._quiet = 0.0
+
+    def ping(self) -> None:
+        """A sign of life came: the idle time starts again, as long as that is believed."""
+        if self._quiet < self.timeouts.pinged:
+            self._idle = 0.0
 
     async def headers(self, pending: Awaitable[T]) -> T:
         """Wait for a response to begin. Raises `ModelError` (timeout)."""
-        self._idle = 0.0
+        self.progress()
         limit = self.timeouts.connect + self.timeouts.first_byte
         response = await self._wait(pending, limit, f"sent no response in {limit:g} s")
-        self._idle = 0.0
+        self.progress()
         return response
 
     async def event(self, pending: Awaitable[T], *, closing: bool = False) -> T:
@@ -89,6 +104,7 @@ class Clock:
         finally:
             waited = self._loop.time() - began
             self._idle += waited
+            self._quiet += waited
             self._spent += waited
 
 
@@ -104,6 +120,10 @@ class UnreachableError(ModelError):
 
 class BotchedError(ModelError):
     """The model wrote what is no answer; asked once more it often does better."""
+
+
+class StartingError(ModelError):
+    """Nobody listens on this machine yet, or a server there has not loaded its model."""
 
 
 @frozen
@@ -126,8 +146,9 @@ class Retries:
     def delay(self, error: ModelError, failures: int) -> float | None:
         """How long to wait after ``failures`` failed attempts; None to give up."""
         asked = error.retry_after or 0.0
-        limit = self._limit_for(error)
-        if error.kind not in RETRYABLE or failures > limit or asked > self.patience:
+        again = getattr(error, "again", None)
+        retryable = error.kind in RETRYABLE if again is None else again
+        if not retryable or failures > self._limit_for(error) or asked > self.patience:
             return None
         jitter = random.uniform(0, min(self.ceiling, self.base * 2 ** (failures - 1)))  # noqa: S311
         return max(jitter, asked)
@@ -143,6 +164,40 @@ class Retries:
 
 
 NO_RETRIES = Retries(limit=0)
+POLL = 1.0
+
+
+class Failures:
+    """The failed attempts of one request. ``starting`` while its server is waited for."""
+
+    def __init__(self, retries: Retries, clock: Clock) -> None:
+        self._retries = retries
+        self._clock = clock
+        self._began: float | None = None
+        self._count = 0
+
+    @property
+    def starting(self) -> bool:
+        """True once a server was found that is not ready, until it says something else."""
+        return self._began is not None
+
+    def delay(self, error: ModelError) -> float | None:
+        """The seconds until the next attempt; None to give up."""
+        if not isinstance(error, StartingError) or not self._retries.limit:
+            self._began = None
+            self._count += 1
+            return self._retries.delay(error, self._count)
+        if self._began is None:
+            self._began = self._clock.spent
+        waited = self._clock.spent - self._began
+        return min(self._retries.base, POLL) if waited < self._clock.timeouts.load else None
+
+    def told(self, failure: ModelError, delay: float) -> Retrying:
+        """What a person is told of the next attempt."""
+        if not self.starting:
+            return Retrying(self._count, delay, str(failure))
+        limit = f"up to {self._clock.timeouts.load:g} s"
+        return Retrying(self._count + 1, delay, f"{failure}; it is waited for, {limit}")
 
 
 async def repeat(
@@ -153,10 +208,11 @@ async def repeat(
 ) -> AsyncGenerator[Delta | Completion, None]:
     """Run attempts until one ends well; what a person has seen already is not shown again.
 
-    Raises the last `ModelError`, as ``named`` words it.
+    A server that is starting is waited for, which is told once. Raises the last `ModelError`, as
+    ``named`` words it.
     """
     shown = Shown()
-    failures = 0
+    failures = Failures(retries, clock)
     delay: float | None = 0.0
     while True:
         batches = attempt(shown)
@@ -168,14 +224,15 @@ async def repeat(
                     yield item
             return  # noqa: TRY300
         except ModelError as error:
-            failures += 1
-            delay = retries.delay(error, failures)
+            is_known = failures.starting
+            delay = failures.delay(error)
             failure = named(error)
             if delay is None or clock.exhausted:
                 raise failure from error
         finally:
             await batches.aclose()
-        yield Retrying(failures, delay, str(failure))
+        if not (is_known and failures.starting):
+            yield failures.told(failure, delay)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -18,14 +18,17 @@ MAX_STRAY = 16 * 1024 * 1024
 SNIPPET = 200
 LINES_TRIED = 100
 BAD_JSON = (ValueError, RecursionError)
-FIELDS = ("event:", "id:", "retry:", ":")
+FIELDS = ("event:", "id:", "retry:")
 
 loads = json.JSONDecoder(strict=False).decode
 read = json.JSONDecoder(strict=False).raw_decode
 
 
 class EventStream:
-    """Cuts a response's body into events. ``done`` once the endpoint said ``[DONE]``."""
+    """Cuts a response's body into events. ``done`` once the endpoint said ``[DONE]``.
+
+    ``pings`` counts the signs of life that say nothing else: comments.
+    """
 
     __slots__ = (
         "_content_type",
@@ -36,12 +39,14 @@ class EventStream:
         "_stray",
         "_stray_size",
         "done",
+        "pings",
         "seen",
     )
 
     def __init__(self, content_type: str = "") -> None:
         self._content_type = content_type
         self.done = False
+        self.pings = 0
         self.seen = False
         self._parts: list[bytes] = []
         self._size = 0
@@ -104,6 +109,8 @@ class EventStream:
             self._datum(line[5:].strip(), events)
         elif line.startswith("event:"):
             self._named_error = line[6:].strip() == "error"
+        elif line.startswith(":"):
+            self.pings += 1
         elif not line.startswith(FIELDS) and line != "\ufeff":
             self._keep_stray(line.removeprefix("\ufeff"), events)
 

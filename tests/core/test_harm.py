@@ -411,7 +411,8 @@ class Echo:
 
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
         self.world.ran.append((ctx.call.id, json.dumps(args)))
-        if ctx.run not in ctx.session.runs or ctx.call.id in self.world.over:
+        is_over = ctx.run not in ctx.session.runs and not ctx.call.id.startswith("own_")
+        if is_over or ctx.call.id in self.world.over:
             self.world.late.append(ctx.call.id)
         self.world.tick()
         await asyncio.sleep(0)

@@ -302,7 +302,13 @@ class World:
         self.doings: set[asyncio.Task[None]] = set()
         session = Session(client=self.user)
         self.sessions.append(session)
-        opened = await agent.new_session(client=self.user)
+        opening = asyncio.create_task(agent.new_session(client=self.user))
+        await asyncio.wait([opening])
+        if opening.cancelled():  # by a hook, a moment later: nobody can tell that from its caller
+            users.cancel()
+            await self.close()
+            return
+        opened = opening.result()
         self.sessions[0] = opened
         self.user.answers = scene.answers
         for suspect in self.at("session"):

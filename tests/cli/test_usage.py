@@ -113,8 +113,10 @@ async def test_an_endpoint_that_cannot_be_reached_is_named(crow: Crow) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        ended = await crow("run", "hello", CROW_BASE_URL=url, CROW_MODEL="m", CROW_API_KEY="sk-x")
+        env = {"CROW_BASE_URL": url, "CROW_MODEL": "m", "CROW_API_KEY": "sk-x"}
+        ended = await crow("run", "--settings", '{"timeouts": {"load": 1}}', "hello", **env)
     assert ended.status == 1
+    assert ended.err.count("it is waited for, up to 1 s") == 1
     assert url in ended.err
     assert "Traceback" not in ended.err
     assert "sk-x" not in ended.err

@@ -3,60 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field
-from importlib import import_module
-from typing import Any
-from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.core.frozen import frozen
-from crow.llm.http.text import is_array, is_object
-from crow.llm.models import model_info
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
+from crow.llm.source import Source, ask
 
-TIMEOUT = 3.0
-KNOCK = 0.5
-MOST = 40
-NOT_FOR_TALK = re.compile(
-    r"embed|tts|whisper|dall-e|image|audio|realtime|transcribe|moderation|search|rerank|guard|ocr"
-)
-WINDOWS = (
-    "max_input_tokens",
-    "max_model_len",
-    "context_window",
-    "context_length",
-    "max_context_length",
-)
-"""Where lists of models say windows, beside llama.cpp's ``meta.n_ctx``."""
-LOADED: Mapping[str, tuple[str, str, str, str]] = {
-    "ollama": ("/api/ps", "models", "name", "context_length"),
-    "lmstudio": ("/api/v0/models", "data", "id", "loaded_context_length"),
-}
-"""Where servers say it of a model that is loaded: path, list, name and window."""
 ASKED_UNNAMED = "ollama"
 """The local server that is asked although nobody has named it."""
-
-
-@frozen
-class Source:
-    """An endpoint that can be asked for its models; ``provider`` is empty for the given URL."""
-
-    provider: str
-    url: str
-    key: str = field(default="", repr=False)
-
-    @property
-    def is_local(self) -> bool:
-        """True for this machine."""
-        return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
-
-    @property
-    def is_public(self) -> bool:
-        """True for a provider that lists far more than can be talked with."""
-        return self.provider in PRESETS and not PRESETS[self.provider].is_local
 
 
 def sources(settings: Table, env: Mapping[str, str], stored: Stored | None = None) -> list[Source]:
@@ -87,100 +42,9 @@ def _usable(settings: Table, env: Mapping[str, str], keys: Keys) -> Iterator[Sou
             yield Source(provider, preset.models_url.rstrip("/"), key)
 
 
-@frozen
-class Listed:
-    """A model as its endpoint lists it, with the window that is said there."""
-
-    model: str
-    window: int | None = None
-
-
 async def list_models(
     settings: Table, env: Mapping[str, str], stored: Stored | None = None
 ) -> list[str]:
     """The names of models that can be asked, by provider; whoever does not answer has none."""
     found = await asyncio.gather(*map(ask, sources(settings, env, stored)))
     return [name for names in found for name in names]
-
-
-async def ask(source: Source) -> list[str]:
-    """The models of one endpoint that can be talked with, as they are named here."""
-    names = [each.model for each in await listed(source)]
-    shown = [name for name in names if not source.is_public or _is_for_talk(source.provider, name)]
-    return [f"{source.provider}/{name}" if source.provider else name for name in shown[:MOST]]
-
-
-async def listed(source: Source) -> list[Listed]:
-    """All that an endpoint lists, by name; nothing where it does not answer."""
-    body = await _got(source, f"{source.url}/models")
-    rows = body.get("data") if is_object(body) else None
-    found = [_listed(row) for row in rows if is_object(row)] if is_array(rows) else []
-    return sorted((each for each in found if each.model), key=lambda each: each.model)
-
-
-async def find_window(source: Source, model: str) -> int | None:
-    """The window that a server says it has for a model, in tokens.
-
-    Servers that have models in several sizes say it elsewhere, of those that are loaded.
-    """
-    found = {each.model: each.window for each in await listed(source)}
-    if (window := found.get(model)) is not None or source.provider not in LOADED:
-        return window
-    path, rows_in, name_in, window_in = LOADED[source.provider]
-    body = await _got(source, source.url.removesuffix("/v1") + path)
-    rows = body.get(rows_in) if is_object(body) else None
-    for row in filter(is_object, rows if is_array(rows) else []):
-        if row.get(name_in) in (model, f"{model}:latest"):
-            return _count(row.get(window_in))
-    return None
-
-
-def _listed(row: Mapping[str, Any]) -> Listed:
-    name = row.get("id")
-    meta = row.get("meta")
-    said = [row.get(key) for key in WINDOWS] + [meta.get("n_ctx") if is_object(meta) else None]
-    window = next(filter(None, map(_count, said)), None)
-    return Listed(name.removeprefix("models/") if isinstance(name, str) else "", window)
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
-
-
-async def _got(source: Source, url: str) -> object:
-    """The JSON that an endpoint answers; None without an answer."""
-    if source.is_local and not await _is_there(url):
-        return None
-    await asyncio.to_thread(import_module, "httpx2")  # the loop goes on meanwhile
-    import httpx2
-
-    headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
-    if source.provider == "anthropic":
-        headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
-    verify = not url.startswith("http:")  # loading certificates takes a while
-    options: Any = {"timeout": TIMEOUT, "trust_env": not source.is_local, "verify": verify}
-    try:
-        async with httpx2.AsyncClient(**options) as client:
-            response = await client.get(url, headers=headers)
-            return response.json() if response.is_success else None
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
-        return None
-
-
-def _is_for_talk(provider: str, name: str) -> bool:
-    """True for a well-known model that answers in text; providers list all that they have."""
-    known = model_info(provider, name).context_window is not None
-    return known and not NOT_FOR_TALK.search(name.lower())
-
-
-async def _is_there(url: str) -> bool:
-    """True where something listens."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    try:
-        async with asyncio.timeout(KNOCK):
-            _, writer = await asyncio.open_connection(parts.hostname, port)
-    except OSError:
-        return False
-    writer.close()
-    return True

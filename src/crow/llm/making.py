@@ -121,7 +121,7 @@ def _finding(name: str, url: str, place: Place, settings: Table) -> Any:
         return None
 
     async def find() -> int | None:
-        from crow.llm.listing import Source, find_window
+        from crow.llm.source import Source, find_window
 
         return await find_window(Source(place.provider, url.rstrip("/"), place.key.value), name)
 

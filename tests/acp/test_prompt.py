@@ -460,7 +460,7 @@ async def test_a_call_id_that_the_model_repeats_is_a_card_of_its_own(tmp_path: P
         await editor.prompt(session, "Look")
         await editor.prompt(session, "Again")
         cards = editor.cards()
-    assert [card["toolCallId"] for card in cards] == ["call_0", "call_0.2"]
+    assert [card["toolCallId"] for card in cards] == ["call_0", "call00001"]
     assert [card["status"] for card in cards] == ["completed", "completed"]
 
 

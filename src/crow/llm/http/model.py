@@ -148,8 +148,10 @@ class HttpModel:
 
     async def aclose(self) -> None:
         """Close the connection; a later request opens it again."""
-        if self._finding is not None:
-            self._finding.cancel()
+        finding = self._finding
+        if finding and not finding.done() and finding.get_loop() is asyncio.get_running_loop():
+            finding.cancel()
+            await asyncio.wait([finding])
         await self._connection.aclose()
 
     async def _answer(

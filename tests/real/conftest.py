@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Crow, crow, project
+from tests.cli.conftest import Crow, crow, forks, project
 
-__all__ = ["crow", "project"]
+__all__ = ["crow", "forks", "project"]
 
 HERE = Path(__file__).parent
 PYTHON = HERE.parents[1] / ".real" / "bin" / "python"

@@ -43,8 +43,9 @@ async def read(process: asyncio.subprocess.Process, kind: str) -> dict[str, Any]
     raise AssertionError(f"no {kind} came")
 
 
-async def test_an_answer_is_streamed(crow: Crow, model: Model):
-    ended = await crow("run", "--json", "Say hello.")
+async def test_an_answer_is_streamed(crow: Crow, model: Model, home: Path):
+    use(crow, model, home, **LONG)
+    ended = await crow("run", "--json", STORY)
     result = finished(ended)
     assert len(texts(ended.events)) > 3
     assert result["text"] == "".join(texts(ended.events))
@@ -123,7 +124,7 @@ async def test_the_terminal_shows_an_answer_a_call_and_the_next_prompt(crow: Cro
     chat = await screen.start(crow)
     await screen.until(PROMPT)
     screen.type("Call LS to see the files here.\r")
-    await screen.until("List")
+    await screen.until("lines")
     await screen.until(PROMPT)
     screen.type("Say hello.\r")
     await screen.until(PROMPT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -266,9 +267,9 @@ async def test_an_endpoint_that_misses_a_field_is_asked_with_it_once(
 @pytest.mark.parametrize("provider", ["openrouter", "google", "ollama"])
 async def test_it_is_no_matter_how_the_endpoint_was_named(endpoint: Endpoint, provider: str):
     settings: dict[str, Any] = {"providers": {provider: {"base_url": endpoint.url}}}
-    llm = resolve(f"{provider}/thinker", settings, {})
+    llm: Any = resolve(f"{provider}/thinker", settings, {})
     endpoint.play(stream(delta(reasoning="Hm."), "Hi.", delta(finish="stop")), answer("Yes."))
-    async with Agent(llm=llm) as agent:
+    async with aclosing(llm), Agent(llm=llm) as agent:  # it may still look for its window
         session = (await agent.run("hello")).session
         await agent.run("and?", session=session)
     assert endpoint.requests[1].body["messages"][1]["reasoning"] == "Hm."

@@ -285,7 +285,11 @@ async def test_a_signal_that_ends_it_is_an_end_of_input(
 ) -> None:
     """The editor was killed, or its terminal closed: what is open is answered, nothing stays."""
     script = 'call("Bash", command="setsid sleep 3600 & echo $! > left; echo $$ > pid; wait")'
-    running = await begin(command(script), tmp_path)
+    given = signal.signal(number, signal.SIG_DFL)  # behind nohup it would stay ignored
+    try:
+        running = await begin(command(script), tmp_path)
+    finally:
+        signal.signal(number, given)
     await until((tmp_path / "pid").exists)
     await until(lambda: (tmp_path / "pid").read_text().strip() != "")
     running.process.send_signal(number)

@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 REAL := .real/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test real explore check format cover bench build clean
+.PHONY: help install demo test chaos real explore check format cover bench build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ real: install $(REAL)  ## Drive Crow with a real model, a small one inside a whe
 
 explore: install  ## Play thousands of random scenes of misbehaving hooks, other ones each time
 	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)
+
+chaos: install  ## Meet seventy faults of endpoints, tools, clients, disks, hooks and servers
+	@$(BIN)/python -m tests.chaos -n auto --dist worksteal $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

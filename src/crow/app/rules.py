@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from crow.project.files import write_atomically
 from crow.project.settings import Rule, Rules
 from crow.project.trust import is_trusted, scripts, trust
 from crow.settings import Entry, Settings
@@ -53,7 +54,8 @@ def can_keep_rules(settings: Settings) -> bool:
 def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
     """Add a rule to the project's local settings, where Claude Code keeps such rules as well.
 
-    A file that cannot be read is left alone. The project stays as trusted as it was.
+    A file that cannot be read is left alone. The project stays as trusted as it was. Raises
+    ``OSError`` where the file cannot be written.
     """
     project = Path(settings.project)
     path = project / KEPT_RULES
@@ -65,10 +67,7 @@ def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
     if rule in rules or not is_trusted(project):
         return
     rules.append(rule)
-    path.parent.mkdir(exist_ok=True)
-    fresh = path.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_text(f"{json.dumps(table, indent=2, ensure_ascii=False)}\n", "utf-8")
-    fresh.replace(path)
+    write_atomically(path, f"{json.dumps(table, indent=2, ensure_ascii=False)}\n")
     trust(project)
 
 

@@ -7,9 +7,10 @@ its owner alone, and names the providers in either case.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, cast
+
+from crow.project.files import write_atomically
 
 SERVICE = "crow"
 KEYRING = "keyring"
@@ -67,14 +68,7 @@ def _entries() -> dict[str, dict[str, Any]]:
 
 def _write(entries: dict[str, dict[str, Any]]) -> None:
     """Replace the file; nobody else can read it at any moment."""
-    file = path()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = file.with_suffix(f".{os.getpid()}.tmp")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as opened:
-        json.dump(entries, opened, indent=2)
-    fresh.replace(file)
+    write_atomically(path(), json.dumps(entries, indent=2), private=True)
 
 
 def _to_keyring(provider: str, key: str) -> bool:

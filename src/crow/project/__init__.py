@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
+    from crow.project.files import write_atomically as write_atomically
     from crow.project.frontmatter import FrontMatter as FrontMatter
     from crow.project.home import state_directory as state_directory
     from crow.project.plugins import Plugin as Plugin
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from crow.project.use import use_front_matter as use_front_matter
 
 _ROOMS = {
+    "crow.project.files": "write_atomically",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",

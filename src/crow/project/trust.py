@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
+from crow.project.files import write_atomically
 from crow.project.home import state_directory
 
 NEVER = "never"
@@ -189,8 +190,4 @@ def _record() -> dict[str, str]:
 
 
 def _write(record: dict[str, str]) -> None:
-    path = state_file()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    fresh = path.with_suffix(f".{os.getpid()}.tmp")
-    fresh.write_text(json.dumps(record, indent=1, sort_keys=True), "utf-8")
-    fresh.replace(path)
+    write_atomically(state_file(), json.dumps(record, indent=1, sort_keys=True), private=True)

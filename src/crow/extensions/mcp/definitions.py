@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from crow.project import state_directory
+from crow.project import state_directory, write_atomically
 
 MOST = 2000
 VERSIONS = 8
@@ -77,10 +76,7 @@ class Definitions:
         return {**(self._known or {}), **table}
 
     def _write(self, known: dict[str, list[str]]) -> None:
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fresh = self.file.with_suffix(f".{os.getpid()}.tmp")
-        fresh.write_text(json.dumps(known, indent=1), "utf-8")
-        fresh.replace(self.file)
+        write_atomically(self.file, json.dumps(known, indent=1), private=True)
 
 
 def _key(server: str, tool: str) -> str:

@@ -9,7 +9,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow import Allow, Ask, CwdContext, Deny, Mode, SessionContext, ToolContext, frozen, hook
-from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Option
+from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
 from crow.keys import MAY_READ, UNASKED
@@ -232,7 +232,7 @@ class PermissionsHook:
             ):
                 if behaviour == "allow":
                     _allow_here(state, cwd)
-                await _keep(state, rule, behaviour, save if lasting else None)
+                await _keep(ctx, state, rule, behaviour, save if lasting else None)
 
         if not rules:
             return Ask(decision.reason, default=True, keep=keep)
@@ -265,12 +265,19 @@ def _allow_here(state: dict[str, Any], cwd: str) -> None:
     state[PLACE] = cwd
 
 
-async def _keep(state: dict[str, Any], rule: str, behaviour: Behaviour, save: Save | None) -> None:
+async def _keep(
+    ctx: ToolContext, state: dict[str, Any], rule: str, behaviour: Behaviour, save: Save | None
+) -> None:
     """Remember a rule in the session, and save it where that is wanted."""
     kept = state.setdefault(behaviour, [])
     if rule not in kept:
         kept.append(rule)
-    if save is not None:
+    if save is None:
+        return
+    try:
         saved = save(rule, behaviour)
         if isawaitable(saved):
             await saved
+    except OSError as error:
+        why = f"{error.filename}: the rule {rule} could not be kept: {error.strerror}"
+        await ctx.emit(Notice(f"{why}; it holds in this session", "warning"))

@@ -1,0 +1,31 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
+    """Put a text in a file's place: written beside it, down to the disk, then renamed.
+
+    Whatever goes wrong, the old file is there, and nothing beside it. ``private`` lets nobody but
+    the owner read the file, at any moment. Its folder is made where it is missing.
+
+    Raises ``OSError``, whose ``filename`` is the file's.
+    """
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(mode=0o700 if private else 0o777, parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(fresh, flags, 0o600 if private else 0o666), "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -27,6 +27,8 @@ from crow.llm.models import ModelInfo, known_models, model_info
 from crow.llm.naming import info_named, known_providers, resolve
 from crow.llm.presets import OTHER_NAMES
 
+CLOUDS = {"bedrock": "bedrock/anthropic.claude-opus-5", "vertex": "vertex/gemini-3.8-flash"}
+
 
 def declare(parser: Parser) -> None:
     """The options of ``crow models``."""
@@ -70,10 +72,15 @@ def show(options: argparse.Namespace, out: Output) -> int:
     for name, info in named:
         out.raw(f"{one_line(name):{width}}  {out.styled(one_line(line(info)), 'dim')}".rstrip())
     if not named:
-        out.note(
-            "no model was found: crow login, or start a server; --provider lists what is known"
-        )
+        out.note(without(options.provider))
     return 0
+
+
+def without(provider: str | None) -> str:
+    """What is said where no model is listed."""
+    if provider and (cloud := OTHER_NAMES.get(provider.lower(), provider.lower())) in CLOUDS:
+        return f"{cloud} has models of many makers; name one as its console does: {CLOUDS[cloud]}"
+    return "no model was found: crow login, or start a server; --provider lists what is known"
 
 
 def provider_of(name: str, known: Iterable[str]) -> str:

@@ -57,19 +57,17 @@ class Place:
 
 def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str]) -> LLM:
     """The LLM. Raises `ModelError` (unconfigured) where key, headers or URL cannot work."""
-    preset, table, key = place.preset, place.table, place.key
+    preset, table = place.preset, place.table
     info = info_at(name, place, settings)
     module, factory = FACTORIES[info.wire]
     make: Callable[..., LLM] = getattr(import_module(module), factory)
     own = table.get("models", {}).get(name, {})
-    url = preset.chat_url if info.wire == "chat" and preset.chat_url else preset.base_url
+    url = preset.url_of(info.wire)
     return make(
         name,
         url,
-        key.value or None,
-        key_origin=key.origin if key else "",
+        place.key.value or None,
         key_header=preset.key_header,
-        fetch_key=_fetching(key, env),
         query=table.get("query"),
         headers={**preset.headers, **table.get("headers", {}), **settings.get("headers", {})},
         params={
@@ -78,6 +76,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
         timeouts=_timeouts(table, settings),
         find_window=_finding(name, url, place, settings),
         info=info,
+        **_vouching(place, url, info.wire, env),
         **(_chat_options(preset, table, info) if info.wire == "chat" else {}),
     )  # fmt: skip
 
@@ -137,13 +136,21 @@ def _timeouts(table: Table, settings: Table) -> Any:
     return Timeouts(**{name: float(said[name]) for name in names & said.keys()}) if said else None
 
 
-def _fetching(key: Key, env: Mapping[str, str]) -> Any:
-    """What gives a key that is not known yet; None where it is."""
-    if key.value or not key.command:
-        return None
-    from crow.llm.helper import helper_of
+def _vouching(place: Place, url: str, wire: str, env: Mapping[str, str]) -> dict[str, Any]:
+    """Where the key comes from, or what vouches for requests where there is none."""
+    key, cloud = place.key, place.preset.cloud
+    options: dict[str, Any] = {"key_origin": key.origin} if key else {}
+    if key.command and not key.value:
+        from crow.llm.helper import helper_of
 
-    return helper_of(key.command, env).key
+        options["fetch_key"] = helper_of(key.command, env).key
+    if cloud and not key:
+        from crow.llm.clouds import cloud_of
+
+        options |= cloud_of(place.preset).credentials(url, env)
+    if cloud and (wire == "messages" or (wire == "gemini" and not key)):
+        options["bearer"] = True
+    return options
 
 
 def _chat_options(preset: Preset, table: Table, info: ModelInfo) -> dict[str, Any]:

@@ -130,14 +130,16 @@ def _at(base_url: str, settings: Table, keys: Keys) -> Place:
     """An endpoint that is given by its URL; it need not want a key."""
     url = base_url.rstrip("/")
     known = next(
-        (name for name, each in PRESETS.items() if url in (each.base_url, each.chat_url)), ""
+        (name for name, each in PRESETS.items() if url in (each.base_url, *each.urls.values())),
+        "",
     )
     preset = replace(PRESETS[known], base_url=base_url) if known else Preset(base_url)
     key = keys.shared()
     if not key and known:
         key = keys.of(known, preset)
     wire = _wire(keys.env.get("CROW_WIRE") or settings.get("wire"), "for the base URL")
-    return Place(known, preset, key, {}, wire, moved=url != preset.base_url)
+    moved = bool(known) and url != PRESETS[known].base_url
+    return Place(known, preset, key, {}, wire, moved)
 
 
 def _of(name: str, settings: Table, keys: Keys) -> Place:
@@ -146,13 +148,21 @@ def _of(name: str, settings: Table, keys: Keys) -> Place:
     provider = _provider(name, settings, env)
     table: Table = settings.get("providers", {}).get(provider, {})
     preset = preset_of(provider, table, env)
+    if preset.cloud:
+        preset = _located(preset, env)
     key = keys.of(provider, preset)
-    needs_key = not (preset.is_local or _may_need_none(provider, table, env))
+    needs_key = not (preset.is_local or preset.cloud or _may_need_none(provider, table, env))
     if not key and needs_key:
         what = f"{provider} needs a key for {name}: set {' or '.join(preset.key_names)}"
         raise ModelError(f"{what}, or CROW_API_KEY, or run {LOGIN}", kind="unconfigured")
     wire = _wire(table.get("wire"), f"of the provider {provider}")
     return Place(provider, preset, key, table, wire, _is_elsewhere(provider, preset, table))
+
+
+def _located(preset: Preset, env: Mapping[str, str]) -> Preset:
+    from crow.llm.clouds import located
+
+    return located(preset, env)
 
 
 def _may_need_none(provider: str, table: Table, env: Mapping[str, str]) -> bool:
@@ -163,8 +173,10 @@ def _may_need_none(provider: str, table: Table, env: Mapping[str, str]) -> bool:
 
 
 def _is_elsewhere(provider: str, preset: Preset, table: Table) -> bool:
-    """True for a preset that is not where it usually is, and is not of Messages there, too."""
+    """True for a preset that is not where it usually is, and may have other wires there."""
     usual = PRESETS[provider].base_url if provider in PRESETS else ""
+    if preset.cloud:
+        return False
     same = preset.wire == "messages" and "base_url" not in table
     return usual not in ("", preset.base_url) and not same
 
@@ -190,7 +202,7 @@ def preset_of(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
         raise ModelError(what + other, kind="unconfigured")
     if key_name := table.get("api_key_env"):
         preset = replace(preset, key_names=(key_name,))
-    return preset if url == preset.base_url else replace(preset, base_url=url, chat_url=None)
+    return preset if url == preset.base_url else replace(preset, base_url=url, urls={})
 
 
 def _moved(preset: Preset, env: Mapping[str, str]) -> str | None:

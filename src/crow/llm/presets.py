@@ -18,10 +18,12 @@ class Preset:
     on with where it has no path. ``key_header`` carries the key where that is not the wire's own
     way. ``families`` are beginnings of names of models that mean this provider where none is named.
     ``wire`` is what its models are asked by that are not in the table (`crow.llm.models`),
-    ``chat_url`` where Chat Completions are if not at ``base_url``, ``thinking`` how its servers
-    have thinking switched (`crow.llm.models.THINKING`), whatever the model is; ``hands_on`` that it
-    hands requests on to others, ``lists`` that it says which models there are. The rest is as
-    `ChatCompletions` has it.
+    ``urls`` where wires are that are not at ``base_url``, ``thinking`` how its servers have
+    thinking switched (`crow.llm.models.THINKING`), whatever the model is; ``hands_on`` that it
+    hands requests on to others, ``lists`` that it says which models there are. ``cloud`` is the
+    module of `crow.llm.clouds` that has credentials where there is no key, and what stands in
+    braces in the URLs; the models there are those of their makers. The rest is as `ChatCompletions`
+    has it.
     """
 
     base_url: str
@@ -31,7 +33,7 @@ class Preset:
     key_header: str = ""
     families: tuple[str, ...] = ()
     wire: str = "chat"
-    chat_url: str | None = None
+    urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     thinking: str = ""
     echo_reasoning: bool = False
     images_in_results: bool = False
@@ -39,6 +41,7 @@ class Preset:
     headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     hands_on: bool = False
     lists: bool = True
+    cloud: str = ""
 
     @property
     def is_local(self) -> bool:
@@ -48,7 +51,11 @@ class Preset:
     @property
     def models_url(self) -> str:
         """Where its list of models is, without ``/models``."""
-        return self.chat_url or self.base_url
+        return self.url_of("chat")
+
+    def url_of(self, wire: str) -> str:
+        """Where a wire is."""
+        return self.urls.get(wire, self.base_url)
 
     @property
     def is_own_server(self) -> bool:
@@ -59,6 +66,9 @@ class Preset:
 def _local(port: int, url_name: str | None = None, **options: Any) -> Preset:
     return Preset(f"http://localhost:{port}/v1", url_name=url_name, **options)
 
+
+BEDROCK = "https://bedrock-mantle.{region}.api.aws"
+VERTEX = "https://{host}/v1/projects/{project}/locations/{location}"
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
@@ -82,7 +92,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
             families=("gemini-", "gemma-"),
             wire="gemini",
-            chat_url="https://generativelanguage.googleapis.com/v1beta/openai",
+            urls={"chat": "https://generativelanguage.googleapis.com/v1beta/openai"},
         ),
         "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
         "azure": Preset(
@@ -93,6 +103,22 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             key_header="api-key",
             lists=False,  # it says what can be deployed, and not what is
             wire="responses",
+        ),
+        "bedrock": Preset(
+            f"{BEDROCK}/v1",
+            ("AWS_BEARER_TOKEN_BEDROCK",),
+            urls={"messages": f"{BEDROCK}/anthropic/v1", "responses": f"{BEDROCK}/openai/v1"},
+            lists=False,  # signed requests only, and of models that the account may not use
+            cloud="bedrock",
+        ),
+        "vertex": Preset(
+            f"{VERTEX}/endpoints/openapi",
+            urls={
+                "gemini": f"{VERTEX}/publishers/google",
+                "messages": f"{VERTEX}/publishers/anthropic",
+            },
+            lists=False,
+            cloud="vertex",
         ),
         "mistral": Preset(
             "https://api.mistral.ai/v1",
@@ -165,6 +191,11 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
         "alibaba": "qwen",
         "hf": "huggingface",
         "azure-openai": "azure",
+        "aws": "bedrock",
+        "amazon-bedrock": "bedrock",
+        "vertexai": "vertex",
+        "vertex-ai": "vertex",
+        "google-vertex": "vertex",
     }
 )
 

@@ -31,6 +31,8 @@ AGENT = "crow"
 PLAIN = Form()
 FetchKey: TypeAlias = Callable[[str], Awaitable[str]]
 """Gives a key for a request, another than the one that was refused; ``""`` where none was."""
+Sign: TypeAlias = Callable[[str, bytes], Awaitable[Mapping[str, str]]]
+"""Gives the headers that vouch for a POST to a URL with a body."""
 FindWindow: TypeAlias = Callable[[], Awaitable[int | None]]
 
 
@@ -46,6 +48,7 @@ class Options(TypedDict, total=False):
     key_origin: str
     key_header: str
     fetch_key: FetchKey | None
+    sign: Sign | None
     query: Mapping[str, str] | None
     find_window: FindWindow | None
     info: ModelInfo
@@ -60,12 +63,12 @@ class HttpModel:
     an answer in characters. ``form`` is how the endpoint is asked first; what it refuses it is not
     sent again. ``key_origin`` says where the key came from, for people; ``key_header`` carries it
     in the place of the wire's own, ``fetch_key`` gives it where there is none yet, and another one
-    when it is refused. ``query`` stands behind every path. ``info`` is what is known of the model;
-    ``context_window``, ``inputs`` (``image``, ``audio``: what it takes beside text) and
-    ``thought_levels`` (what ``reasoning_effort`` can be) go before that. ``find_window`` is asked
-    once, behind the first answer, for the window that the server has; a smaller one that the server
-    names where a request is too long counts, too. Raises `ModelError` (unconfigured) where key,
-    headers or URL cannot work.
+    when it is refused; ``sign`` gives headers for each request. ``query`` stands behind every path.
+    ``info`` is what is known of the model; ``context_window``, ``inputs`` (``image``, ``audio``:
+    what it takes beside text) and ``thought_levels`` (what ``reasoning_effort`` can be) go before
+    that. ``find_window`` is asked once, behind the first answer, for the window that the server
+    has; a smaller one that the server names where a request is too long counts, too. Raises
+    `ModelError` (unconfigured) where key, headers or URL cannot work.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class HttpModel:
         key_origin: str = "",
         key_header: str = "",
         fetch_key: FetchKey | None = None,
+        sign: Sign | None = None,
         query: Mapping[str, str] | None = None,
         find_window: FindWindow | None = None,
         info: ModelInfo = UNKNOWN,
@@ -107,6 +111,7 @@ class HttpModel:
         self._find_window = find_window
         self._finding: asyncio.Task[None] | None = None
         self._fetch_key = fetch_key
+        self._sign = sign
         self._fetched = ""
         self._query = urlencode(query or {})
         self._key_headers = partial(_named, key_header) if key_header else wire.key_headers
@@ -235,8 +240,11 @@ class HttpModel:
         """The response, whatever it is. Raises `ModelError`."""
         model = request.model or self.model
         body = self._body(request, model, form)
+        path = self._path(model)
         own = {**self._wire.headers(request, form), **keyed}
-        return await clock.headers(self._connection.post(self._path(model), body, own))
+        if self._sign is not None:
+            own |= await self._sign(self.base_url + path, body)
+        return await clock.headers(self._connection.post(path, body, own))
 
     async def _key_fetched(self, *, refused: bool = False) -> Mapping[str, str]:
         """The headers with a fetched key, another than the last one where that was refused."""

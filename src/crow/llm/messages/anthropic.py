@@ -10,6 +10,7 @@ from crow.llm.messages.wire import MessagesWire
 from crow.llm.models import model_info
 
 ANTHROPIC = "https://api.anthropic.com/v1"
+VERTEX = "/publishers/anthropic"
 BETA = "anthropic-beta"
 OAUTH = "oauth-2025-04-20"
 TOKEN = "sk-ant-oat"  # noqa: S105 - how they begin
@@ -29,21 +30,25 @@ def AnthropicMessages(  # noqa: N802 - who makes one makes a model
     """An LLM. ``base_url`` is what stands before ``/messages``; see `HttpModel`.
 
     The key goes into ``x-api-key``; with ``bearer``, or where it is a token of Anthropic's login,
-    it is a bearer's. An answer has at most ``max_output_tokens``; without them it is what the model
-    can, and no more than a sixth of its window. ``cache_ttl`` (``5m``, ``1h``) is how long the
-    endpoint keeps a prefix in its cache. Betas that ``headers`` has in ``anthropic-beta`` stay,
-    and the ones that a request needs stand beside them. What an endpoint refuses of thoughts, of
-    marks for its cache and the like, it is not sent again.
+    it is a bearer's. At Vertex AI the URL ends in ``/publishers/anthropic``, the key is an access
+    token, and the request is put as it is wanted there. An answer has at most
+    ``max_output_tokens``; without them it is what the model can, and no more than a sixth of its
+    window. ``cache_ttl`` (``5m``, ``1h``) is how long the endpoint keeps a prefix in its cache.
+    Betas that ``headers`` has in ``anthropic-beta`` stay, and the ones that a request needs stand
+    beside them. What an endpoint refuses of thoughts, of marks for its cache and the like, it is
+    not sent again.
     """
     headers = {name.lower(): value for name, value in (options.get("headers") or {}).items()}
     betas = [each.strip() for each in headers.pop(BETA, "").split(",")]
+    at_vertex = base_url.rstrip("/").endswith(VERTEX)
     if (api_key or "").startswith(TOKEN):
         bearer = True
         betas.append(OAUTH)
     info = options.setdefault("info", model_info("anthropic", model))
     wire = MessagesWire(
         info,
-        bearer=bearer,
+        bearer=bearer or at_vertex,
+        at_vertex=at_vertex,
         betas=filter(None, betas),
         cache_ttl=cache_ttl,
         max_output_tokens=max_output_tokens,

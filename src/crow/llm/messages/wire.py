@@ -21,6 +21,8 @@ from crow.llm.models import ModelInfo
 
 PATH = "/messages"
 VERSION = "2023-06-01"
+AT_VERTEX = "vertex-2023-10-16"
+"""The version in the body, at Vertex AI, where the model stands in the path."""
 INTERLEAVED = "interleaved-thinking-2025-05-14"
 BINDING = "thinking-binding-controls-2026-08-01"
 BYTES = 2
@@ -40,6 +42,7 @@ class MessagesWire:
         info: ModelInfo,
         *,
         bearer: bool = False,
+        at_vertex: bool = False,
         betas: Iterable[str] = (),
         cache_ttl: str | None = None,
         max_output_tokens: int | None = None,
@@ -47,6 +50,7 @@ class MessagesWire:
     ) -> None:
         self._info = info
         self._bearer = bearer
+        self._at_vertex = at_vertex
         self._betas = list(betas)
         self._mark = b',"cache_control":' + encode_clean(_ephemeral(cache_ttl))
         self._max_output = max_output_tokens or output_limit(info)
@@ -56,7 +60,7 @@ class MessagesWire:
 
     def path(self, model: str) -> str:
         """What stands behind the base URL."""
-        return PATH
+        return f"/models/{model}:streamRawPredict" if self._at_vertex else PATH
 
     def key_headers(self, key: str) -> Mapping[str, str]:
         """The key as one of Anthropic's, or as a bearer's."""
@@ -70,7 +74,7 @@ class MessagesWire:
         if BOUND in form.without:
             betas.append(BINDING)
         named = {"anthropic-beta": ",".join(dict.fromkeys(betas))} if betas else {}
-        return {"anthropic-version": VERSION, **named}
+        return named if self._at_vertex else {"anthropic-version": VERSION, **named}
 
     def body(self, request: Request, model: str, params: Mapping[str, Any], form: Form) -> bytes:
         """The request's JSON: the model and parameters, tools, system and messages.
@@ -105,7 +109,8 @@ class MessagesWire:
                 mark_last(items, self._mark)
                 tools = marked(tools, self._mark) if self._can_cache(len(tools)) else tools
                 system = marked(system, self._mark) if self._can_cache(size) else system
-        parts = [encode_clean({"model": model, "stream": True, **head})[:-1]]
+        named = {"anthropic_version": AT_VERTEX} if self._at_vertex else {"model": model}
+        parts = [encode_clean({**named, "stream": True, **head})[:-1]]
         parts += [b',"tools":[', tools, b"]"] if tools else []
         parts += [b',"system":[', system, b"]"] if system else []
         return b"".join((*parts, b',"messages":[', encode(items), b"]}"))

@@ -24,6 +24,9 @@ ELSEWHERE = Preset("")
 EMPTY: Row = MappingProxyType({"usual": {}, "models": {}, "families": {}})
 DATED = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{4}|\d{3}|latest|preview.*)$")
 """What stands behind a model's name and says which of its versions is meant."""
+SOLD = re.compile(r"^(?:[a-z-]{2,6}\.)?[a-z0-9]+\.(?=[a-z])")
+"""What a cloud puts before a model's name: where it may run, and who made it."""
+VERSION = re.compile(r"-v\d+(?::\d+)?$")
 OPEN = "open"
 """The file of open weights, which anybody may serve."""
 SERVED: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -48,7 +51,11 @@ def model_info(provider: str, model: str) -> ModelInfo:
     preset = PRESETS.get(provider, ELSEWHERE)
     named: dict[str, Any] = {"provider": provider, "model": model, "wire": preset.wire}
     name = model.rpartition("/")[2]
+    if preset.cloud:
+        name = VERSION.sub("", SOLD.sub("", name))
     made = _found(OPEN, name) or _found(provider_meant(name) or "", name)
+    if made is not None and preset.cloud and made.wire in preset.urls:
+        return replace(made, provider=provider, model=model, prices=None)
     if made is None:
         return replace(UNKNOWN, **named)
     said = made.thinking if made.thinking == "effort" else preset.thinking

@@ -13,6 +13,8 @@ Block = dict[str, Any]
 THOUGHTS = ("thinking", "redacted_thinking")
 ROLES = ("user", "assistant", "system")
 OLD = (0, 0)
+AT_VERTEX = re.compile(r"/publishers/anthropic/models/([^/:]+):streamRawPredict$")
+VERSION = "anthropic-version"
 NAME = re.compile(r"claude-([a-z]+)-(\d)(?:-(\d))?(?:-|@|$)")
 SIGNATURE = "strict"
 
@@ -23,6 +25,15 @@ class Asked:
     def __init__(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
         self.body = body
         self.headers = headers
+
+    @classmethod
+    def at(cls, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Asked:
+        """A request to a path; at Vertex AI that has the model, and the body the version."""
+        found = AT_VERTEX.search(path)
+        rest = {**body}
+        if found is None or rest.pop("anthropic_version", "") != "vertex-2023-10-16":
+            return cls(body, headers)
+        return cls({"model": found[1], **rest}, {VERSION: "2023-06-01", **headers})
 
     def part(self, name: str) -> Mapping[str, Any]:
         """An object in the body; an empty one where there is none."""

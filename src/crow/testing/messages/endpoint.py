@@ -50,7 +50,7 @@ class StrictMessages(Endpoint):
             return super()._steps(received)
         self.requests.append(received)
         self.asked.set()
-        asked = Asked(received.body, received.headers)
+        asked = Asked.at(received.path, received.body, received.headers)
         if (fault := broken(asked)) is not None:
             return self._refuse(fault[0].id, fault[1], fault[0].status, fault[0].kind)
         lost = mismatches(asked)

@@ -43,7 +43,7 @@ explore: install  ## Play thousands of random scenes of misbehaving hooks, other
 	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)
 
 chaos: install  ## Meet seventy faults of endpoints, tools, clients, disks, hooks and servers
-	@$(BIN)/python -m tests.chaos -n auto --dist worksteal $(ARGS)
+	@CROW_CHAOS=1 $(BIN)/python -m tests.chaos -n auto --dist worksteal $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

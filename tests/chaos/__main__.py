@@ -1,4 +1,4 @@
-"""Runs the tests of the seventy faults and prints a table: what happens, what Crow does, whether it did.
+"""Runs the tests of the seventy faults and prints a table: what happens, what Crow does, and whether.
 
 ``python -m tests.chaos`` is what `make chaos` calls; further arguments go to pytest. The status is 1
 where a fault has a test that failed, or none that passed.
@@ -10,16 +10,18 @@ import sys
 from collections import Counter
 
 import pytest
-from tests.chaos.faults import FAULTS, Fault
+from tests.chaos.faults import FAULTS, LIFE, Fault
+
+ROWS = (*FAULTS, LIFE)
 
 
 class Table:
     """A plugin of pytest that counts what became of each fault's tests."""
 
     def __init__(self) -> None:
-        self.outcomes: dict[str, Counter[str]] = {fault.name: Counter() for fault in FAULTS}
+        self.outcomes: dict[str, Counter[str]] = {fault.name: Counter() for fault in ROWS}
         self._faults: dict[str, list[str]] = {}
-        for fault in FAULTS:
+        for fault in ROWS:
             for test in fault.node_ids():
                 self._faults.setdefault(test, []).append(fault.name)
 
@@ -37,7 +39,7 @@ class Table:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print it."""
         terminalreporter.section("faults")
-        for fault in FAULTS:
+        for fault in ROWS:
             terminalreporter.line(self._row(fault))
         held = sum(map(self.holds, FAULTS))
         terminalreporter.line(f"\n{held} of {len(FAULTS)} faults are survived")
@@ -46,7 +48,7 @@ class Table:
         counted = self.outcomes[fault.name]
         said = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counted.items()))
         mark = "ok  " if self.holds(fault) else "FAIL"
-        return f"{mark} {fault.name}  {fault.happens:64}  {fault.expected:66}  {said}"
+        return f"{mark} {fault.name:3}  {fault.happens:64}  {fault.expected:66}  {said}"
 
     def holds(self, fault: Fault) -> bool:
         """Whether some of its tests passed, and none failed."""
@@ -58,7 +60,7 @@ def main(arguments: list[str]) -> int:
     """Run them; the status."""
     table = Table()
     status = pytest.main(["-m", "", "-q", *arguments, *table.tests], plugins=[table])
-    return int(status) or int(not all(map(table.holds, FAULTS)))
+    return int(status) or int(not all(map(table.holds, ROWS)))
 
 
 if __name__ == "__main__":

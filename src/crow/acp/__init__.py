@@ -68,8 +68,9 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
     where the client was there, and could not be written to.
     """
     from crow.acp.initialize import AgentCapabilities
+    from crow.acp.stdio import hearing_signals
 
-    link = open_stdio(offer or AgentCapabilities(store=True, mcp=True))
+    link = hearing_signals(lambda: open_stdio(offer or AgentCapabilities(store=True, mcp=True)))
     import asyncio
 
     async def main() -> int:

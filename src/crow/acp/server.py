@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +12,7 @@ from crow.acp.agent import AcpAgent
 from crow.acp.connection import Connection
 from crow.acp.dispatch import Dispatcher
 from crow.acp.send_queue import SendQueue
-from crow.acp.stdio import StdioTransport
+from crow.acp.stdio import StdioTransport, endings
 from crow.core.agent import Agent
 
 ENDING = 0.95
@@ -90,14 +88,6 @@ async def leaving_with_parent(link: StdioTransport, *, is_process: bool) -> Asyn
         watch.cancel()
         for number in heard:
             loop.remove_signal_handler(number)
-
-
-def endings() -> list[signal.Signals]:
-    """The signals that end the process; not one that it was started to ignore, as by nohup."""
-    if sys.platform == "win32":
-        return []
-    known = (signal.SIGTERM, signal.SIGHUP)
-    return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 async def _watch_parent(link: StdioTransport) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import select
+import signal
+import sys
 from collections import deque
 from contextlib import suppress
 from queue import SimpleQueue
@@ -180,6 +182,31 @@ class StdioTransport:
                     self.loss = error
                 return False
         return True
+
+
+def endings() -> list[signal.Signals]:
+    """The signals that end the process; not one that it was started to ignore, as by nohup."""
+    if sys.platform == "win32":
+        return []
+    known = (signal.SIGTERM, signal.SIGHUP)
+    return [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def hearing_signals(open_link: Callable[[], StdioTransport]) -> StdioTransport:
+    """A link that hangs up at a signal from its first answer on, before there is an event loop."""
+    heard = endings()
+    if heard:
+        signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    link = open_link()
+
+    def hear(*_: object) -> None:
+        link.hang_up()
+
+    for number in heard:
+        signal.signal(number, hear)
+    if heard:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
+    return link
 
 
 def claim_stdio() -> tuple[int, int]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from crow import frozen
 from crow.extensions.sandbox.policy import Policy
 
+Outcome: TypeAlias = Literal["restored", "removed", "kept"]
 GUARANTEES = ("write", "protected", "secrets", "network", "sockets", "processes", "survivors")
 
 
@@ -18,7 +19,7 @@ class Finding:
     """What a command did to a protected path, found afterwards, and what became of it."""
 
     path: str
-    outcome: Literal["restored", "removed", "kept"]
+    outcome: Outcome
     line: str
 
     def __str__(self) -> str:
@@ -96,8 +97,17 @@ class Unconfined:
 def find_backend(wanted: str | None = None) -> Backend:
     """The best back end that works here, or the one of that name; blocks while it is tried.
 
-    It is tried once: the answer is kept in the user's cache. Raises ``OSError``, with the reason,
-    where the one that is wanted does not work.
+    What worked is kept in the user's cache for as long as kernel and bubblewrap stay the same.
+    Raises ``OSError``, with the reason, where the one that is wanted does not work.
     """
-    del wanted
-    return Unconfined()
+    from crow.extensions.sandbox.probe import find
+
+    return find(wanted)
+
+
+def known_backend() -> str | None:
+    """The name of the back end that was found before, None where that is not known."""
+    from crow.extensions.sandbox.probe import remembered
+
+    known = remembered()
+    return known.name if known else None

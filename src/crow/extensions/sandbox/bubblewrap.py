@@ -1,0 +1,118 @@
+"""Bubblewrap: a command in namespaces of its own, with the file system mounted as the policy says.
+
+Each part of the line was attacked (``crow sandbox try`` does it again), and parts that look
+needless are not. Without ``--cap-drop ALL`` root mounts everything writable again. A read-only
+mount stops nobody from connecting to a socket: the filter of system calls does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+from crow.extensions.sandbox.backend import GUARANTEES, Launch
+from crow.extensions.sandbox.check import Check
+from crow.extensions.sandbox.limits import limited
+from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts
+from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
+
+_ALONE = (
+    "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try "
+    "--die-with-parent --new-session --cap-drop ALL"
+).split()
+
+
+class Bubblewrap:
+    """``bwrap``, where users may make namespaces.
+
+    A version before 0.8 cannot forbid namespaces inside (``is_old``); the filter does so alone.
+    """
+
+    name = "bubblewrap"
+    holds = frozenset(GUARANTEES)
+    holds_reading = holds
+    does_not_hold: tuple[str, ...] = (
+        "What a command leaves in the workspace runs when you run it: Makefiles, tests, packages.",
+        "A protected path that is not there can be made; it is taken away after the command.",
+    )
+
+    def __init__(self, program: str, *, is_old: bool = False) -> None:
+        self.program, self._is_old = program, is_old
+        self.about = f"old:{program}" if is_old else program
+
+    @contextmanager
+    def confine(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], policy: Policy
+    ) -> Generator[Launch]:
+        """Start it inside of bwrap."""
+        launch = Launch((), {**env, "TMPDIR": policy.tmp or PRIVATE[0]})
+        with ExitStack() as stack:
+            stack.enter_context(Check(policy, launch.found))
+            files = _Descriptors(stack)
+            line = [self.program, *_file_system(cwd, policy, files), *_ALONE]
+            line += [] if policy.network == "host" else ["--unshare-net"]
+            line += [] if self._is_old else ["--disable-userns"]
+            line += ["--seccomp", files.data(assemble(Filter(families(policy))))]
+            launch.argv = [*line, "--chdir", cwd, "--", *limited(argv, policy.limits)]
+            launch.pass_fds = tuple(files.all)
+            yield launch
+
+
+def families(policy: Policy) -> tuple[int, ...]:
+    """The sockets that a command may open; without a network they lead to itself."""
+    return () if policy.ring == "reading" and policy.network == "none" else INTERNET
+
+
+class _Descriptors:
+    """What bwrap reads while it starts, closed with the stack."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self.all: list[int] = []
+
+    def data(self, content: bytes) -> str:
+        """One to read this from."""
+        number = os.memfd_create("crow-sandbox") if content else os.open(os.devnull, os.O_RDONLY)
+        self._stack.callback(os.close, number)
+        self.all.append(number)
+        if content:
+            os.write(number, content)
+            os.lseek(number, 0, os.SEEK_SET)
+        return str(number)
+
+
+def _file_system(cwd: str, policy: Policy, files: _Descriptors) -> list[str]:
+    """The mounts of a policy as arguments; later ones win."""
+    mounts = plan_mounts(policy, cwd)
+    base = "--bind" if ("/", "write") in mounts else "--ro-bind"
+    line = [base, "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    for folder in PRIVATE:
+        if os.path.isdir(folder) and not os.path.islink(folder):  # noqa: PTH112, PTH114
+            line += _private(folder, policy)
+    for path, how in mounts:
+        if path != "/":
+            shown = any(other != path and is_below(other, (path,)) for other, _ in mounts)
+            line += _mount(path, how, shown, files)
+    masked = [path for path, how in mounts if how == "mask" and os.path.isdir(path)]  # noqa: PTH112
+    return line + [word for path in masked for word in ("--remount-ro", path)]
+
+
+def _private(folder: str, policy: Policy) -> list[str]:
+    """A folder that is a command's own, or the session's."""
+    if folder == PRIVATE[0] and policy.tmp and not is_below(os.path.realpath(policy.tmp), [folder]):
+        return ["--bind", policy.tmp, folder]
+    return ["--tmpfs", folder]
+
+
+def _mount(path: str, how: str, is_passed: bool, files: _Descriptors) -> list[str]:
+    """One mount; a masked folder can be passed through where something below is not masked."""
+    if how == "write":
+        return ["--bind", path, path]
+    if how != "mask":
+        return ["--ro-bind", path, path]
+    if os.path.isdir(path):  # noqa: PTH112
+        return ["--perms", "0111" if is_passed else "0000", "--tmpfs", path]
+    # not /dev/null, which is a device to git and tar
+    return ["--perms", "0444", "--ro-bind-data", files.data(b""), path]

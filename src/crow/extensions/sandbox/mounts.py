@@ -1,0 +1,78 @@
+"""What of the file system a command finds, and how: the plan of a policy's mounts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from crow.extensions.sandbox.policy import Policy
+
+PRIVATE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - where others have their files and sockets
+_RESOLVER = "/etc/resolv.conf"
+# a mount is needed where what is around it is mounted so; "" is the rest, which is read-only
+_NEEDED = {
+    "write": ("", "show", "keep", "mask", "private"),
+    "show": ("write", "mask", "private"),
+    "keep": ("write",),
+    "mask": ("", "write", "show", "keep"),
+}
+
+
+def plan_mounts(policy: Policy, cwd: str) -> list[tuple[str, str]]:
+    """Real paths that are there, parents before children, each with what becomes of it.
+
+    ``write`` may be written, ``show`` read wherever it lies, ``keep`` not written where it could
+    be, ``mask`` not read. All else is read-only, and `PRIVATE` folders are empty.
+    """
+    refused = tuple(os.path.realpath(path) for path in policy.read_only)
+    writable = [each for each in policy.writable if not is_below(os.path.realpath(each), refused)]
+    seen = (cwd, *policy.readable, *((_RESOLVER,) if policy.network == "host" else ()))
+    hidden = (*PRIVATE, *(os.path.realpath(path) for path in policy.masked))
+    wanted: dict[str, str] = {}
+    wanted |= {path: "show" for path in _real(seen) if is_below(path, hidden)}
+    wanted |= dict.fromkeys(_real(writable), "write")
+    wanted |= dict.fromkeys(_real(policy.roots), "write" if policy.ring == "workspace" else "show")
+    wanted |= dict.fromkeys(_real([policy.tmp]), "write") if policy.tmp else {}
+    wanted |= {path: "show" if path in wanted else "keep" for path in _real(policy.read_only)}
+    wanted |= dict.fromkeys(_real(policy.masked), "mask")
+    return list(_needed(wanted))
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """True for one of the folders, and for what lies in one of them."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
+
+def _real(paths: Iterable[str]) -> Iterator[str]:
+    """The real paths of those that are there."""
+    for path in paths:
+        real = os.path.realpath(path)
+        if os.path.exists(real):  # noqa: PTH110 - a hundred of them
+            yield real
+
+
+def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Those that change something, and the folders on the way to what may not be written.
+
+    A folder that only contains mounts can be renamed, and another one put in its place; one that
+    is mounted itself cannot.
+    """
+    kept: dict[str, str] = dict.fromkeys(PRIVATE, "private")
+    for path in sorted(wanted, key=lambda path: len(PurePath(path).parts)):
+        above = next((each for each in _around(path) if each in kept), "")
+        around = kept.get(above, "")
+        if around not in _NEEDED[wanted[path]]:
+            continue
+        if wanted[path] == "keep":
+            for pin in reversed(_around(path)[1:]):
+                if pin not in kept and is_below(pin, (above,)):
+                    kept[pin] = "write"
+                    yield pin, "write"
+        kept[path] = wanted[path]
+        yield path, wanted[path]
+
+
+def _around(path: str) -> list[str]:
+    """The path and the folders around it, the inner ones first."""
+    return [path, *(str(each) for each in PurePath(path).parents)]

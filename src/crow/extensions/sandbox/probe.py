@@ -1,0 +1,227 @@
+"""Which back ends work on this machine: each is tried with the very line that it will use."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from crow import frozen
+from crow.extensions.sandbox.backend import Backend, Unconfined
+from crow.extensions.sandbox.policy import Policy
+
+_SECONDS = 10.0
+_ORDER = ("bubblewrap", "landlock", "seatbelt")
+_TRUSTED = os.pathsep.join(("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"))
+
+
+@frozen
+class Answer:
+    """Whether a back end works: the back end, or why not."""
+
+    name: str
+    backend: Backend | None = None
+    why_not: str = ""
+
+
+@frozen
+class Known:
+    """What is remembered of the best back end."""
+
+    name: str
+    about: str = ""
+
+
+def find(wanted: str | None) -> Backend:
+    """See `crow.extensions.sandbox.backend.find_backend`."""
+    if wanted == Unconfined.name:
+        return Unconfined()
+    if wanted is not None:
+        answer = ask(wanted)
+        if answer.backend is None:
+            raise OSError(f"the sandbox {wanted} does not work here: {answer.why_not}")
+        return answer.backend
+    if (known := remembered()) and (backend := _MAKE[known.name](known.about)):
+        return backend
+    answers = (ask(name) for name in _ORDER)
+    backend = next((each.backend for each in answers if each.backend), Unconfined())
+    _remember(backend)
+    return backend
+
+
+def ask(name: str) -> Answer:
+    """Try a back end."""
+    if name not in _MAKE:
+        return Answer(name, why_not=f"there is none of this name ({', '.join(_ORDER)}, none)")
+    try:
+        backend = _MAKE[name]("")
+        return Answer(name, backend, _try(backend))
+    except OSError as error:
+        return Answer(name, why_not=error.strerror or str(error))
+
+
+def everyone() -> list[Answer]:
+    """Every back end, tried."""
+    return [ask(name) for name in _ORDER]
+
+
+def _try(backend: Backend) -> str:
+    """Run ``true`` in the tighter ring of a back end. Raises ``OSError`` where that fails."""
+    policy = Policy("reading", ("/",))
+    failed: list[BaseException] = []
+    shown: list[str] = []
+
+    def run() -> None:
+        try:
+            with backend.confine(["/bin/sh", "-c", "exit 0"], "/", {}, policy) as launch:
+                if launch.restrict is not None:
+                    launch.restrict()
+                done = subprocess.run(
+                    launch.argv,
+                    env=dict(launch.env),
+                    pass_fds=tuple(launch.pass_fds),
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=_SECONDS,
+                    check=False,
+                    cwd="/",
+                )
+            if done.returncode:
+                text = done.stderr.decode(errors="replace").strip()
+                shown.append(text or f"it ended with {done.returncode}")
+        except (OSError, subprocess.SubprocessError) as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, name="crow-sandbox-probe")
+    thread.start()  # it gives up rights, which this one needs
+    thread.join()
+    if failed or shown:
+        raise OSError(str(failed[0]) if failed else shown[0])
+    return ""
+
+
+# making each
+
+
+def _bubblewrap(about: str) -> Backend:
+    """``about`` is the program, behind ``old:`` for one before 0.8."""
+    from crow.extensions.sandbox.bubblewrap import Bubblewrap
+
+    if about:
+        return Bubblewrap(about.removeprefix("old:"), is_old=about.startswith("old:"))
+    if sys.platform != "linux":
+        raise OSError("it is for Linux")
+    program = shutil.which("bwrap", path=_TRUSTED)
+    if program is None:
+        raise OSError("bwrap is not installed (the package is called bubblewrap)")
+    told = subprocess.run([program, "--help"], capture_output=True, timeout=_SECONDS, check=False)
+    return Bubblewrap(program, is_old=b"--disable-userns" not in told.stdout)
+
+
+def _landlock(about: str) -> Backend:
+    """``about`` is the version of the kernel's interface."""
+    from crow.extensions.sandbox.landlock import Landlock, find_abi
+
+    if about:
+        return Landlock(int(about))
+    if sys.platform != "linux":
+        raise OSError("it is for Linux")
+    if platform.machine() not in ("x86_64", "aarch64"):
+        raise OSError(f"there is no table of system calls for {platform.machine()}")
+    try:
+        return Landlock(find_abi())
+    except OSError as error:
+        raise OSError(f"the kernel does not have it ({error.strerror})") from None
+
+
+def _seatbelt(about: str) -> Backend:
+    from crow.extensions.sandbox.seatbelt import Seatbelt
+
+    if sys.platform != "darwin":
+        raise OSError("it is for macOS")
+    program = about or "/usr/bin/sandbox-exec"
+    if not os.access(program, os.X_OK):
+        raise OSError(f"{program} is not there")
+    return Seatbelt(program)
+
+
+def _none(about: str) -> Backend:
+    del about
+    return Unconfined()
+
+
+_MAKE: dict[str, Callable[[str], Backend]] = {
+    "bubblewrap": _bubblewrap,
+    "landlock": _landlock,
+    "seatbelt": _seatbelt,
+    Unconfined.name: _none,
+}
+
+
+# remembering the best
+
+
+def remembered() -> Known | None:
+    """What was found before on the same machine; None where it is not known any more."""
+    try:
+        about: dict[str, Any] = json.loads(_file().read_text())
+        if about["for"] != _machine():
+            return None
+        return Known(about["name"], about["about"]) if about["name"] in _MAKE else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(backend: Backend) -> None:
+    """Keep what was found; a machine without a sandbox is asked anew each time."""
+    about = getattr(backend, "about", None)
+    if about is None:
+        return
+    path = _file()
+    told = json.dumps({"for": _machine(), "name": backend.name, "about": about})
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.write_text(told)
+        draft.replace(path)
+    except OSError:
+        return  # it is found again
+
+
+def _machine() -> list[str | int]:
+    """What an answer depends on: kernel, program, user, and whether users may make namespaces."""
+    kernel = os.uname()
+    return [kernel.release, kernel.version, os.geteuid(), *_bwrap_time(), *_switches()]
+
+
+def _bwrap_time() -> list[int]:
+    program = shutil.which("bwrap", path=_TRUSTED)
+    return [os.stat(program).st_mtime_ns] if program else []  # noqa: PTH116
+
+
+def _switches() -> list[str]:
+    """The kernel's own switches for namespaces, Ubuntu's and Debian's among them."""
+    found: list[str] = []
+    for name in (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "kernel/unprivileged_userns_clone",
+        "user/max_user_namespaces",
+    ):
+        try:
+            found.append(Path("/proc/sys", name).read_text().strip())
+        except OSError:
+            found.append("")
+    return found
+
+
+def _file() -> Path:
+    """In the user's cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base, "crow", "sandbox.json")

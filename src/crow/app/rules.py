@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from crow.project.files import write_atomically
 from crow.project.settings import Rule, Rules
@@ -58,17 +59,50 @@ def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
     ``OSError`` where the file cannot be written.
     """
     project = Path(settings.project)
+    table = _kept(project)
+    lists: Any = table.setdefault("permissions", {}) if table is not None else None
+    if not isinstance(lists, dict):
+        return
+    rules = cast("dict[str, list[str]]", lists).setdefault(behaviour, [])
+    if rule not in rules and is_trusted(project):
+        rules.append(rule)
+        _write(project, table)
+
+
+def drop_rule(settings: Settings, rule: str) -> bool:
+    """Take a rule out of the project's local settings; False where it does not stand there.
+
+    The project stays as trusted as it was. Raises ``OSError`` where the file cannot be written.
+    """
+    project = Path(settings.project)
+    table = _kept(project) or {}
+    lists: Any = table.get("permissions")
+    values = cast("dict[str, object]", lists).values() if isinstance(lists, dict) else ()
+    rules = [cast("list[object]", each) for each in values if isinstance(each, list)]
+    found = [each for each in rules if rule in each]
+    for each in found:
+        each.remove(rule)
+    if found:
+        _write(project, table)
+    return bool(found)
+
+
+def _kept(project: Path) -> dict[str, Any] | None:
+    """The project's local settings; None where they cannot be read."""
     path = project / KEPT_RULES
     try:
-        table: Any = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        rules: list[str] = table.setdefault("permissions", {}).setdefault(behaviour, [])
-    except (OSError, ValueError, AttributeError):
-        return
-    if rule in rules or not is_trusted(project):
-        return
-    rules.append(rule)
-    write_atomically(path, f"{json.dumps(table, indent=2, ensure_ascii=False)}\n")
-    trust(project)
+        table: object = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", table) if isinstance(table, dict) else None
+
+
+def _write(project: Path, table: Mapping[str, Any] | None) -> None:
+    """Change the project's local settings, and trust it where that was trusted before."""
+    was_trusted = is_trusted(project)
+    write_atomically(project / KEPT_RULES, f"{json.dumps(table, indent=2, ensure_ascii=False)}\n")
+    if was_trusted:
+        trust(project)
 
 
 def place_of(entry: Entry) -> str:

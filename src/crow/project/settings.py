@@ -73,7 +73,8 @@ class ProjectSettings:
     ``options_from(settings, own)`` returns the options that it is made with; ``own`` is its table.
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
     theirs. ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
-    permission rule down, None where that would not last. ``prompted`` gives the extensions that
+    permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
+    where it was not there. ``prompted`` gives the extensions that
     are to begin a sub-agent's requests with a prompt, none where no extension can.
     """
 
@@ -85,4 +86,5 @@ class ProjectSettings:
     hooks: HookSettings
     scripts: Callable[[], Iterable[str]]
     keep_rule: Callable[[str, Behaviour], None] | None
+    drop_rule: Callable[[str], bool] | None
     prompted: Callable[[str], Sequence[object]]

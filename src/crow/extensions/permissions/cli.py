@@ -1,8 +1,10 @@
-"""What becomes of a call, and which rule or hook decides that.
+"""What becomes of a call, which rules decide that, and how one is taken back.
 
   crow permissions check 'Bash(rm -rf build)'   in the current project, by its rules and hooks
   crow permissions check 'mcp__x__y({"a": 1})'  the same with all arguments
   crow permissions check < cases.jsonl          one case a line, one decision a line
+  crow permissions list                         the rules that hold here, and where they stand
+  crow permissions revoke 'Bash(make *)'        take back what was answered with always
 
 A case is a JSON object with tool, input, cwd, and rules (lists allow, ask and deny).
 """
@@ -22,6 +24,7 @@ from crow.cli import Output, UsageError, declare_agent, load_agent
 
 if TYPE_CHECKING:
     from crow import Agent, Record
+    from crow.extensions.permissions.hook import PermissionsHook
 
 CHECKED = "check"
 COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
@@ -29,21 +32,63 @@ COLOURS = {"allow": "green", "ask": "yellow", "deny": "red"}
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options of ``crow permissions``."""
-    parser.add_argument("action", metavar="ACTION", help="check")
-    parser.add_argument("call", metavar="CALL", nargs="?", help="such as 'Bash(rm -rf build)'")
-    parser.add_argument("--json", action="store_true", help="the decision as a JSON object")
+    parser.add_argument("action", metavar="ACTION", help="check, list or revoke")
+    parser.add_argument("call", metavar="CALL", nargs="?", help="or a rule: 'Bash(rm -rf build)'")
+    parser.add_argument("--json", action="store_true", help="as JSON, one object a line")
     declare_agent(parser)
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow permissions``."""
+    if options.action in ("list", "revoke"):
+        return (show_rules if options.action == "list" else revoke_rule)(options, out)
     if options.action != "check":
-        raise UsageError(f"there is no action {options.action!r} (crow permissions check)")
+        actions = "check, list or revoke"
+        raise UsageError(f"there is no action {options.action!r} (crow permissions {actions})")
     if options.call is not None:
         return check_call(options, out)
     if sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("which call? crow permissions check 'Bash(rm -rf build)'")
     return check_cases(out)
+
+
+def show_rules(options: argparse.Namespace, out: Output) -> int:
+    """List the rules that hold in this project."""
+    from crow.extensions.permissions.overview import rows_of
+
+    rows = rows_of(permissions_of(load_agent(options, out)), {})
+    for row in rows:
+        if options.json:
+            out.verbatim(json.dumps(row.as_dict(), ensure_ascii=False))
+        else:
+            word = out.styled(f"{row.behaviour:5}", COLOURS[row.behaviour])  # pyright: ignore[reportArgumentType]
+            out.raw(f"{word}  {out.fit(row.rule, 7)}\n       {out.styled(row.source, 'dim')}")
+    if not rows:
+        out.note("no rules hold here: what only reads runs unasked, the rest is asked about")
+    return 0
+
+
+def revoke_rule(options: argparse.Namespace, out: Output) -> int:
+    """Take a rule out of the file in which answers are kept."""
+    from crow.extensions.permissions.overview import revoke, rows_of
+
+    hook = permissions_of(load_agent(options, out))
+    if not options.call:
+        raise UsageError("which rule? crow permissions list names them")
+    known = options.call in [row.rule for row in rows_of(hook, {})]
+    said = revoke(hook, {}, options.call)
+    if not known:
+        raise UsageError(f"{said} crow permissions list names them")
+    out.line(said)
+    return 0
+
+
+def permissions_of(agent: Agent) -> PermissionsHook:
+    """The judge of an agent; one without rules where it has none."""
+    from crow.extensions.permissions.hook import PermissionsHook
+
+    used = agent.extensions.values()
+    return next((each for each in used if isinstance(each, PermissionsHook)), PermissionsHook())
 
 
 def check_cases(out: Output) -> int:

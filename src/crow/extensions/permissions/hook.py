@@ -8,14 +8,27 @@ from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow import Allow, Ask, CwdContext, Deny, Mode, SessionContext, ToolContext, frozen, hook
+from crow import (
+    Allow,
+    Answer,
+    Ask,
+    Command,
+    CommandContext,
+    CwdContext,
+    Deny,
+    Mode,
+    SessionContext,
+    ToolContext,
+    frozen,
+    hook,
+)
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
 from crow.keys import MAY_READ, UNASKED
 
 if TYPE_CHECKING:
-    from crow import ProjectSettings, Session
+    from crow import Agent, ProjectSettings, Session
     from crow.extensions.permissions.decision import Decision
     from crow.extensions.permissions.permissions import Permissions
     from crow.extensions.permissions.rules.written import Written
@@ -46,7 +59,8 @@ class PermissionsHook:
     ``limits`` hold whatever the rules allow. ``quiet`` names tools that need no question.
     ``scripts`` gives absolute paths that are asked about before they are written. ``save`` is
     called with a rule that the user wants to keep, and whether it allows, asks or denies; without
-    it such rules last as long as the session. Rules that are malformed are named in ``warnings``;
+    it such rules last as long as the session; ``drop`` takes one back, and says whether it was
+    kept. Rules that are malformed are named in ``warnings``;
     the rest applies. A tool with a true member ``interactive`` is asked about each time.
     """
 
@@ -67,10 +81,11 @@ class PermissionsHook:
         quiet: Iterable[str] = (),
         scripts: Callable[[], Iterable[str]] = tuple,
         save: Save | None = None,
+        drop: Callable[[str], bool] | None = None,
         permissions: Permissions | None = None,
     ) -> None:
         self.mode = MODES.get(permissions.mode if permissions else mode, "default")
-        self.save = save
+        self.save, self.drop = save, drop
         self._given = permissions
         self._rules: dict[str, Any] = {
             "allow": tuple(allow),
@@ -104,6 +119,7 @@ class PermissionsHook:
             "limits": limits,
             "scripts": settings.scripts,
             "save": settings.keep_rule,
+            "drop": settings.drop_rule,
         }
 
     async def catch_up(self, ctx: SessionContext, before: PermissionsHook) -> None:
@@ -146,11 +162,33 @@ class PermissionsHook:
         if session.mode == "bypassPermissions" and self._rules["limits"].no_bypass:
             session.mode = "default"
 
+    def init_agent(self, agent: Agent) -> None:
+        """Add the command ``/permissions``."""
+        agent.add_command(self._command)
+
+    def init_session(self, session: Session) -> None:
+        """Add the command, for the rules of one session."""
+        session.add_command(self._command)
+
+    @property
+    def _command(self) -> Command:
+        about = "Show what may be done and what was asked"
+        return Command("permissions", about, self._overview, hint="[revoke RULE]")
+
+    async def _overview(self, ctx: CommandContext) -> Answer:
+        from crow.extensions.permissions.overview import permissions
+
+        return await permissions(self, ctx)
+
+    def written(self, behaviour: str) -> tuple[Written | str, ...]:
+        """The rules of the settings that allow, ask or deny, as they were written."""
+        return self._rules[behaviour]
+
     def sources_of(self, rule: str | None) -> tuple[str, ...]:
         """The settings files in which a rule stands."""
         from crow.extensions.permissions.rules.written import Written
 
-        given = (each for name in ("deny", "ask", "allow") for each in self._rules[name])
+        given = (each for name in ("deny", "ask", "allow") for each in self.written(name))
         written = (Written(each) if isinstance(each, str) else each for each in given)
         return tuple(each.source for each in written if each.text == rule)
 

@@ -258,8 +258,9 @@ async def in_phase(begin: Begin, command: Any, home: Path, phase: str) -> Runnin
 
 @pytest.mark.slow
 @pytest.mark.rule("no orphans", "a pure stdout, an exit in time")
-async def test_the_end_of_input_ends_the_process_in_every_phase(
-    begin: Begin, command: Any, tmp_path: Path
+@pytest.mark.parametrize("end", ["its input ends", "a signal"])
+async def test_what_ends_the_process_ends_it_in_every_phase(
+    begin: Begin, command: Any, tmp_path: Path, end: str
 ) -> None:
     """C01: status 0, what was asked is answered, and nothing is left behind."""
     homes = {phase: tmp_path / phase.replace(" ", "-") for phase in PHASES}
@@ -267,7 +268,10 @@ async def test_the_end_of_input_ends_the_process_in_every_phase(
     running = dict(zip(PHASES, await asyncio.gather(*starting), strict=True))
     for each in running.values():
         assert each.process.stdin is not None
-        each.process.stdin.close()
+        if end == "a signal":
+            each.process.terminate()
+        else:
+            each.process.stdin.close()
     await asyncio.gather(*(each.left() for each in running.values()))
     assert [each.process.returncode for each in running.values()] == [0] * len(PHASES)
     for phase in ANSWERED:

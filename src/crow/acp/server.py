@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
@@ -73,21 +74,21 @@ async def within(seconds: float, work: Coroutine[Any, Any, object]) -> None:
 
 @asynccontextmanager
 async def leaving_with_parent(link: StdioTransport, *, is_process: bool) -> AsyncGenerator[None]:
-    """Hang up when the parent process or the terminal is gone, or on SIGTERM."""
+    """Hang up when the parent process or the terminal is gone, or on SIGTERM: also a stuck loop."""
     if not is_process:
         yield
         return
-    loop = asyncio.get_running_loop()
     watch = asyncio.create_task(_watch_parent(link), name="crow-acp-parent")
-    heard = endings()
-    for number in heard:
-        loop.add_signal_handler(number, link.hang_up)
+    before = {
+        number: signal.signal(number, lambda _number, _frame: link.hang_up())
+        for number in endings()
+    }
     try:
         yield
     finally:
         watch.cancel()
-        for number in heard:
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def _watch_parent(link: StdioTransport) -> None:

@@ -33,7 +33,7 @@ class StdioTransport:
 
     Answers ``initialize`` and what is no message by itself; ``hello`` holds the parameters of the
     last ``initialize``. Everything else comes out of `receive`. With ``last_gasp`` the process
-    is ended that many seconds after its input (and after `start`), whatever it still does, unless
+    is ended that many seconds after `hang_up` (and after `start`), whatever it still does, unless
     `close` came first. ``parent`` is the process that had started this one when the link was made,
     ``loss`` why nothing can be written to a client that has not left.
     """
@@ -47,7 +47,7 @@ class StdioTransport:
         self.loss: OSError | None = None
         self._source = source
         self._sink = sink
-        self._last_gasp = last_gasp
+        self._hung_up: SimpleQueue[None] = SimpleQueue()  # a signal may put, whatever it interrupts
         self._inbox: deque[Message | None] = deque()
         self._space = Semaphore(BACKLOG)
         self._outgoing: SimpleQueue[tuple[bytes, Callable[[], object] | None] | None] = (
@@ -60,6 +60,8 @@ class StdioTransport:
         self._wake: Callable[[], object] | None = None
         Thread(target=self._read, name="crow-acp-reader", daemon=True).start()
         Thread(target=self._write, name="crow-acp-writer", daemon=True).start()
+        if last_gasp is not None:
+            Thread(target=self._end, args=(last_gasp,), name="crow-acp-end", daemon=True).start()
 
     async def receive(self) -> Message | None:
         """The next message; None at the end, and from then on."""
@@ -84,7 +86,8 @@ class StdioTransport:
         self._started.set()
 
     def hang_up(self) -> None:
-        """Behave as if the client had gone."""
+        """Behave as if the client had gone. A signal may call this, too."""
+        self._hung_up.put(None)
         self._deliver(None)
 
     def close(self) -> None:
@@ -111,10 +114,6 @@ class StdioTransport:
         for line in lines.rest():
             self._take(line)
         self.hang_up()
-        if self._last_gasp is not None:
-            self._started.wait(START)
-            if not self._closed.wait(self._last_gasp):
-                os._exit(0)
 
     def _chunk(self) -> bytes:
         while True:
@@ -154,6 +153,14 @@ class StdioTransport:
                 self._loop.call_soon_threadsafe(callback)
         except RuntimeError:
             self._loop = None
+
+    # the thread that ends the process
+
+    def _end(self, last_gasp: float) -> None:
+        self._hung_up.get()
+        self._started.wait(START)
+        if not self._closed.wait(last_gasp):
+            os._exit(self.loss is not None)
 
     # the writer's thread
 

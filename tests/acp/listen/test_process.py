@@ -155,6 +155,18 @@ async def test_a_signal_cancels_turns_and_leaves_nothing(
 
 
 @pytest.mark.slow
+async def test_who_was_started_to_outlive_a_terminal_does(start: Any) -> None:
+    given = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does it
+    try:
+        served, editor = start(), FakeEditor()
+    finally:
+        signal.signal(signal.SIGHUP, given)
+    served.process.send_signal(signal.SIGHUP)
+    async with editor.dialed(served.ws):
+        assert editor.greeting is not None
+
+
+@pytest.mark.slow
 async def test_a_question_that_nobody_comes_back_to_is_answered_by_no(
     start: Any, tmp_path: Path
 ) -> None:
@@ -169,7 +181,8 @@ async def test_a_question_that_nobody_comes_back_to_is_answered_by_no(
     await exists(tmp_path / "Stop")
     async with later.dialed(served.ws):
         await later.connection.load_session(str(tmp_path), session)
-        assert [card["status"] for card in later.cards()] == ["failed"]
+        # where the run has not ended yet, it is told behind the answer
+        await later.wire.until(lambda: [c.get("status") for c in later.cards()] == ["failed"])
     assert later.asked == []
     assert not (tmp_path / "test.txt").exists()
 

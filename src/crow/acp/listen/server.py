@@ -19,6 +19,7 @@ from crow.acp.listen.app import application
 from crow.acp.listen.hub import Hub
 from crow.acp.listen.session_pool import SessionPool
 from crow.acp.server import within
+from crow.acp.stdio import endings
 
 if TYPE_CHECKING:
     import socket
@@ -122,9 +123,7 @@ def hearing_signals(stop: asyncio.Event) -> Generator[None]:
         Thread(target=end_soon, name="crow-acp-ending", daemon=True).start()
         loop.call_soon_threadsafe(stop.set)
 
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    known = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.signal(number, hear) for number in known}
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, *endings())}
     try:
         yield
     finally:

@@ -164,11 +164,11 @@ class PermissionsHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command ``/permissions``."""
-        agent.add_command(self._command)
+        agent.add_command(self._command, replace=True)
 
     def init_session(self, session: Session) -> None:
         """Add the command, for the rules of one session."""
-        session.add_command(self._command)
+        session.add_command(self._command, replace=True)
 
     @property
     def _command(self) -> Command:
@@ -224,7 +224,8 @@ class PermissionsHook:
             case "ask" if decision.default:
                 return self._question(ctx, permissions, decision)
             case "ask":
-                return Ask(decision.reason, rule=decision.rule or BUILT_IN)
+                rule = decision.rule or BUILT_IN
+                return Ask(decision.reason, rule=rule, explanation=self._explained(ctx))
 
     def _limit(self, ctx: ToolContext, permissions: Permissions) -> None:
         """Tell tools which files need no question, and those that search what to leave out."""
@@ -252,6 +253,11 @@ class PermissionsHook:
             mode=MODES.get(ctx.session.mode, permissions.mode), cwd=ctx.cwd, roots=ctx.roots
         )
 
+    def _explained(self, ctx: ToolContext) -> str:
+        from crow.extensions.permissions.explanation import explain
+
+        return explain(ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
+
     def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
         from crow.extensions.permissions.suggestion import suggest
 
@@ -272,8 +278,9 @@ class PermissionsHook:
                     _allow_here(state, cwd)
                 await _keep(ctx, state, rule, behaviour, save if lasting else None)
 
+        told = self._explained(ctx)
         if not rules:
-            return Ask(decision.reason, default=True, keep=keep)
+            return Ask(decision.reason, default=True, keep=keep, explanation=told)
         shown = ", ".join(rules) + ("" if save else " in this session")
         options = (
             ALLOW_ONCE,
@@ -288,6 +295,7 @@ class PermissionsHook:
             answered=answered,
             rules=rules,
             keep=keep,
+            explanation=told,
         )
 
 

@@ -58,7 +58,6 @@ def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Ro
 def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]) -> Iterator[Row]:
     """What is said of the sandbox, the environment's word included."""
     from crow.app.sandbox import VARIABLE, sandbox_of
-    from crow.settings.sandbox import UNUSED
 
     off = sandbox_of(settings, env).off
     for row in _setting(settings, whole, node, "sandbox", settings.values.get("sandbox")):
@@ -66,7 +65,7 @@ def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]
             yield Row(row.name, False, f"{off} in the environment")
             if row.state == "set":
                 yield replace(row, state="left out", reason=f"{VARIABLE} goes before it")
-        elif row.state == "set" or row.name.removeprefix("sandbox.") not in UNUSED:
+        else:
             yield row
 
 

@@ -71,9 +71,8 @@ async def play(
     **rules: Any,
 ) -> tuple[list[str], list[str]]:
     """Run one command after another; the rings of those that ran, and the reasons of questions."""
-    calls = [
-        call("Bash", **({"command": each} if isinstance(each, str) else each)) for each in commands
-    ]
+    given: list[Any] = [{"command": each} if isinstance(each, str) else each for each in commands]
+    calls = [call("Bash", **each) for each in given]
     person = Person()
     judge = PermissionsHook(**rules)
     agent = Agent(ScriptedModel(*calls, "done"), hooks=[judge, box, *hooks], tools=[bash])

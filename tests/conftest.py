@@ -66,5 +66,8 @@ def home(
     ):
         monkeypatch.setenv(name, str(path / folder))
     monkeypatch.setenv("UV_CACHE_DIR", UV_CACHE)
+    monkeypatch.setenv(
+        "CROW_SANDBOX", "off"
+    )  # what machines have differs; tests of it switch it on
     yield path
     shutil.rmtree(path, ignore_errors=True)

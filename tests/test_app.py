@@ -54,7 +54,7 @@ class Asking:
     def before_run(self, ctx): ...
 """
 BUILT_IN = (
-    "permissions persistence system_prompt instructions limits stuck truncation compaction cost "
+    "permissions sandbox persistence system_prompt instructions limits stuck truncation compaction cost "
     "prompt_cache commands skills web background plan subagents mcp deferred_tools file_watcher idle"
 ).split()
 TOUCH = call("Bash", command="touch made")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
+from crow.core.ports import Launcher
 from crow.core.session import FIRST_PROMPT, SUBAGENTS, Key
 
 __all__ = [
@@ -14,7 +15,9 @@ __all__ = [
     "FIRST_PROMPT",
     "JOBS",
     "MAY_READ",
+    "PROGRAMS",
     "PROMPT_CACHE",
+    "SANDBOX",
     "SUBAGENTS",
     "SUBAGENT_CALLS",
     "SYSTEM_PROMPT",
@@ -22,7 +25,9 @@ __all__ = [
     "UNASKED",
     "WATCHED",
     "Job",
+    "Launcher",
     "PromptCache",
+    "Sandbox",
 ]
 
 
@@ -58,6 +63,40 @@ class PromptCache(Protocol):
         ...
 
 
+class Sandbox(Protocol):
+    """What commands run in, for whoever judges them and whoever tells of it."""
+
+    @property
+    def name(self) -> str:
+        """What holds them; empty where nothing does. May look for it, and block meanwhile."""
+        ...
+
+    @property
+    def unasked(self) -> bool:
+        """True where commands that stay inside need no question. May block."""
+        ...
+
+    @property
+    def over_ask(self) -> bool:
+        """True where not even a rule needs one that asks about every command."""
+        ...
+
+    @property
+    def escapes(self) -> bool:
+        """True where a call may ask to run outside, by ``dangerouslyDisableSandbox``."""
+        ...
+
+    @property
+    def excluded(self) -> Sequence[str]:
+        """Commands that run outside by themselves, as permission rules name them."""
+        ...
+
+    @property
+    def line(self) -> str:
+        """It in a line, as far as it is known by now."""
+        ...
+
+
 JOBS: Key[dict[str, Job]] = Key("jobs")
 """What tools left running in a session, by id."""
 ENV_FILE: Key[str] = Key("env_file")
@@ -74,6 +113,10 @@ UNASKED: Key[dict[str, Callable[[str], bool]]] = Key("unasked")
 
 What is in another file is nothing that a model may be told before the user was asked.
 """
+PROGRAMS: Key[dict[str, Launcher]] = Key("programs")
+"""Who confines programs that no call starts, by what they are: ``hooks``, ``servers``."""
+SANDBOX: Key[Sandbox] = Key("sandbox")
+"""What the commands of a session run in, where that is looked after."""
 PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
 """What became of the beginning of a session's requests, where somebody compares them."""
 SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")

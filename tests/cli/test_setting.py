@@ -114,7 +114,8 @@ def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
     reasons = [row.reason for row in found]
     assert (
         reasons[:2]
-        == ["of .claude only permissions, hooks, plugins, env and apiKeyHelper are taken"] * 2
+        == ["of .claude only permissions, sandbox, hooks, plugins, env and apiKeyHelper are taken"]
+        * 2
     )
     assert reasons[2] == "'context_window' must be a whole number, not \"big\""
     assert Row("env.B", "1", str(own)) in shown(project)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from crow.core.events import Event
-from crow.core.ports import Files, PermissionRequest, Question, Terminal, Terminals
+from crow.core.ports import Files, Launcher, PermissionRequest, Question, Terminal, Terminals
 from crow.core.tools import Call, ToolResult
 from crow.keys import MAY_READ
 from crow.tools import builtin
@@ -133,6 +133,7 @@ class Workbench:
     state: dict[str, Any] = field(default_factory=dict)
     cache: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    launcher: Launcher | None = None
     shown: list[str] = field(default_factory=list)
     terminals: list[str] = field(default_factory=list)
     printed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -291,6 +291,7 @@ class ToolEnvironment:
     roots = (cwd,)
     session_id = "s"
     client = NullClient()
+    launcher = None
     def __init__(self): self.cache = {}
     async def progress(self, text, *, terminal=None): print(text, flush=True)
 

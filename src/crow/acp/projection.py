@@ -41,7 +41,7 @@ from crow.core.frozen import frozen
 from crow.core.messages import is_prompt
 from crow.core.ports import Option, PermissionRequest, Question
 from crow.core.session import Reply
-from crow.keys import PROMPT_CACHE
+from crow.keys import PROMPT_CACHE, SANDBOX
 
 PLAN = "plan"
 """The id of a session's plan; it has one."""
@@ -236,11 +236,12 @@ class Projection:
         return {**update, "availableCommands": self._commands()}
 
     def choices(self) -> Message:
-        """The fields of an answer that opens a session: what can be chosen in it."""
-        listed = self._commands()
+        """The fields of an answer that opens a session: choices, and what commands run in."""
+        listed, sandbox = self._commands(), SANDBOX.get(self.session)
         return {
             "configOptions": self.options(),
             **({"availableCommands": listed} if listed else {}),
+            **({"_meta": {"crow": {"sandbox": sandbox.line}}} if sandbox else {}),
         }
 
     def options(self) -> list[Message]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import KEPT_RULES, can_keep_rules, drop_rule, keep_rule, rules_of, scripts_run
+from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import JUDGE, ON_REQUEST, OURS, EntryPoint, Found, entry_points
@@ -155,6 +156,7 @@ class Composer:
             self.keep_rule if can_keep_rules(settings) else None,
             partial(drop_rule, settings),
             self.prompted,
+            sandbox_of(settings),
         )
 
     def prompted(self, prompt: str) -> list[object]:

@@ -61,7 +61,9 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
         with Interrupts(agent, out, asker, opening=True):
             session = await session_of(agent, options, settings, view)
         view.cwd = session.cwd
-        out.line(f"crow in {session.cwd}, with {model}. Ctrl-C ends an answer, /exit all.", "dim")
+        inside = await held(session)
+        text = f"crow in {session.cwd}, with {model}{inside}. Ctrl-C ends an answer, /exit all."
+        out.line(text, "dim")
         offer_leaving(agent, session)
         lines = reader(agent, session)
         while (prompt := await read(lines, out)) is not None:
@@ -86,6 +88,17 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
         await agent.close_session(session, "prompt_input_exit")
     out.note(f"crow --resume {session.id[:8]} goes on")
     return 0
+
+
+async def held(session: Session) -> str:
+    """What commands run in, in a few words; nothing where nobody looks after that."""
+    from crow.keys import SANDBOX
+
+    sandbox = SANDBOX.get(session)
+    if sandbox is None:
+        return ", without a sandbox"
+    name = await asyncio.to_thread(lambda: sandbox.name)
+    return f", commands in a sandbox ({name})" if name else ", without a sandbox"
 
 
 def offer_leaving(agent: Agent, session: Session) -> None:

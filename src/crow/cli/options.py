@@ -39,6 +39,9 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
             f"--{name}", metavar="RULE", action="append", default=[], help=f"{text}: 'Bash(ls *)'"
         )
     parser.add_argument(
+        "--no-sandbox", action="store_true", help="run commands with all that you may do"
+    )
+    parser.add_argument(
         "--extension",
         metavar="FILE_OR_PACKAGE",
         action="append",
@@ -81,6 +84,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
     given = {name: value for name, value in permissions.items() if value}
     if given:
         flags["permissions"] = given
+    if getattr(options, "no_sandbox", False):
+        flags["sandbox"] = {"enabled": False}
     if extensions := getattr(options, "extensions", None):
         flags["extensions"] = extensions
     return load(directory(options), file=options.settings, flags=flags)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 from crow.core.frozen import frozen
@@ -44,12 +45,28 @@ def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Ro
     for name, node in whole["properties"].items():
         if name == "hooks":
             yield from _hooks(settings)
+        elif name == "sandbox":
+            yield from _sandbox(settings, whole, node, env)
         elif env.get(BY_ENVIRONMENT.get(name, "")) and not _is_said(settings, name):
             yield from _from_environment(settings, name, env)
         elif name != "$schema":
             value = settings.switches.get(name, settings.values.get(name))
             yield from _setting(settings, whole, node, name, value)
     yield from _left_out(settings)
+
+
+def _sandbox(settings: Settings, whole: Node, node: Node, env: Mapping[str, str]) -> Iterator[Row]:
+    """What is said of the sandbox, the environment's word included."""
+    from crow.app.sandbox import VARIABLE, sandbox_of
+
+    off = sandbox_of(settings, env).off
+    for row in _setting(settings, whole, node, "sandbox", settings.values.get("sandbox")):
+        if row.name == "sandbox.enabled" and off.startswith(VARIABLE):
+            yield Row(row.name, False, f"{off} in the environment")
+            if row.state == "set":
+                yield replace(row, state="left out", reason=f"{VARIABLE} goes before it")
+        else:
+            yield row
 
 
 def _left_out(settings: Settings) -> Iterator[Row]:

@@ -15,11 +15,11 @@ from crow.core.context import Context, RunContext
 from crow.core.events import Event, ToolProgress
 from crow.core.frozen import KeptList, kept
 from crow.core.messages import Message, ToolSpec, Usage
-from crow.core.ports import Completion, Option, Request, Tool
+from crow.core.ports import Completion, Launcher, Option, Request, Tool
 from crow.core.session import SHAPES
 from crow.core.tools import Call, Diff, Location, Outcome, ToolKind, ToolResult
 from crow.core.validation import fits, is_event, json_object
-from crow.core.verdicts import Ask
+from crow.core.verdicts import Ask, Ring
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -233,8 +233,9 @@ class ToolContext(Context):
     ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
     ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
     no such tool, or arguments that are no JSON or do not fit the schema. ``question`` is
-    what the user is about to be asked, at ``on_permission``. While the tool runs this is its
-    `ToolEnvironment`.
+    what the user is about to be asked, at ``on_permission``. ``ring`` is how far what it starts may
+    reach, as those said who let it pass; ``launcher`` confines that where a hook around the tool
+    has set one. While the tool runs this is its `ToolEnvironment`.
     """
 
     __slots__ = (
@@ -245,17 +246,21 @@ class ToolContext(Context):
         "duration",
         "ended",
         "faulty",
+        "launcher",
         "options",
         "outcome",
         "question",
         "reason",
         "result",
+        "ring",
         "settled",
         "told",
         "tool",
     )
 
-    shapes = MappingProxyType({"args": json_object, "result": ToolResult})
+    shapes = MappingProxyType(
+        {"args": json_object, "result": ToolResult, "launcher": Launcher | None}
+    )
     kept = ("args",)
 
     run: RunContext  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -276,6 +281,8 @@ class ToolContext(Context):
         self.settled = self.ended = False
         self.told: set[object] = set()
         self.faulty = False
+        self.ring: Ring = ""
+        self.launcher: Launcher | None = None
 
     @property
     def block(self) -> Call:

@@ -342,7 +342,7 @@ class AgentHook:
     ) -> Verdict | str | None:
         """The user is about to be asked. Text denies the call, a verdict answers."""
 
-    @event("wrap", ToolContext, other_names=TOOL_NAMES)
+    @event("wrap", ToolContext, changes=("launcher",), other_names=TOOL_NAMES)
     async def around_tool(
         self, call: Call, tool: Tool, args: dict[str, Any], call_next: NextCall
     ) -> ToolResult:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
@@ -271,6 +272,43 @@ class NullClient:
         return question.default
 
 
+class Launch(Protocol):
+    """How a program is started, in the place of how it was meant to be."""
+
+    @property
+    def argv(self) -> Sequence[str]:
+        """What is started."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """All of its environment."""
+        ...
+
+    @property
+    def pass_fds(self) -> Sequence[int]:
+        """The descriptors that it inherits."""
+        ...
+
+    @property
+    def restrict(self) -> Callable[[], object] | None:
+        """What the thread that starts it calls before, so that it begins with less."""
+        ...
+
+
+class Launcher(Protocol):
+    """Says how programs are started for a model, so that they can be confined."""
+
+    def launch(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str]
+    ) -> AbstractContextManager[Launch]:
+        """How a program is started; the context is left when it and its output have ended.
+
+        Raises ``OSError`` where it cannot be.
+        """
+        ...
+
+
 class ToolEnvironment(Protocol):
     """What a running tool has at hand; a `ToolContext` is one.
 
@@ -298,6 +336,11 @@ class ToolEnvironment(Protocol):
     @property
     def environment(self) -> Mapping[str, str]:
         """What a program that the tool starts finds: this process's, without keys of models."""
+        ...
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Who says how programs of this call are started; without one as they are."""
         ...
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:

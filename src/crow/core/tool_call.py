@@ -79,6 +79,7 @@ async def permit(call: ToolContext) -> None:
 async def judge(call: ToolContext) -> None:
     """Let the hooks and the user decide; conclude a call that must not run."""
     ruling = await call.agent.hooks.before_tool.fire(call, check)
+    call.ring = ruling.ring
     if isinstance(ruling.verdict, Ask) and call.result is None:
         ruling = await ask_user(call, ruling, ruling.verdict)
     call.run.check()
@@ -143,6 +144,7 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
     answer = ruling.answer or decided.answer
     if call.args != before:
         again = await call.agent.hooks.before_tool.judge(call, check)
+        call.ring = again.ring
         if strictness(again.verdict) >= strictness(ask):
             ruling = Ruling(again.verdict, answer)
         if call.result is not None or not isinstance(ruling.verdict, Ask):
@@ -272,6 +274,7 @@ async def execute(call: ToolContext) -> None:
 async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
     """The call with other arguments, judged as if the model had sent them; it may be refused."""
     other = ToolContext(call.run, replace(call.call, args=args), call.tool)
+    other.launcher = call.launcher
     if prepare(other):
         await judge(other)
     if call.run.stopping:

@@ -10,14 +10,21 @@ from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
 from crow.core.tools import ToolResult
 from crow.core.validation import fits, json_value
 
+Ring = Literal["", "reading", "workspace", "outside"]
+"""How far what a call starts may reach, where something confines it; empty says nothing of that."""
+WIDTH: Sequence[Ring] = ("reading", "workspace", "outside", "")
 Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 
 
 @frozen
 class Allow:
-    """Let it pass without asking. Never beats a deny or ask rule of the settings."""
+    """Let it pass without asking. Never beats a deny or ask rule of the settings.
+
+    ``ring`` is how far it may reach then: ``reading``, ``workspace`` or ``outside``.
+    """
 
     reason: str = ""
+    ring: Ring = ""
 
 
 @frozen
@@ -31,7 +38,8 @@ class Ask:
     ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
     that allows, asks or denies remembered in this session, and in later ones where it is lasting.
     ``unanswered`` stands where nobody can be asked; without it that is a denial. ``explanation``
-    says in a line what the call would do, for a user who asks that back.
+    says in a line what the call would do, for a user who asks that back. ``ring`` is how far the
+    call may reach once it is allowed, whoever allows it.
     """
 
     reason: str = ""
@@ -43,6 +51,7 @@ class Ask:
     keep: Keep | None = None
     unanswered: Stop | None = None
     explanation: str = ""
+    ring: Ring = ""
 
 
 @frozen
@@ -85,10 +94,14 @@ def answerable(value: Any) -> bool:
 
 @frozen
 class Ruling:
-    """What all hooks of a gate decided together: the strictest verdict, and an answer if given."""
+    """What all hooks of a gate decided together: the strictest verdict, and an answer if given.
+
+    Of the rings that they name the narrowest stands.
+    """
 
     verdict: Allow | Ask | Deny | Stop | None = None
     answer: Answer | None = None
+    ring: Ring = ""
 
     @property
     def refused(self) -> bool:
@@ -103,10 +116,12 @@ class Ruling:
     def joined(self, verdict: Verdict) -> Ruling:
         """This ruling and one more verdict: the stricter stands, the first of equals."""
         if isinstance(verdict, Answer):
-            return Ruling(self.verdict, self.answer or verdict)
+            return Ruling(self.verdict, self.answer or verdict, self.ring)
+        told: Ring = verdict.ring if isinstance(verdict, Allow | Ask) else ""
+        ring: Ring = told if WIDTH.index(told) < WIDTH.index(self.ring) else self.ring
         if strictness(verdict) > strictness(self.verdict):
-            return Ruling(verdict, self.answer)
-        return self
+            return Ruling(verdict, self.answer, ring)
+        return self if ring == self.ring else Ruling(self.verdict, self.answer, ring)
 
 
 NO_RULING = Ruling()

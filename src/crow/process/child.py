@@ -7,10 +7,14 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from crow.process.reaper import ProcessReaper
+
+if TYPE_CHECKING:
+    from crow.core.ports import Launcher
 
 POLL = 0.02
 LAST = 0.5  # seconds for the news of an end that nothing can hold up
@@ -31,6 +35,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self.silent = asyncio.Event()
         self._reaper, self._mark = reaper, mark
         self._open = {1, 2}
+        self._launch = ExitStack()
         self._transport: asyncio.SubprocessTransport | None = None
 
     async def start(
@@ -40,12 +45,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
         env: Mapping[str, str],
         *,
         stdin: int = asyncio.subprocess.DEVNULL,
+        launcher: Launcher | None = None,
     ) -> None:
-        """Start it; cancelled, nothing of it stays.
+        """Start it, as ``launcher`` says where there is one; cancelled, nothing of it stays.
 
         Raises ``OSError`` where it cannot be started, ``ValueError`` for an impossible argument.
         """
-        starting = asyncio.ensure_future(self._spawn(argv, cwd, env, stdin))
+        starting = asyncio.ensure_future(self._begin(argv, cwd, env, stdin, launcher))
         try:
             await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -56,10 +62,35 @@ class ChildProcess(asyncio.SubprocessProtocol):
                 await self.end()
             raise
 
-    async def _spawn(
-        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], stdin: int
+    async def _begin(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdin: int,
+        launcher: Launcher | None,
     ) -> None:
         name, _, value = self._mark.partition("=")
+        env = {**env, name: value} if name else env
+        if launcher is None:
+            await self._spawn(argv, cwd, env, stdin)
+            return
+        try:
+            launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
+            assert launch.restrict is None
+            await self._spawn(launch.argv, cwd, launch.env, stdin, tuple(launch.pass_fds))
+        except BaseException:
+            self._launch.close()
+            raise
+
+    async def _spawn(
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        stdin: int,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
         await asyncio.get_running_loop().subprocess_exec(
             lambda: self,
             *argv,
@@ -67,8 +98,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=cwd,
-            env={**env, name: value} if name else env,
+            env=env,
             start_new_session=True,
+            pass_fds=pass_fds,
         )
 
     @property
@@ -188,6 +220,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
 
     def close(self) -> None:
         """Let go of the pipes; the program ends where it still runs, its children may go on."""
+        self._launch.close()
         if self._transport is None:
             return
         self._transport.close()

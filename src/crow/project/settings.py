@@ -67,6 +67,38 @@ class HookSettings:
 
 
 @frozen
+class SandboxSettings:
+    """What holds of the sandbox; paths are absolute.
+
+    ``required`` refuses to run commands bare. ``unasked`` says whether commands that stay inside
+    need no question, None where nobody has said so; ``escapes`` that the model may ask to run one
+    outside, where ``excluded`` commands, patterns as in rules, run by themselves. ``hooks`` and
+    ``servers`` say that the commands of hooks, and MCP servers, run inside too. ``off`` says who
+    has switched it off, ``backend`` which of the operating system's means is wanted, None for the
+    best. ``hidden`` names environment variables that commands do not get, ``passed`` those that
+    they do although they seem to hold secrets.
+    """
+
+    enabled: bool = True
+    off: str = ""
+    backend: str | None = None
+    required: bool = False
+    unasked: bool | None = None
+    escapes: bool = True
+    excluded: tuple[str, ...] = ()
+    allow_write: tuple[str, ...] = ()
+    deny_write: tuple[str, ...] = ()
+    deny_read: tuple[str, ...] = ()
+    allow_read: tuple[str, ...] = ()
+    allowed_domains: tuple[str, ...] = ()
+    denied_domains: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    hooks: bool = False
+    servers: bool = False
+
+
+@frozen
 class ProjectSettings:
     """What holds in a project, for an extension with a class method ``options_from``.
 
@@ -74,8 +106,8 @@ class ProjectSettings:
     ``project`` is a directory, ``plugins`` are those in use and ``mcp_servers`` the settings' and
     theirs. ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
-    where it was not there. ``prompted`` gives the extensions that
-    are to begin a sub-agent's requests with a prompt, none where no extension can.
+    where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
+    requests with a prompt, none where no extension can. ``sandbox`` is what the settings say of it.
     """
 
     project: str
@@ -88,3 +120,4 @@ class ProjectSettings:
     keep_rule: Callable[[str, Behaviour], None] | None
     drop_rule: Callable[[str], bool] | None
     prompted: Callable[[str], Sequence[object]]
+    sandbox: SandboxSettings = SandboxSettings()

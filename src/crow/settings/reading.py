@@ -38,9 +38,11 @@ STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
-CLAUDES = frozenset({"permissions", "env", "hooks", STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS})
+CLAUDES = frozenset(
+    {"permissions", "sandbox", "env", "hooks", STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS}
+)
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
-PASSED_OVER = "of .claude only permissions, hooks, plugins, env and apiKeyHelper are taken"
+PASSED_OVER = "of .claude only permissions, sandbox, hooks, plugins, env and apiKeyHelper are taken"
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -124,6 +126,8 @@ class Reading:
             self._extend(f"permissions.{name}", permissions.pop(name, ()), source)
         self._take_options(source, checked)
         self._take_lists(source, checked)
+        if "sandbox" in checked:
+            checked["sandbox"] = self._sandbox(source, dict(checked["sandbox"]))
         for name in SWITCHES:
             if name in checked:
                 self.switches[name] = checked.pop(name), source
@@ -176,6 +180,16 @@ class Reading:
         for name in HTTP_LISTS:
             if name in table:  # an empty list says more than none
                 self._extend(name, table.pop(name), source)
+
+    def _sandbox(self, source: Source, table: Table) -> Table:
+        """Take out what is said of the sandbox in lists, and what does not count."""
+        from crow.settings.sandbox import left_out, lists_of
+
+        for name, entries in lists_of(table):
+            self._extend(f"sandbox.{name}", entries, source)
+        for path, value, why_not in left_out(table, source):
+            self.rejected.append(Unused(source, {path: value}, why_not))
+        return table
 
     def hooks_by_force(self) -> tuple[list[tuple[Source, Table]], list[Unused]]:
         """The tables of hooks that no switch turns off, and the others."""

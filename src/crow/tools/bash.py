@@ -36,16 +36,21 @@ async def preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
 
 
 async def run(ctx: ToolEnvironment, command: str, timeout: int) -> ToolResult:
-    """Run a command line until its end, ``timeout`` milliseconds at most."""
+    """Run a command line until its end, ``timeout`` milliseconds at most.
+
+    What is confined runs here, where it can be: nobody confines a terminal of a client's.
+    """
     seconds = min(max(timeout, 1), MAX_TIMEOUT) / 1000
-    if ctx.client.terminals is not None:
+    if ctx.client.terminals is not None and ctx.launcher is None:
         line = sourced(command, ENV_FILE.get(ctx))
         terminal = await _create(ctx.client.terminals, line, ctx)
         if terminal is not None:
             return await _watch_terminal(terminal, ctx, seconds)
     shells = Shells.of(ctx)
     began = time.monotonic()
-    process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=False)
+    process = await shells.start(
+        command, ctx.cwd, limit=LIMIT, is_background=False, launcher=ctx.launcher
+    )
     try:
         is_late = await _wait(process, ctx, seconds)
         return _result(process, is_late, time.monotonic() - began)
@@ -125,7 +130,9 @@ def _signal_name(number: int) -> str:
 async def run_in_background(ctx: ToolEnvironment, command: str) -> ToolResult:
     """Start a command line that goes on by itself."""
     shells = Shells.of(ctx)
-    process = await shells.start(command, ctx.cwd, limit=LIMIT, is_background=True)
+    process = await shells.start(
+        command, ctx.cwd, limit=LIMIT, is_background=True, launcher=ctx.launcher
+    )
     name = shells.register(process)
     JOBS.setdefault(ctx, {})[name] = BackgroundCommand(process)
     data = {"stdout": "", "stderr": "", "interrupted": False, "backgroundTaskId": name}

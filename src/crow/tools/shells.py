@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from crow.core.ports import ToolEnvironment
+from crow.core.ports import Launcher, ToolEnvironment
 from crow.core.session import Key
 from crow.keys import ENV_FILE
 from crow.process.reaper import ProcessReaper
@@ -77,7 +77,15 @@ class Shells:
         shells.environment = ctx.environment
         return shells
 
-    async def start(self, command: str, cwd: str, *, limit: int, is_background: bool) -> Process:
+    async def start(
+        self,
+        command: str,
+        cwd: str,
+        *,
+        limit: int,
+        is_background: bool,
+        launcher: Launcher | None = None,
+    ) -> Process:
         """Run a command line with bash. Raises `ToolError` where that is impossible."""
         self._sweep()
         spool = Spool(
@@ -90,7 +98,8 @@ class Shells:
         try:
             line = sourced(command, self.env_file)
             bash = program(cwd, self.environment.get("PATH", os.defpath))
-            await process.start([bash, "-c", line], cwd, self.environment)
+            argv = [bash, "-c", line]
+            await process.start(argv, cwd, self.environment, launcher=launcher)
         except (OSError, ValueError) as error:
             raise ToolError(_cannot_start(error, cwd)) from error
         self._running.add(process)

@@ -52,6 +52,7 @@ from crow.process import ProcessReaper
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description, Transport
     from crow.extensions.mcp.limits import Limits
+    from crow.keys import Launcher
 
 T = TypeVar("T")
 PATIENCE = 3.0
@@ -81,6 +82,11 @@ class Owner(Protocol):
     @property
     def cwd(self) -> str:
         """Where a process runs."""
+        ...
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Who confines a process."""
         ...
 
     @property
@@ -275,7 +281,9 @@ def streams_of(
     described, limits = owner.description, owner.limits
     match transport:
         case "stdio":
-            return process_streams(described, owner.cwd, failure, limits.close, owner.reaper)
+            return process_streams(
+                described, owner.cwd, failure, limits.close, owner.reaper, owner.launcher
+            )
         case "http":
             return http_streams(described, failure, limits.connect)
         case "sse":

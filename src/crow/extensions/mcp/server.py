@@ -15,7 +15,7 @@ from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
-from crow.keys import TRACE_CONTEXT
+from crow.keys import PROGRAMS, TRACE_CONTEXT
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from crow.extensions.mcp.link import Link
     from crow.extensions.mcp.ways import Way
+    from crow.keys import Launcher
 
     KnownWays = dict[tuple[str, ...], Way]
 
@@ -275,6 +276,11 @@ class Server:
             self._known.pop(self.description.address, None)
         else:
             self._known[self.description.address] = way
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Who confines a process."""
+        return (PROGRAMS.get(self._ctx) or {}).get("servers")
 
     @property
     def cwd(self) -> str:

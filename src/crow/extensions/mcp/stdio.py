@@ -25,6 +25,7 @@ from crow.process import ChildProcess, ProcessReaper, python_cache_env
 if TYPE_CHECKING:
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.failure import Failure
+    from crow.keys import Launcher
 
 INHERITED = re.compile(
     r"HOME|LOGNAME|PATH|SHELL|TERM|USER|LANG|LANGUAGE|TZ|TMPDIR|LC_\w+|XDG_\w+|SSL_CERT_\w+"
@@ -119,6 +120,7 @@ async def process_streams(
     failure: Failure,
     grace: float,
     reaper: ProcessReaper,
+    launcher: Launcher | None = None,
 ) -> AsyncGenerator[Streams]:
     """Start a server and exchange messages with it; at the end it and its children are gone.
 
@@ -126,7 +128,8 @@ async def process_streams(
     """
     process = ServerProcess(failure, reaper)
     argv, env = (described.command, *described.args), environment(described.env)
-    await process.start(argv, described.cwd or cwd, env, stdin=asyncio.subprocess.PIPE)
+    where = described.cwd or cwd
+    await process.start(argv, where, env, stdin=asyncio.subprocess.PIPE, launcher=launcher)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](inf)
     try:

@@ -147,6 +147,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
     """Ask all that is asked before a tool runs; nothing runs but the hooks themselves."""
     from crow import Call, RunContext, Session, ToolContext
     from crow.extensions.permissions.hook import PermissionsHook
+    from crow.extensions.permissions.hook import judged as by_rules
 
     session = Session(cwd=cwd)
     session.belong(agent)
@@ -166,7 +167,7 @@ async def judged(agent: Agent, tool: str, args: dict[str, Any], cwd: str) -> Jud
         return Judged("allow", "nobody judges it: the extension permissions is not in use")
     if record is None or record.owner == name:
         call.owner = name
-        made = rules.of_session(call).judge(tool, call.args, cwd=cwd)
+        made = by_rules(rules.of_session(call), call)
         sources = rules.sources_of(made.rule)
         return Judged(made.decision, made.reason, made.rule, sources, args=changed)
     hook = told(agent, record, tool)

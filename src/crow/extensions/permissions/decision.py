@@ -15,13 +15,17 @@ class Decision:
     """May it run? ``rule`` is the rule that says so, as it was written.
 
     ``default`` marks a question that no rule wants, only the mode: a hook's allow may answer it.
-    Where the mode is dontAsk, it marks the refusal that stands in for such a question.
+    Where the mode is dontAsk, it marks the refusal that stands in for such a question. ``secret``
+    tells that a command would show a secret wherever it runs. ``ring`` is how far it may reach,
+    where something confines it.
     """
 
     decision: Literal["allow", "ask", "deny"]
     reason: str
     rule: str | None = None
     default: bool = False
+    secret: bool = False
+    ring: Literal["", "reading", "workspace", "outside"] = ""
 
 
 def strictness(decision: Decision) -> tuple[int, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,7 @@ from crow import (
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
-from crow.keys import MAY_READ, UNASKED
+from crow.keys import MAY_READ, SANDBOX, UNASKED
 
 if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
@@ -203,29 +204,23 @@ class PermissionsHook:
         """Decide on a call."""
         self._confine(ctx.session)
         permissions = self.of_session(ctx)
-        interactive = bool(getattr(ctx.tool, "interactive", False))
-        judge = partial(
-            permissions.judge,
-            ctx.call.called(ctx.tool),
-            ctx.args,
-            cwd=ctx.cwd,
-            interactive=interactive,
-        )
         self._limit(ctx, permissions)
         # A command may need a second parser's opinion, which is a process.
-        decision = await asyncio.to_thread(judge) if ctx.call.name == "Bash" else judge()
+        is_command = ctx.call.name == "Bash"
+        judge = partial(judged, permissions, ctx)
+        decision = await asyncio.to_thread(judge) if is_command else judge()
         match decision.decision:
             case "allow":
-                return Allow(decision.reason)
+                return Allow(decision.reason, decision.ring)
             case "deny" if not decision.default:
                 return Deny(decision.reason, decision.rule)
             case "deny":
-                return Ask(decision.reason, default=True, options=())
+                return Ask(decision.reason, default=True, options=(), ring=decision.ring)
             case "ask" if decision.default:
                 return self._question(ctx, permissions, decision)
             case "ask":
                 rule = decision.rule or BUILT_IN
-                return Ask(decision.reason, rule=rule, explanation=self._explained(ctx))
+                return self._ask(ctx, decision)(rule=rule)
 
     def _limit(self, ctx: ToolContext, permissions: Permissions) -> None:
         """Tell tools which files need no question, and those that search what to leave out."""
@@ -253,10 +248,12 @@ class PermissionsHook:
             mode=MODES.get(ctx.session.mode, permissions.mode), cwd=ctx.cwd, roots=ctx.roots
         )
 
-    def _explained(self, ctx: ToolContext) -> str:
+    def _ask(self, ctx: ToolContext, decision: Decision) -> Callable[..., Ask]:
+        """A question with all that a decision says."""
         from crow.extensions.permissions.explanation import explain
 
-        return explain(ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
+        told = explain(ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
+        return partial(Ask, decision.reason, ring=decision.ring, explanation=told)
 
     def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
         from crow.extensions.permissions.suggestion import suggest
@@ -278,9 +275,9 @@ class PermissionsHook:
                     _allow_here(state, cwd)
                 await _keep(ctx, state, rule, behaviour, save if lasting else None)
 
-        told = self._explained(ctx)
+        ask = self._ask(ctx, decision)
         if not rules:
-            return Ask(decision.reason, default=True, keep=keep, explanation=told)
+            return ask(default=True, keep=keep)
         shown = ", ".join(rules) + ("" if save else " in this session")
         options = (
             ALLOW_ONCE,
@@ -288,15 +285,25 @@ class PermissionsHook:
             REJECT_ONCE,
             Option("reject_always", f"Never allow {shown}", "reject_always"),
         )
-        return Ask(
-            decision.reason,
+        return ask(
             default=True,
             options=options,
             answered=answered,
             rules=rules,
             keep=keep,
-            explanation=told,
         )
+
+
+def judged(permissions: Permissions, ctx: ToolContext) -> Decision:
+    """The decision on a call, a command's by what it would run in too. May block."""
+    sandbox = SANDBOX.get(ctx) if ctx.call.name == "Bash" else None
+    if sandbox is not None:
+        from crow.extensions.permissions.confinement import Confinement
+
+        permissions = replace(permissions, confined=Confinement.of(sandbox))
+    interactive = bool(getattr(ctx.tool, "interactive", False))
+    name = ctx.call.called(ctx.tool)
+    return permissions.judge(name, ctx.args, cwd=ctx.cwd, interactive=interactive)
 
 
 def _reads(permissions: Permissions, cwd: str, path: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from crow.extensions.permissions.confinement import Confinement
 from crow.extensions.permissions.decision import Decision, of_finding, strictness, worst_of
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, QUIET, Mode, unknown_mode
@@ -48,6 +49,7 @@ class Permissions:
     that need no question by default. ``scripts`` gives the files that hooks and servers run, asked
     for at every write: none of them is written without a question.
     ``elsewhere`` tells that calls name their directory, which is no working directory by that.
+    ``confined`` is what commands run in, where something holds them.
     ``second`` is the other parser's opinion, shfmt's where it is None; where it has none, complex
     commands are asked about.
     """
@@ -63,6 +65,7 @@ class Permissions:
     warnings: tuple[str, ...] = ()
     scripts: Callable[[], Iterable[str]] = tuple
     elsewhere: bool = False
+    confined: Confinement | None = None
     disk: Disk = field(default_factory=LocalDisk)
     second: Callable[[str], Node | None] | None = None
 
@@ -115,10 +118,31 @@ class Permissions:
             decision = min(decision, self._in_directory(path, name, args, cwd), key=strictness)
         if interactive and decision.decision != "deny":
             decision = Decision("ask", f"{name} wants its user to be asked")
+        decision = self._confined(decision, args) if name == "Bash" else decision
         asked = self._whole(self.ask, name, args)
-        if asked is not None and decision.decision != "deny":
-            decision = Decision("ask", f"the rule {asked.text} asks about it", asked.text)
+        if asked is not None and decision.decision != "deny" and not self._skips(asked, decision):
+            reason = f"the rule {asked.text} asks about it"
+            decision = Decision("ask", reason, asked.text, ring=decision.ring)
         return self._in_mode(decision)
+
+    def _confined(self, decision: Decision, args: Mapping[str, Any]) -> Decision:
+        """What becomes of a decision about a command by what that would run in."""
+        if self.confined is None:
+            return replace(decision, ring="")
+        bare = self._bare("Bash")
+        named = decision.rule is not None and (bare is None or decision.rule != bare.text)
+        return self.confined.settled(decision, args, named=named, is_strict=self._is_strict)
+
+    @property
+    def _is_strict(self) -> bool:
+        """Whether the sandbox answers no question: it would let commands read anything, too."""
+        return self.mode == "plan" or self.limits.blocks_reads
+
+    def _skips(self, asked: Rule, decision: Decision) -> bool:
+        """Whether a rule's question need not be asked of a command that stays where it is held."""
+        if self.confined is None or asked.tool != "Bash" or not asked.bare:
+            return False
+        return self.confined.skips(decision, is_strict=self._is_strict)
 
     def _in_directory(self, path: str, name: str, args: Mapping[str, Any], cwd: str) -> Decision:
         """Decide on a call that names the directory which it is to run in."""
@@ -163,7 +187,7 @@ class Permissions:
 
     def _in_mode(self, decision: Decision) -> Decision:
         if self.mode == "bypassPermissions" and decision.decision == "ask" and decision.default:
-            return Decision("allow", "the mode is bypassPermissions")
+            return Decision("allow", "the mode is bypassPermissions", ring=decision.ring)
         if decision.decision == "ask" and (self.mode == "dontAsk" or self.limits.never_asks):
             why = "the mode is dontAsk" if self.mode == "dontAsk" else "nobody is to be asked"
             reason = f"{why}, and {decision.reason}"

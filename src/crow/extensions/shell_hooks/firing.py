@@ -26,6 +26,7 @@ from crow.extensions.shell_hooks.process import GRACE, Program
 from crow.extensions.shell_hooks.prompt import ask_model, call_tool
 from crow.extensions.shell_hooks.spill import LIMIT, capped
 from crow.extensions.shell_hooks.verifier import ask_agent
+from crow.keys import PROGRAMS
 from crow.messages import context_block
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ class Firing:
         env = self.env(handler)
         cwd = directory(self.ctx.cwd, self.ctx.session.root.cwd, self.project)
         program = Program(self.main.reaper)
-        await program.feed(command_line(handler, env), body, cwd, env)
+        launcher = (PROGRAMS.get(self.ctx) or {}).get("hooks")
+        await program.feed(command_line(handler, env), body, cwd, env, launcher)
         return program
 
     async def _collect(self, program: Program) -> RawOutput:

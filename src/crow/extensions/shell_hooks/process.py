@@ -6,10 +6,13 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.extensions.shell_hooks.output import RawOutput
 from crow.process import ChildProcess, ProcessReaper
+
+if TYPE_CHECKING:
+    from crow.keys import Launcher
 
 LIMIT = 1024 * 1024
 DRAIN = 0.2
@@ -32,10 +35,15 @@ class Program(ChildProcess):
         self._began = perf_counter()
 
     async def feed(
-        self, argv: Sequence[str], stdin: bytes, cwd: str, env: Mapping[str, str]
+        self,
+        argv: Sequence[str],
+        stdin: bytes,
+        cwd: str,
+        env: Mapping[str, str],
+        launcher: Launcher | None = None,
     ) -> None:
         """Start it, and give it what it reads. Raises ``OSError`` or ``ValueError``."""
-        await self.start(argv, cwd, env, stdin=asyncio.subprocess.PIPE)
+        await self.start(argv, cwd, env, stdin=asyncio.subprocess.PIPE, launcher=launcher)
         self.send(stdin)
         self.end_input()
 

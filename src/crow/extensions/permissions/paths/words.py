@@ -150,6 +150,7 @@ class Paths:
         """
         if word.text in SINKS:
             return True
+        self.report.writes = self.report.writes or known
         places = self.places(word, cwds)
         if not places and known:
             self.report.miss("a path in it cannot be foreseen")

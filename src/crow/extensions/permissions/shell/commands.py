@@ -113,7 +113,8 @@ class Commands:
         if report.critical is not None:
             return Decision("ask", report.critical)
         if report.guard is not None:
-            return Decision("ask", report.guard, default=self.mode == "bypassPermissions")
+            bypass = self.mode == "bypassPermissions"
+            return Decision("ask", report.guard, default=bypass, ring="outside")
         return None
 
     def _permitted(self, report: Report, script: Node, text: str) -> Decision:
@@ -124,7 +125,8 @@ class Commands:
             return Decision("ask", f"{report.doubt}, and a denied command could hide in it")
         spelled = None if free or report.uncovered is None else self._spelled_out(text)
         if not free and spelled is None and report.uncovered is not None:
-            return Decision("ask", report.uncovered, default=True)
+            secret = report.secret is not None
+            return Decision("ask", report.uncovered, default=True, secret=secret)
         if (limited or not free) and not self._agreed(script, text):
             return Decision("ask", "the parsers disagree about the command", default=not limited)
         if whole is not None:
@@ -137,7 +139,9 @@ class Commands:
         if rule is not None:
             return Decision("allow", f"the rule {rule} allows it", rule)
         where = " in the mode acceptEdits" if self.mode == "acceptEdits" else ""
-        return Decision("allow", f"it only does what needs no permission{where}")
+        reads = not (report.writes or report.by_mode)
+        reason = f"it only does what needs no permission{where}"
+        return Decision("allow", reason, ring="reading" if reads else "workspace")
 
     def _spelled_out(self, text: str) -> Rule | None:
         """The rule that is the command, letter by letter."""

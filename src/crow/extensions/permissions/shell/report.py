@@ -12,7 +12,8 @@ class Report:
     """What one pass found. ``uncovered`` says why the script may not run unasked.
 
     ``by_mode`` tells that nothing but a mode that accepts edits covers a part of it. ``secret``
-    names a variable that it would show, be it in a text that is evaluated.
+    names a variable that it would show, be it in a text that is evaluated. ``writes`` tells that
+    its output, or what it edits, goes to files.
     """
 
     deny: Finding | None = None
@@ -21,6 +22,7 @@ class Report:
     critical: str | None = None
     doubt: str | None = None
     by_mode: bool = False
+    writes: bool = False
     secret: str | None = None
     uncovered: str | None = None
     rules: list[str] = field(default_factory=list[str])

@@ -13,6 +13,7 @@ from posixpath import normpath
 
 from crow.extensions.permissions.programs.readonly import shows_processes
 from crow.extensions.permissions.shell.script import HOLE, Variable, Word
+from crow.process import is_secret
 
 NAME = r"[\w.-]*(?:PASS|PWD|TOKEN|SECRET|KEY|CREDENTIAL|AUTH|BEARER)[\w.-]*"
 GIVEN = re.compile(rf"(?:^|[^\w-])-*{NAME}[\"']?\s*(?:=|:(?!:))", re.IGNORECASE)
@@ -28,22 +29,6 @@ LOGIN = re.compile(r"(?:-u|--user|--proxy-user)=?")
 GLUED = re.compile(r"-p.+|-u.*:.+")
 TAKES_PASSWORD = frozenset({"mysql", "mysqldump", "mysqladmin", "mariadb", "curl", "sshpass"})
 
-CARRIES = re.compile(
-    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|CREDENTIAL|CONNECTION_STRING|^AWS_"
-    r"|(?:^|_)(?:KEY|PASS|PAT|CREDS|AUTH|AUTHORIZATION|BEARER|COOKIE|DSN|JWT|SK|WEBHOOK)\d*(?:_|$)"
-    r"|._PWD?$|OAUTH|(?:^|_)CONN(?:ECTION)?(?:_STR)?$|._HOOK$|PRIVATE$|[^B]PASS$"
-    r"|(?:SECRET|PRIVATE|ACCESS|MASTER)KEY$"
-    r"|^(?:DATABASE|POSTGRES|MYSQL|REDIS|MONGO|MONGODB|AMQP|RABBITMQ|CELERY_BROKER|BROKER)_UR[IL]$"
-)
-HARMLESS = re.compile(
-    r"TOKENI[SZ]|_(?:FILE|PATH|DIR|SOCK|LIMIT|COUNT|SIZE|LENGTH|TTL|TYPE|TIMEOUT|ENABLED)$"
-    r"|(?:TOKENS?|KEY|AUTH|SECRET|PASSWORD|PASS|COOKIE|JWT|CREDENTIALS?|DSN)_"
-    r"(?:NAME|URL|METHOD|MODE|DOMAIN|HOST|PORT|ISSUER|AUDIENCE|ALGORITHM|SECONDS|DAYS|EXPIRY|USED)$"
-    r"|(?:MAX|MIN|NUM|TOTAL|PROMPT|COMPLETION|INPUT|OUTPUT|THINKING|CONTEXT|BUDGET)_(?:\w+_)?TOKENS?"
-    r"|TOKENS?_(?:PER|LEFT|BUDGET)|(?:PUBLIC|PRIMARY|FOREIGN|SORT|CACHE)_KEY$"
-    r"|^(?:COMPASS|BYPASS|GOOGLE_APPLICATION_CREDENTIALS)$"
-    r"|^AWS_(?:\w+_)?(?:REGION|PROFILE|PAGER|OUTPUT|MODE|ATTEMPTS|ENDPOINT_URL|ACCOUNT_ID|CONFIG)$"
-)
 LOOKED_UP = re.compile(r"(?:ENVIRON\s*\[\s*\"|\benv\.|\$ENV\.|\[\s*\")(\w+)")
 LOOKING_UP = frozenset({"printenv", "jq", "awk", "gawk", "mawk"})
 ENVIRON = "environ"
@@ -52,12 +37,6 @@ HOLDING = (ENVIRON, "mem")
 PS_ENVIRONMENT = re.compile(r"[A-Za-z]*[eE][A-Za-z]*|-[A-Za-z]*E[A-Za-z]*|.*environ.*")
 TESTS = frozenset({"test", "[", "[["})
 PRESENCE = frozenset({"-n", "-z", "-v"})
-
-
-def is_secret(name: str) -> bool:
-    """Whether a variable carries a secret, by its name."""
-    upper = name.upper()
-    return CARRIES.search(upper) is not None and HARMLESS.search(upper) is None
 
 
 def secrets_in(words: Sequence[Word]) -> Iterator[str]:

@@ -1,0 +1,203 @@
+"""The sandbox on the loop: it chooses the ring of every command, and tells what was refused.
+
+Nothing of a back end is imported before a first command needs one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from crow import (
+    FIRST,
+    LAST,
+    Answer,
+    Arg,
+    Command,
+    CommandContext,
+    Deny,
+    Key,
+    NextCall,
+    SessionContext,
+    ToolContext,
+    ToolResult,
+    frozen,
+    hook,
+)
+from crow.keys import PROGRAMS, SANDBOX
+from crow.project import SandboxSettings
+
+if TYPE_CHECKING:
+    from crow import Agent, ProjectSettings, Session
+    from crow.extensions.sandbox.finder import Finder
+    from crow.extensions.sandbox.session import SessionSandbox
+
+SESSION: Key[SessionSandbox] = Key("sandbox.session")
+RUNS = frozenset({"Bash"})
+GOES_ON = frozenset({"BashOutput", "KillShell"})
+BARE = "Commands run without a sandbox, with all that you may do: {} (crow sandbox says more)"
+REFUSED = "sandbox.required is set, and no sandbox works here: {}"
+
+
+Amount = Annotated[int | None, Arg(minimum=1)]
+
+
+@frozen
+class SandboxOptions:
+    """How much a command may use; what it may touch stands in the settings' `sandbox`."""
+
+    processes: Amount = None
+    """Processes of its user that may be there before it can start no more."""
+    memory: Amount = None
+    """Bytes of memory of each process."""
+    open_files: Amount = None
+    """Open files of each process."""
+    file_size: Amount = None
+    """Bytes of each file that it writes."""
+
+
+class SandboxHook:
+    """Runs commands in a sandbox, by what the settings' `sandbox` says.
+
+    What the judge lets run because it only reads runs in the reading ring, what a person or a rule
+    lets out runs outside, and everything else in the workspace ring. ``rules`` are the permissions:
+    what they keep from being read is masked. Further options are those of `SandboxOptions`.
+    """
+
+    name = "sandbox"
+    order = 15
+    options = SandboxOptions
+
+    def __init__(
+        self,
+        settings: SandboxSettings | None = None,
+        *,
+        rules: Any = None,
+        processes: int | None = None,
+        memory: int | None = None,
+        open_files: int | None = None,
+        file_size: int | None = None,
+    ) -> None:
+        self.settings = settings or SandboxSettings()
+        self.rules = rules
+        self.limits = SandboxOptions(processes, memory, open_files, file_size)
+
+    @cached_property
+    def finder(self) -> Finder:
+        """Who looks for a back end."""
+        from crow.extensions.sandbox.finder import Finder
+
+        return Finder(self.settings.backend)
+
+    @classmethod
+    def options_from(cls, settings: ProjectSettings, own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with what all settings say."""
+        return {**own, "settings": settings.sandbox, "rules": settings.rules}
+
+    def init_agent(self, agent: Agent) -> None:
+        """Add the command, and the argument by which a model asks to run something outside."""
+        command = Command("sandbox", "Show what commands run in", tell)
+        agent.add_command(command, replace=True)
+        bash = agent.tools.get("Bash")
+        if self.settings.enabled and self.settings.escapes and bash is not None:
+            from crow.extensions.sandbox.tool import Escapable
+
+            agent.add_tool(Escapable(bash), replace=True)
+
+    def init_session(self, session: Session) -> None:
+        """Be a session's own, where its settings are others."""
+        self._begin(session)
+
+    @property
+    def switches(self) -> dict[str, tuple[str, str]]:
+        """What an editor's user can switch: the sandbox of a session, unless it is required."""
+        if not self.settings.enabled or self.settings.required:
+            return {}
+        return {self.name: ("Sandbox", f"What commands run in: {self.finder.line}")}
+
+    # the moments
+
+    @hook("on_session_start", order=FIRST)
+    async def open(self, ctx: SessionContext) -> None:
+        """Hold the session's commands from now on, or say at once that nothing can."""
+        sandbox = self._begin(ctx.session)
+        if sandbox is not None and ctx.session.parent is None and self.finder.found_nothing:
+            await self._say_bare(ctx, sandbox)
+
+    def _begin(self, session: Session) -> SessionSandbox | None:
+        """Let judges, tools and clients find the sandbox of a session; None where it has none."""
+        if not self.settings.enabled:
+            SANDBOX.pop(session)
+            SESSION.pop(session)
+            return None
+        from crow.extensions.sandbox.session import SessionSandbox, Wishes
+
+        before = sandbox = SESSION.get(session)
+        wishes = Wishes(self.settings, self.rules, self.limits)
+        if sandbox is None or sandbox.wishes != wishes:
+            root = None if session.parent is None else SESSION.get(session.root)
+            sandbox = SessionSandbox(session, wishes, self.finder, root)
+            sandbox.follow(before)
+            SANDBOX.set(session, SESSION.set(session, sandbox))
+            self._confine_programs(session, sandbox)
+        return sandbox
+
+    def _confine_programs(self, session: Session, sandbox: SessionSandbox) -> None:
+        """Let the commands of hooks and MCP servers run inside, where that is wanted."""
+        programs = PROGRAMS.setdefault(session, {})
+        wanted = {"hooks": self.settings.hooks, "servers": self.settings.servers}
+        for what, inside in wanted.items():
+            programs.pop(what, None)
+            if inside:
+                programs[what] = sandbox.launcher("workspace")
+
+    @hook("on_session_end")
+    def close(self, ctx: SessionContext) -> None:
+        """Remove the session's temporary folder."""
+        if (sandbox := SESSION.get(ctx)) is not None:
+            sandbox.close()
+
+    @hook("before_tool", order=FIRST, tools=RUNS)
+    async def look(self, ctx: ToolContext) -> Deny | None:
+        """Look for what can hold a command before it is judged; say once where nothing can."""
+        sandbox = self._begin(ctx.session)
+        if sandbox is None or not sandbox.is_on or await asyncio.to_thread(lambda: sandbox.name):
+            return None
+        if self.settings.required:
+            return Deny(REFUSED.format(self.finder.why))
+        await self._say_bare(ctx, sandbox)
+        return None
+
+    async def _say_bare(self, ctx: SessionContext | ToolContext, sandbox: SessionSandbox) -> None:
+        if not sandbox.is_told_bare:
+            sandbox.is_told_bare = True
+            await ctx.ui.notify(BARE.format(self.finder.why), severity="warning")
+
+    @hook("around_tool", order=LAST, tools=RUNS)
+    async def confine(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
+        """Run a command in its ring, and tell the model what that has refused."""
+        sandbox = SESSION.get(ctx)
+        if sandbox is None or ctx.ring == "outside" or not sandbox.name:
+            return await call_next()
+        ring = "reading" if ctx.ring == "reading" else "workspace"
+        ctx.launcher = launcher = sandbox.launcher(ring)
+        result = await call_next()
+        return sandbox.told(result, launcher)
+
+    @hook("around_tool", order=LAST, tools=GOES_ON)
+    async def tell_later(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
+        """Tell what was found when a command in the background had ended."""
+        result = await call_next()
+        sandbox = SESSION.get(ctx)
+        return result if sandbox is None else sandbox.told_late(result)
+
+
+async def tell(ctx: CommandContext) -> Answer:
+    """Show what commands run in."""
+    sandbox = SESSION.get(ctx)
+    if sandbox is None:
+        return Answer("Commands run without a sandbox: it is switched off.")
+    lines = await asyncio.to_thread(lambda: [*sandbox.lines])
+    return Answer("\n".join(lines))

@@ -1,0 +1,97 @@
+"""What a call's programs are started as: in its ring, with what of the environment is theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+from crow.process import is_secret
+
+if TYPE_CHECKING:
+    from crow.extensions.sandbox.backend import Launch
+    from crow.extensions.sandbox.finder import Finder
+    from crow.extensions.sandbox.policy import Policy, Ring
+    from crow.project import SandboxSettings
+
+INHERITED = re.compile(
+    r"HOME|LOGNAME|PATH|PWD|SHELL|TERM|COLORTERM|NO_COLOR|USER|TZ|LANG|LANGUAGE|LC_\w+|XDG_\w+"
+    r"|COLUMNS|LINES|PAGER|GIT_PAGER|VIRTUAL_ENV|CROW_COMMAND"
+)
+"""What a command has of the environment that only reads."""
+IMPATIENT = {
+    "PIP_RETRIES": "0",
+    "UV_HTTP_RETRIES": "0",
+    "NPM_CONFIG_FETCH_RETRIES": "0",
+    "CARGO_NET_RETRY": "0",
+}
+"""What keeps programs from trying for minutes to reach what they cannot."""
+
+
+class Holder(Protocol):
+    """What a launcher belongs to: a session's sandbox.
+
+    ``late`` is told what was found when the call had ended.
+    """
+
+    settings: SandboxSettings
+    finder: Finder
+    late: list[str]
+
+    def policy(self, ring: Ring) -> Policy:
+        """What a command may touch now."""
+        ...
+
+
+class RingLauncher:
+    """Starts the programs of one call in a ring; a `crow.core.ports.Launcher`.
+
+    ``is_over`` says that the call has had its result: what is found later is told later.
+    """
+
+    def __init__(self, holder: Holder, ring: Ring) -> None:
+        self.ring: Ring = ring
+        self.policy: Policy | None = None
+        self.cwd = ""
+        self.is_over = False
+        self._holder = holder
+        self._launches: list[Launch] = []
+
+    @contextmanager
+    def launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Generator[Launch]:
+        """How a program is started. Raises ``OSError`` where it cannot be confined."""
+        holder = self._holder
+        self.cwd, self.policy = cwd, holder.policy(self.ring)
+        kept = self._environment(env)
+        with holder.finder.find().confine(argv, cwd, kept, self.policy) as launch:
+            self._launches.append(launch)
+            yield launch
+        if self.is_over:
+            holder.late += map(str, launch.found)
+
+    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        """What of the environment a program gets."""
+        settings, is_reading = self._holder.settings, self.ring == "reading"
+        kept: dict[str, str] = {}
+        for name, value in env.items():
+            hides = is_secret(name) and name not in settings.passed
+            is_more = is_reading and INHERITED.fullmatch(name) is None
+            if not (hides or is_more or name in settings.hidden):
+                kept[name] = value
+        offline = self.policy is not None and self.policy.network == "none"
+        return {**(IMPATIENT if offline else {}), **kept}
+
+    @property
+    def found(self) -> list[str]:
+        """What was found afterwards, in lines."""
+        return [str(each) for launch in self._launches for each in launch.found]
+
+    @property
+    def refused_hosts(self) -> list[str]:
+        """The hosts that a proxy did not let through."""
+        return list(dict.fromkeys(host for one in self._launches for host in one.refused))
+
+    def look_again(self) -> None:
+        """Look for a back end anew: this one does not work any more."""
+        self._holder.finder.forget()

@@ -76,7 +76,7 @@ ANSWERS = [  # what is typed, and whether the call runs
     ("Yes\n", True),
     ("no\n", False),
     ("9\nwhat\nallow once\n", True),  # what is no answer is asked for again
-    ("2\n", True),
+    ("?\n2\n", True),  # what it would do, and the question once more
 ]
 
 
@@ -96,7 +96,8 @@ async def test_each_answer_is_understood_and_always_holds_for_the_next_run_as_we
         if not made:
             await screen.until("denied: the user rejected this call")
     assert await screen.close(process) == 0
-    assert screen.shown.count(b"Enter rejects: ") == len(ANSWERS) + 2
+    assert screen.shown.count(b"Enter rejects: ") == len(ANSWERS) + 3
+    assert screen.shown.count(b"  It makes made7, or changes its date.") == 1
     assert [(crow.cwd / f"made{n}").exists() for n in range(len(ANSWERS))] == [
         made for _, made in ANSWERS
     ]

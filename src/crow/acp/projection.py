@@ -271,7 +271,7 @@ class Projection:
             "subject": self._subject(request),
             "options": list(map(option, request.options)),
         }
-        return {**params, "description": request.reason} if request.reason else params
+        return {**params, "description": request.description} if request.description else params
 
     def _subject(self, request: PermissionRequest) -> Message:
         command = request.args.get("command")

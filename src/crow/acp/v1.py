@@ -115,8 +115,8 @@ class ProjectionV1(Projection):
     def permission(self, request: PermissionRequest) -> Message:
         """The parameters of ``session/request_permission``; the reason stands on the card."""
         asked = self.calls.asked(request)
-        if request.reason:
-            asked["content"] = [text(request.reason), *asked.get("content", [])]
+        if request.description:
+            asked["content"] = [text(request.description), *asked.get("content", [])]
         options = list(map(option, request.options))
         return {"sessionId": self.session.id, "toolCall": asked, "options": options}
 

@@ -76,7 +76,7 @@ class Asker:
         """The id of the option that the person chose; None where they left."""
         async with self._turn:
             self._show(request)
-            return await self._choose(request.options)
+            return await self._choose(request.options, request.explanation)
 
     def _show(self, request: PermissionRequest) -> None:
         out = self.out
@@ -93,13 +93,17 @@ class Asker:
         for line, styles in proposal(request):
             out.raw(f"    {out.styled(line, *styles)}")
 
-    async def _choose(self, options: Sequence[Option]) -> str | None:
+    async def _choose(self, options: Sequence[Option], explanation: str = "") -> str | None:
         for number, option in enumerate(options, 1):
             self.out.line(f"  {number}  {one_line(option.name)}")
         refusal = next((o for o in options if o.kind.startswith("reject")), None)
         while True:
-            self.out.write(f"  1-{len(options)}, Enter rejects: ", "dim")
+            explains = ", ? explains" if explanation else ""
+            self.out.write(f"  1-{len(options)}{explains}, Enter rejects: ", "dim")
             line = await self._line()
+            if line == "?" and explanation:
+                self.out.line(f"  It {one_line(explanation)}.")
+                continue
             if not line:
                 return refusal.id if refusal and not self.is_left else None
             if line.casefold() in YES_NO:

@@ -45,6 +45,7 @@ class Lines:
                 "call_id": request.call.id,
                 "title": request.title,
                 "reason": request.reason,
+                "explanation": request.explanation,
                 "options": options,
             }
         )

@@ -123,7 +123,8 @@ REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
 class PermissionRequest:
     """A question to the user: may this call run? ``reason`` says why it is asked.
 
-    ``diffs`` are the changes that it is about to make, as far as its tool can tell.
+    ``diffs`` are the changes that it is about to make, as far as its tool can tell;
+    ``explanation`` says in a line what it would do, empty where nobody knows more.
     """
 
     call: Call
@@ -134,6 +135,13 @@ class PermissionRequest:
     options: Sequence[Option]
     locations: tuple[Location, ...] = ()
     diffs: tuple[Diff, ...] = ()
+    explanation: str = ""
+
+    @property
+    def description(self) -> str:
+        """Why it is asked, and what the call would do, a line each."""
+        explained = f"It {self.explanation}." if self.explanation else ""
+        return "\n".join(filter(None, (self.reason, explained)))
 
     @property
     def details(self) -> str:

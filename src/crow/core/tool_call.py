@@ -209,6 +209,7 @@ async def _answer(call: ToolContext, ask: Ask) -> Said:
         ask.options,
         call.locations,
         call.diffs,
+        ask.explanation,
     )
     with waiting(call):
         chosen = await call.client.permission(call.session.id, request)

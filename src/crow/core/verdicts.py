@@ -37,8 +37,9 @@ class Ask:
     ``options`` only hooks are asked, and the call is denied where they do not allow it.
     ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
     that allows, asks or denies remembered in this session, and in later ones where it is lasting.
-    ``unanswered`` stands where nobody can be asked; without it that is a denial. ``ring`` is how
-    far the call may reach once it is allowed, whoever allows it.
+    ``unanswered`` stands where nobody can be asked; without it that is a denial. ``explanation``
+    says in a line what the call would do, for a user who asks that back. ``ring`` is how far the
+    call may reach once it is allowed, whoever allows it.
     """
 
     reason: str = ""
@@ -49,6 +50,7 @@ class Ask:
     rules: Sequence[str] = ()
     keep: Keep | None = None
     unanswered: Stop | None = None
+    explanation: str = ""
     ring: Ring = ""
 
 

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.process.reaper import ProcessReaper
 
@@ -77,8 +77,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
             return
         try:
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
-            assert launch.restrict is None
-            await self._spawn(launch.argv, cwd, launch.env, stdin, tuple(launch.pass_fds))
+            files = tuple(launch.pass_fds)
+            await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
         except BaseException:
             self._launch.close()
             raise
@@ -90,18 +90,23 @@ class ChildProcess(asyncio.SubprocessProtocol):
         env: Mapping[str, str],
         stdin: int,
         pass_fds: Sequence[int] = (),
+        restrict: Callable[[], object] | None = None,
     ) -> None:
-        await asyncio.get_running_loop().subprocess_exec(
-            lambda: self,
-            *argv,
-            stdin=stdin,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
+        options: dict[str, Any] = {
+            "stdin": stdin,
+            "stdout": asyncio.subprocess.PIPE,
+            "stderr": asyncio.subprocess.PIPE,
+            "cwd": cwd,
+            "env": env,
+            "start_new_session": True,
+            "pass_fds": pass_fds,
+        }
+        if restrict is not None:
+            from crow.process.restricted import start_restricted
+
+            await start_restricted(self, restrict, argv, **options)
+            return
+        await asyncio.get_running_loop().subprocess_exec(lambda: self, *argv, **options)
 
     @property
     def pid(self) -> int:

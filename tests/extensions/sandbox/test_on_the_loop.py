@@ -15,7 +15,7 @@ from crow import Agent, Allow
 from crow.core.events import Event, Notice
 from crow.core.ports import Files, PermissionRequest, Question
 from crow.extensions import SandboxHook
-from crow.extensions.sandbox.backend import find_backend
+from crow.extensions.sandbox.probe import find_backend
 from crow.project import SandboxSettings
 from crow.testing import BuildAgent, ScriptedModel, call
 

@@ -17,7 +17,7 @@ import pytest
 
 from crow.core.events import Event, ToolEnded
 from crow.core.ports import Files, PermissionRequest, Question
-from crow.extensions.sandbox.backend import find_backend
+from crow.extensions.sandbox.probe import find_backend
 from crow.testing import BuildAgent, call
 
 MOST = 3

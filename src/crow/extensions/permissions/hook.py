@@ -165,11 +165,11 @@ class PermissionsHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command ``/permissions``."""
-        agent.add_command(self._command)
+        agent.add_command(self._command, replace=True)
 
     def init_session(self, session: Session) -> None:
         """Add the command, for the rules of one session."""
-        session.add_command(self._command)
+        session.add_command(self._command, replace=True)
 
     @property
     def _command(self) -> Command:
@@ -219,7 +219,8 @@ class PermissionsHook:
             case "ask" if decision.default:
                 return self._question(ctx, permissions, decision)
             case "ask":
-                return Ask(decision.reason, rule=decision.rule or BUILT_IN, ring=decision.ring)
+                rule = decision.rule or BUILT_IN
+                return self._ask(ctx, decision)(rule=rule)
 
     def _limit(self, ctx: ToolContext, permissions: Permissions) -> None:
         """Tell tools which files need no question, and those that search what to leave out."""
@@ -247,6 +248,13 @@ class PermissionsHook:
             mode=MODES.get(ctx.session.mode, permissions.mode), cwd=ctx.cwd, roots=ctx.roots
         )
 
+    def _ask(self, ctx: ToolContext, decision: Decision) -> Callable[..., Ask]:
+        """A question with all that a decision says."""
+        from crow.extensions.permissions.explanation import explain
+
+        told = explain(ctx.call.called(ctx.tool), ctx.args, cwd=ctx.cwd)
+        return partial(Ask, decision.reason, ring=decision.ring, explanation=told)
+
     def _question(self, ctx: ToolContext, permissions: Permissions, decision: Decision) -> Ask:
         from crow.extensions.permissions.suggestion import suggest
 
@@ -267,8 +275,9 @@ class PermissionsHook:
                     _allow_here(state, cwd)
                 await _keep(ctx, state, rule, behaviour, save if lasting else None)
 
+        ask = self._ask(ctx, decision)
         if not rules:
-            return Ask(decision.reason, default=True, keep=keep, ring=decision.ring)
+            return ask(default=True, keep=keep)
         shown = ", ".join(rules) + ("" if save else " in this session")
         options = (
             ALLOW_ONCE,
@@ -276,14 +285,12 @@ class PermissionsHook:
             REJECT_ONCE,
             Option("reject_always", f"Never allow {shown}", "reject_always"),
         )
-        return Ask(
-            decision.reason,
+        return ask(
             default=True,
             options=options,
             answered=answered,
             rules=rules,
             keep=keep,
-            ring=decision.ring,
         )
 
 

@@ -11,7 +11,19 @@ from crow import frozen
 from crow.extensions.sandbox.policy import Policy
 
 Outcome: TypeAlias = Literal["restored", "removed", "kept"]
-GUARANTEES = ("write", "protected", "secrets", "network", "sockets", "processes", "survivors")
+GUARANTEES = {
+    "write": "nothing outside the workspace is written, removed or made",
+    "attributes": "no modes, owners or times of files outside or protected are changed",
+    "protected": "protected files stay as they are",
+    "undone": "protected files that a command makes are taken away after it",
+    "secrets": "keys and credentials of the home cannot be read",
+    "masked": "secret files inside the workspace cannot be read",
+    "network": "no network",
+    "sockets": "no sockets of programs outside, and none that go around the rest",
+    "processes": "processes outside are not read, written or sent signals",
+    "survivors": "no process goes on after the command",
+    "kernel": "no namespaces, no kernel settings, no new privileges",
+}
 
 
 @frozen
@@ -92,22 +104,3 @@ class Unconfined:
         """As it was meant."""
         del cwd, policy
         yield Launch(argv, env)
-
-
-def find_backend(wanted: str | None = None) -> Backend:
-    """The best back end that works here, or the one of that name; blocks while it is tried.
-
-    What worked is kept in the user's cache for as long as kernel and bubblewrap stay the same.
-    Raises ``OSError``, with the reason, where the one that is wanted does not work.
-    """
-    from crow.extensions.sandbox.probe import find
-
-    return find(wanted)
-
-
-def known_backend() -> str | None:
-    """The name of the back end that was found before, None where that is not known."""
-    from crow.extensions.sandbox.probe import remembered
-
-    known = remembered()
-    return known.name if known else None

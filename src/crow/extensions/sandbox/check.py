@@ -15,7 +15,7 @@ from types import TracebackType
 from crow.extensions.sandbox.backend import Finding, Outcome
 from crow.extensions.sandbox.mounts import is_below
 from crow.extensions.sandbox.policy import Policy
-from crow.extensions.sandbox.protected import folders, is_repository, repositories
+from crow.extensions.sandbox.protected import IN_REPOSITORY, folders, is_repository, repositories
 from crow.extensions.sandbox.repository import culprits
 from crow.extensions.sandbox.snapshot import Snapshot, take_away
 
@@ -60,10 +60,11 @@ class Check:
         if self._policy.ring != "workspace":
             return
         made = [each for each in self._all_repositories() if each not in self._repositories]
-        self._judge(self._before, made, restores=self._restores)
-        self._judge(self._inner, (), restores=True)
+        as_a_whole = {f"{each}/{name}" for each in made for name in IN_REPOSITORY}
+        self._judge([each for each in self._before if each.path not in as_a_whole], self._restores)
+        self._judge(self._inner, restores=True)
         for repository in made:
-            for path in culprits(repository):
+            for path in self._ways_in(repository):
                 self._remove(path, "git would run what it names")
         self._look_at_worktrees()
         self._look_at_todo()
@@ -73,13 +74,9 @@ class Check:
             yield from (each for each in repositories(root) if is_repository(each))
         yield from (each for each in self._policy.writable if is_repository(each))
 
-    def _judge(
-        self, before: list[Snapshot], made: list[str] | tuple[()], *, restores: bool
-    ) -> None:
-        for snapshot in before:
+    def _judge(self, before: list[Snapshot], restores: bool) -> None:
+        for snapshot in (each for each in before if each.has_changed()):
             path = snapshot.path
-            if not snapshot.has_changed() or (not snapshot.was_there and is_below(path, made)):
-                continue  # a new repository is looked at as a whole
             if not snapshot.was_there:
                 self._remove(path, "it is protected")
             elif restores and snapshot.restore():
@@ -96,6 +93,15 @@ class Check:
 
     def _tell(self, path: str, outcome: Outcome, text: str) -> None:
         self._found.append(Finding(path, outcome, f"{path} {text}."))
+
+    @staticmethod
+    def _ways_in(repository: str) -> list[str]:
+        """What must go so that git runs nothing of a new repository.
+
+        A project's own folders can be part of one that is bare: without a head it is none.
+        """
+        found = culprits(repository)
+        return found if repository.endswith("/.git") or not found else [f"{repository}/HEAD"]
 
     def _look_at_worktrees(self) -> None:
         """A linked worktree that is new may lead to nothing but its own repository."""

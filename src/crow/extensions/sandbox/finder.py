@@ -29,7 +29,8 @@ class Finder:
             return self._found
 
     def _look(self) -> Backend:
-        from crow.extensions.sandbox.backend import Unconfined, find_backend
+        from crow.extensions.sandbox.backend import Unconfined
+        from crow.extensions.sandbox.probe import find_backend
 
         try:
             return find_backend(self.wanted)

@@ -23,6 +23,7 @@ from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import is_below
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
+from crow.extensions.sandbox.survivors import Survivors
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _SECCOMP = {"x86_64": 317, "aarch64": 277}
@@ -33,27 +34,28 @@ _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
 _DEVICES_MADE = 1 << 6 | 1 << 11
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+_SIGNALS = 6
 _SCOPES = 1 | 2  # abstract sockets, signals
 _NET = 1 | 2  # bind, connect
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _SOURCES = ("/dev/random", "/dev/urandom")
 # the first version of the kernel's interface that knows a right
 _SINCE = ((1, (1 << 13) - 1), (2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL))
+_HELD = frozenset({"write", "undone", "secrets", "network", "sockets", "kernel"})
+_HELD_READING = frozenset({"attributes", "protected", "masked"})
 
 
 class Landlock:
     """Where the kernel has it (Linux 5.13), better with 6.12."""
 
     name = "landlock"
-    holds = frozenset({"write", "network", "sockets"})
 
     def __init__(self, abi: int) -> None:
         self.abi = abi
         self.about = str(abi)
-        self.holds_reading = self.holds | {"protected", "secrets"}
-        if abi >= 6:
-            self.holds |= {"processes"}
-            self.holds_reading |= {"processes"}
+        self._survivors = Survivors()
+        self.holds = _HELD | {"processes"} if abi >= _SIGNALS else _HELD
+        self.holds_reading = self.holds | _HELD_READING
 
     @property
     def does_not_hold(self) -> tuple[str, ...]:
@@ -61,13 +63,14 @@ class Landlock:
         old = (
             (2, "Files cannot be renamed from one folder to another."),
             (3, "Files outside can be emptied, though not written."),
-            (6, "Processes outside can be sent signals."),
+            (_SIGNALS, "Processes outside can be sent signals."),
         )
         return (
             "Protected files in a workspace can be changed; they are restored after the command.",
             "Secret files in a workspace (.env) can be read when the command may write there.",
             "Modes, owners and times of files outside can be changed when the command may write.",
-            "Processes outside are seen (ps), and a command can leave processes behind.",
+            "Processes outside are seen (ps).",
+            "A process that hides well ends with the last command, or goes on if Crow is killed.",
             "No server can be started, not even for the command itself.",
             *(line for since, line in old if self.abi < since),
         )
@@ -81,6 +84,8 @@ class Landlock:
         launch = Launch(limited(argv, policy.limits), env)
         with ExitStack() as stack:
             stack.enter_context(Check(policy, launch.found, restores=True))
+            self._survivors.begin()
+            stack.callback(self._survivors.end)
             folder = policy.tmp or tempfile.mkdtemp(prefix="crow-")
             if not policy.tmp:
                 stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -109,8 +114,8 @@ def rules(policy: Policy, folder: str) -> Iterator[tuple[str, int]]:
         yield path, _READ | _EXECUTE | _LIST
     for path in _DEVICES:
         yield path, _READ | _WRITE | _TRUNCATE | _IOCTL
-    refused = tuple(os.path.realpath(path) for path in policy.read_only)
-    writable = [each for each in policy.writable if not is_below(os.path.realpath(each), refused)]
+    kept = [os.path.realpath(path) for path in policy.read_only if policy.writable]
+    writable = [each for each in policy.writable if not is_below(os.path.realpath(each), kept)]
     roots = policy.roots if policy.ring == "workspace" else ()
     for path in (*roots, *writable, folder):
         yield path, ~_DEVICES_MADE
@@ -141,7 +146,7 @@ def restrict_files(abi: int, allowed: Iterable[tuple[str, int]], is_online: bool
     for since, bits in _SINCE:
         rights |= bits if abi >= since else 0
     parts = [rights, 0 if is_online else _NET, _SCOPES]
-    sizes = ((6, 3), (4, 2), (1, 1))
+    sizes = ((_SIGNALS, 3), (4, 2), (1, 1))
     size = next(count for since, count in sizes if abi >= since)
     attributes = struct.pack(f"={size}Q", *parts[:size])
     ruleset = _call(_CREATE, attributes, len(attributes), 0)

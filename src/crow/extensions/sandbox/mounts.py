@@ -25,17 +25,15 @@ def plan_mounts(policy: Policy, cwd: str) -> list[tuple[str, str]]:
     ``write`` may be written, ``show`` read wherever it lies, ``keep`` not written where it could
     be, ``mask`` not read. All else is read-only, and `PRIVATE` folders are empty.
     """
-    refused = tuple(os.path.realpath(path) for path in policy.read_only)
-    writable = [each for each in policy.writable if not is_below(os.path.realpath(each), refused)]
+    kept, masked = _real(policy.read_only), _real(policy.masked)
+    writable = [path for path in _real(policy.writable) if not is_below(path, kept)]
     seen = (cwd, *policy.readable, *((_RESOLVER,) if policy.network == "host" else ()))
-    hidden = (*PRIVATE, *(os.path.realpath(path) for path in policy.masked))
-    wanted: dict[str, str] = {}
-    wanted |= {path: "show" for path in _real(seen) if is_below(path, hidden)}
-    wanted |= dict.fromkeys(_real(writable), "write")
+    wanted = {path: "show" for path in _real(seen) if is_below(path, (*PRIVATE, *masked))}
+    wanted |= dict.fromkeys(writable, "write")
     wanted |= dict.fromkeys(_real(policy.roots), "write" if policy.ring == "workspace" else "show")
     wanted |= dict.fromkeys(_real([policy.tmp]), "write") if policy.tmp else {}
-    wanted |= {path: "show" if path in wanted else "keep" for path in _real(policy.read_only)}
-    wanted |= dict.fromkeys(_real(policy.masked), "mask")
+    wanted |= {path: "show" if path in wanted else "keep" for path in kept}
+    wanted |= dict.fromkeys(masked, "mask")
     return list(_needed(wanted))
 
 
@@ -44,12 +42,9 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
-def _real(paths: Iterable[str]) -> Iterator[str]:
+def _real(paths: Iterable[str]) -> list[str]:
     """The real paths of those that are there."""
-    for path in paths:
-        real = os.path.realpath(path)
-        if os.path.exists(real):  # noqa: PTH110 - a hundred of them
-            yield real
+    return [os.path.realpath(path) for path in paths if os.path.exists(path)]  # noqa: PTH110
 
 
 def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:

@@ -39,8 +39,13 @@ class Known:
     about: str = ""
 
 
-def find(wanted: str | None) -> Backend:
-    """See `crow.extensions.sandbox.backend.find_backend`."""
+def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
+    """The best back end that works here, or the one of that name; blocks while it is tried.
+
+    What worked is kept in the user's cache for as long as kernel and bubblewrap stay the same;
+    ``anew`` tries again all the same. Raises ``OSError``, with the reason, where the one that is
+    wanted does not work.
+    """
     if wanted == Unconfined.name:
         return Unconfined()
     if wanted is not None:
@@ -48,12 +53,18 @@ def find(wanted: str | None) -> Backend:
         if answer.backend is None:
             raise OSError(f"the sandbox {wanted} does not work here: {answer.why_not}")
         return answer.backend
-    if (known := remembered()) and (backend := _MAKE[known.name](known.about)):
+    if not anew and (known := remembered()) and (backend := _MAKE[known.name](known.about)):
         return backend
     answers = (ask(name) for name in _ORDER)
     backend = next((each.backend for each in answers if each.backend), Unconfined())
     _remember(backend)
     return backend
+
+
+def known_backend() -> str | None:
+    """The name of the back end that was found before, None where that is not known."""
+    known = remembered()
+    return known.name if known else None
 
 
 def ask(name: str) -> Answer:

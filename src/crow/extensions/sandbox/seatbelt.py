@@ -40,7 +40,7 @@ class Seatbelt:
     """``sandbox-exec``, which macOS calls deprecated and everybody uses."""
 
     name = "seatbelt"
-    holds = frozenset({"write", "protected", "secrets", "network", "sockets"})
+    holds = frozenset({"write", "protected", "undone", "secrets", "masked", "network"})
     holds_reading = holds
     does_not_hold: tuple[str, ...] = (
         "It was written from documentation and never tried: see for yourself (crow sandbox try).",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -59,13 +58,20 @@ class Snapshot:
 
 
 def take_away(path: str) -> str:
-    """Move something into a folder of the user's; where it is now, "" where it cannot be moved."""
-    folder = state_directory() / "sandbox" / "removed"
-    with contextlib.suppress(OSError, shutil.Error):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        target = os.path.join(tempfile.mkdtemp(dir=folder), os.path.basename(path))  # noqa: PTH118, PTH119
-        shutil.move(path, target)
-        return target
+    """Move something to where nothing looks for it; where it is now, "" where it cannot be moved.
+
+    That is a folder of the user's, or one beside it where that is another disk: nothing is copied.
+    """
+    kept = state_directory() / "sandbox" / "removed"
+    with contextlib.suppress(OSError):
+        kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for folder in (kept, Path(path).parent):
+        with contextlib.suppress(OSError):
+            place = Path(tempfile.mkdtemp(prefix=".crow-removed-", dir=folder))
+            try:
+                return str(Path(path).rename(place / Path(path).name))
+            except OSError:
+                place.rmdir()
     return ""
 
 

@@ -1,0 +1,79 @@
+"""Processes that a confined command has left behind, found though they have left its group.
+
+While a command runs, whoever loses its parent becomes a child of this process. Its filter, which
+nobody can take off, tells it from the children that belong here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+
+_SUBREAPER = 36
+_ROUNDS, _PAUSE = 50, 0.002
+
+
+class Survivors:
+    """Ends what was left behind once the last command that runs so has ended."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._own = _filters("self")
+
+    def begin(self) -> None:
+        """A command starts: its orphans come here."""
+        self._running += 1
+        _adopt(True)
+
+    def end(self) -> None:
+        """A command has ended; none of its processes goes on."""
+        self._running -= 1
+        if self._running:
+            return  # it cannot be told whose they are
+        ended: set[str] = set()
+        for _ in range(_ROUNDS):
+            left = [pid for pid in _children() if _filters(pid) > self._own]
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(int(pid), signal.SIGKILL)
+            ended = {pid for pid in (*ended, *left) if not _forget(pid)}
+            if not ended:
+                break
+            time.sleep(_PAUSE)  # what they had started comes here next
+        _adopt(False)
+
+
+def _adopt(is_wanted: bool) -> None:
+    """Be the parent of orphans, or leave them to the system."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_SUBREAPER, ctypes.c_ulong(is_wanted), *[ctypes.c_ulong(0)] * 3)
+
+
+def _children() -> list[str]:
+    """Of this process, whichever thread of it they belong to."""
+    found: list[str] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += path.read_text().split()
+    return found
+
+
+def _filters(pid: str) -> int:
+    """How many filters of system calls a process has; containers bring one."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in Path("/proc", pid, "status").read_text().splitlines():
+            if line.startswith("Seccomp_filters:"):
+                return int(line.split()[1])
+    return 0
+
+
+def _forget(pid: str) -> bool:
+    """Let the system forget a child that has ended; False while it has not."""
+    try:
+        return os.waitpid(int(pid), os.WNOHANG)[0] != 0
+    except OSError:
+        return True

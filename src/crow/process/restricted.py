@@ -1,0 +1,114 @@
+"""Starting a program from a thread that has given up rights, which the program inherits.
+
+asyncio starts programs on the loop's own thread, which must keep its rights; and what Python runs
+between fork and exec may hang in a process of many threads. So a thread of its own gives them up,
+starts the program and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from typing import IO, Any, cast
+
+
+async def start_restricted(
+    protocol: asyncio.SubprocessProtocol,
+    restrict: Callable[[], object],
+    argv: Sequence[str],
+    **options: Any,
+) -> None:
+    """Start a program as ``loop.subprocess_exec`` does, with less; ``options`` are of `Popen`.
+
+    Raises what ``restrict`` and `Popen` raise.
+    """
+    loop = asyncio.get_running_loop()
+    started: asyncio.Future[subprocess.Popen[bytes]] = loop.create_future()
+
+    def start() -> None:
+        try:
+            restrict()
+            program = subprocess.Popen(argv, bufsize=0, **options)
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            loop.call_soon_threadsafe(started.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(started.set_result, cast("subprocess.Popen[bytes]", program))
+
+    threading.Thread(target=start, name="crow-restricted", daemon=True).start()
+    await RestrictedTransport(await started, protocol).connect()
+
+
+class RestrictedTransport(asyncio.SubprocessTransport):
+    """A program that runs already, as asyncio shows one."""
+
+    def __init__(
+        self, program: subprocess.Popen[bytes], protocol: asyncio.SubprocessProtocol
+    ) -> None:
+        super().__init__()
+        self._program, self._protocol = program, protocol
+        self._loop = asyncio.get_running_loop()
+        self._pipes: dict[int, asyncio.BaseTransport] = {}
+        self._pidfd = os.pidfd_open(program.pid)
+
+    async def connect(self) -> None:
+        """Tell the protocol that it runs, and from now on what it prints, and its end."""
+        self._protocol.connection_made(self)
+        program = self._program
+        if program.stdin is not None:
+            self._pipes[0], _ = await self._loop.connect_write_pipe(
+                asyncio.BaseProtocol, program.stdin
+            )
+        for number, pipe in ((1, program.stdout), (2, program.stderr)):
+            if pipe is not None:
+                await self._read(number, pipe)
+        self._loop.add_reader(self._pidfd, self._end)
+
+    async def _read(self, number: int, pipe: IO[bytes]) -> None:
+        connected = await self._loop.connect_read_pipe(lambda: _Pipe(self._protocol, number), pipe)
+        self._pipes[number] = cast("asyncio.BaseTransport", connected[0])
+
+    def _end(self) -> None:
+        """Learn how it has ended."""
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._program.wait()
+        self._protocol.process_exited()
+
+    def get_pid(self) -> int:
+        """Of the program."""
+        return self._program.pid
+
+    def get_returncode(self) -> int | None:
+        """Exit status, or minus the signal; None while it runs."""
+        return self._program.returncode
+
+    def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
+        """The transport of one of its pipes."""
+        return self._pipes.get(fd)
+
+    def kill(self) -> None:
+        """SIGKILL it, where it still runs."""
+        self._program.kill()
+
+    def close(self) -> None:
+        """Let go of the pipes, and end it where it still runs."""
+        for pipe in self._pipes.values():
+            pipe.close()
+        if self._program.returncode is None:
+            self._program.kill()
+
+
+class _Pipe(asyncio.Protocol):
+    """Hands on what comes out of one pipe."""
+
+    def __init__(self, protocol: asyncio.SubprocessProtocol, number: int) -> None:
+        self._protocol, self._number = protocol, number
+
+    def data_received(self, data: bytes) -> None:
+        self._protocol.pipe_data_received(self._number, data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._protocol.pipe_connection_lost(self._number, exc)

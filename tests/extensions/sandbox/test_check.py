@@ -1,0 +1,178 @@
+"""What is protected is looked at after a command: what it made is gone, what it changed is told."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.extensions.sandbox.conftest import backend, run
+
+from crow.extensions.sandbox.backend import Backend
+from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.protected import protected_paths, shared_repository
+
+Workspace = Callable[..., Policy]
+
+
+def git(root: Path, *line: str) -> str:
+    who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+    return subprocess.check_output(["git", *who, *line], cwd=root, text=True)
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    git(root, "init", "-q", "-b", "main")
+    (root / "a").write_text("one\n")
+    git(root, "add", "a")
+    git(root, "commit", "-qm", "one")
+    return root
+
+
+@pytest.mark.parametrize(
+    "name, command",
+    [
+        (".mcp.json", "echo '{}' > .mcp.json"),
+        (".vscode", "mkdir .vscode; echo x > .vscode/tasks.json"),
+        (".husky", "ln -s / .husky"),
+        (".git/commondir", "echo /evil > .git/commondir"),
+        (".git/config.worktree", "echo x > .git/config.worktree"),
+        (
+            ".git/worktrees/x/commondir",
+            "mkdir -p .git/worktrees/x; cp a .git/worktrees/x/commondir",
+        ),
+        ("new/.git/config", "git init -q new; git -C new config core.fsmonitor x"),
+    ],
+)
+async def test_what_a_command_makes_there_is_taken_away_and_kept_elsewhere(
+    any_backend: Backend, repository: Path, workspace: Workspace, name: str, command: str
+) -> None:
+    ran = await run(any_backend, workspace(), command)
+    assert ran.code == 0, ran.output
+    [found] = ran.found
+    assert (found.path, found.outcome) == (f"{repository}/{name}", "removed")
+    assert not Path(found.path).is_symlink()
+    assert not Path(found.path).exists()
+    kept = Path(found.line.rpartition("kept as ")[2].rstrip(".)"))
+    assert kept.is_symlink() or kept.exists()
+    git(repository, "status")
+
+
+async def test_an_ordinary_day_with_git_is_no_news(
+    any_backend: Backend, repository: Path, workspace: Workspace
+) -> None:
+    command = """
+        set -e
+        export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+        echo two >> a; git commit -qam two
+        git checkout -q -b side; echo three > b; git add b; git commit -qm three
+        git checkout -q main; git merge -q side; git tag t; git stash list; git log --oneline
+        echo four >> a; git stash -q; git stash pop -q; git checkout -q a
+        git worktree add -q tree; git worktree remove tree; git gc -q
+        git init -q fresh; git -C fresh commit -q --allow-empty -m x
+        git clone -q --bare . copy.git; git clone -q . copy
+    """
+    ran = await run(any_backend, workspace(), command)
+    assert (ran.code, ran.found) == (0, []), ran.output
+
+
+async def test_the_folders_of_a_project_are_not_taken_for_a_repository(
+    any_backend: Backend, root: Path, workspace: Workspace
+) -> None:
+    (root / "hooks").mkdir()
+    (root / "hooks" / "useThing.js").write_text("x")
+    (root / "config").write_text("anything")
+    command = "mkdir -p objects refs; echo ref: refs/heads/x > HEAD; echo more >> hooks/useThing.js"
+    ran = await run(any_backend, workspace(), command)
+    assert [(each.path, each.outcome) for each in ran.found] == [(f"{root}/HEAD", "removed")]
+    assert (root / "hooks" / "useThing.js").read_text() == "xmore\n"
+    assert (root / "objects").is_dir()
+
+
+async def test_a_bare_repository_in_the_root_does_not_distract(
+    any_backend: Backend, root: Path, workspace: Workspace
+) -> None:
+    command = (
+        "mkdir objects refs hooks; echo ref: x > HEAD; echo x > hooks/pre-commit; cp HEAD .envrc"
+    )
+    ran = await run(any_backend, workspace(), command)
+    assert {each.path for each in ran.found} == {f"{root}/HEAD", f"{root}/.envrc"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo '[core] fsmonitor = x' >> .git/config",
+        "rm -rf .git/hooks .git/config",
+        "mv .git g; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; echo x > .git/config",
+        "mv .git g; ln -s g .git; echo x >> g/config; echo y > g/hooks/post-commit",
+        "rm .claude/settings.json; ln -s /etc/passwd .claude/settings.json; chmod 777 .git/config",
+    ],
+)
+async def test_what_landlock_cannot_keep_is_made_as_it_was(
+    repository: Path, workspace: Workspace, command: str
+) -> None:
+    (repository / ".claude").mkdir()
+    (repository / ".claude" / "settings.json").write_text("{}")
+    places = [repository / ".git" / "config", *sorted((repository / ".git" / "hooks").iterdir())]
+    places.append(repository / ".claude" / "settings.json")
+    before = [(each, each.lstat().st_mode, each.read_text()) for each in places]
+    ran = await run(backend("landlock"), workspace(), command)
+    assert {each.outcome for each in ran.found} <= {"restored", "removed"}
+    assert ran.found
+    assert [(each, each.lstat().st_mode, each.read_text()) for each in places] == before
+    assert sorted((repository / ".git" / "hooks").iterdir()) == places[1:-1]
+
+
+async def test_a_change_from_outside_meanwhile_is_told_and_left(
+    repository: Path, workspace: Workspace
+) -> None:
+    (repository / "go").write_text("")
+    config = repository / ".git" / "config"
+    command = f"echo x > {repository}/up; while [ -e go ]; do sleep 0.01; done"
+
+    async def edit() -> None:
+        while not (repository / "up").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        config.write_text(config.read_text() + "[user]\n\tname = me\n")
+        (repository / "go").unlink()
+
+    editing = asyncio.create_task(edit())
+    ran = await run(backend("bubblewrap"), workspace(), command)
+    await editing
+    assert [(each.path, each.outcome) for each in ran.found] == [(str(config), "kept")]
+    assert "name = me" in config.read_text()
+
+
+async def test_a_planted_rebase_is_told(
+    any_backend: Backend, repository: Path, workspace: Workspace
+) -> None:
+    command = "mkdir .git/rebase-merge; echo 'exec evil' > .git/rebase-merge/git-rebase-todo"
+    ran = await run(any_backend, workspace(), command)
+    [found] = ran.found
+    assert (found.path.rpartition("/")[2], found.outcome) == ("git-rebase-todo", "kept")
+    assert "run programs" in found.line
+
+
+async def test_a_linked_worktree_commits_into_the_repository_that_it_shares(
+    any_backend: Backend, repository: Path, root: Path
+) -> None:
+    git(repository, "worktree", "add", "-q", "tree")
+    tree = repository / "tree"
+    shared = shared_repository(str(tree))
+    assert shared is not None
+    assert shared == f"{repository}/.git"
+    protected = protected_paths(str(tree))
+    assert f"{repository}/.git/config" in protected
+    policy = Policy("workspace", (str(tree),), writable=(shared,), read_only=protected)
+    command = "echo x > b; git add b; git -c user.name=a -c user.email=a@b commit -qm b"
+    ran = await run(any_backend, policy, f"{command}; echo x > .git; echo x >> ../.git/config")
+    assert git(tree, "log", "-1", "--format=%s") == "b\n", ran.output
+
+
+def test_a_worktree_that_only_claims_a_repository_has_none(repository: Path, root: Path) -> None:
+    (root / "evil").mkdir()
+    (root / "evil" / ".git").write_text(f"gitdir: {repository}/.git/worktrees/x\n")
+    assert shared_repository(f"{root}/evil") is None

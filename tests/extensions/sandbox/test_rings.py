@@ -1,0 +1,239 @@
+"""What a command finds in a ring: the good things that still work, and what is not there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.extensions.sandbox.conftest import Command, Confined, backend, run
+
+from crow.extensions.sandbox.backend import Backend
+from crow.extensions.sandbox.policy import Limits, Policy
+from crow.extensions.sandbox.probe import everyone, find_backend, known_backend
+from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
+
+Workspace = Callable[..., Policy]
+
+
+async def test_a_command_works_in_its_workspace(
+    any_backend: Backend, root: Path, workspace: Workspace
+) -> None:
+    command = "echo out; echo err >&2; mkdir d; echo x > d/f; mv d/f g; cat g; pwd; exit 3"
+    ran = await run(any_backend, workspace(), command)
+    assert ran.code == 3
+    assert sorted(ran.output.split()) == sorted(["out", "err", "x", str(root)])
+    assert (root / "g").read_text() == "x\n"
+
+
+async def test_a_reading_command_writes_nothing_but_its_temporary_folder(
+    any_backend: Backend, root: Path
+) -> None:
+    (root / "a").write_text("here\n")
+    policy = Policy("reading", (str(root),))
+    command = 'cat a; (echo x > b) 2>/dev/null; echo x > "$TMPDIR/t"; cat "$TMPDIR/t"'
+    assert (await run(any_backend, policy, command)).output == "here\nx\n"
+    assert [each.name for each in root.iterdir()] == ["a"]
+
+
+async def test_the_temporary_folder_of_a_session_is_there_for_its_next_command(
+    any_backend: Backend, root: Path, workspace: Workspace, tmp_path: Path
+) -> None:
+    policy = workspace(tmp=str(tmp_path))
+    await run(any_backend, policy, 'echo kept > "$TMPDIR/file"')
+    ran = await run(any_backend, policy, 'cat "$TMPDIR/file"')
+    assert ran.output == "kept\n"
+    assert (tmp_path / "file").read_text() == "kept\n"
+
+
+async def test_secrets_are_not_there_and_what_is_excepted_is(
+    any_backend: Backend, root: Path
+) -> None:
+    work, home = root / "work", root / "home"
+    for path in ("work/x", "home/.aws/credentials", "home/.aws/config", "home/.netrc", "home/ok"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"{path}\n")
+    masked = (f"{home}/.aws", f"{home}/.netrc", f"{home}/absent")
+    for ring in ("reading", "workspace"):
+        policy = Policy(ring, (str(work),), masked=masked, readable=(f"{home}/.aws/config",))
+        ran = await run(
+            any_backend, policy, f"cd {home}; cat ok .aws/config .aws/credentials .netrc"
+        )
+        assert "home/ok" in ran.output
+        assert "home/.aws/config\n" in ran.output
+        assert "home/.netrc\n" not in ran.output
+        assert "home/.aws/credentials\n" not in ran.output
+
+
+async def test_a_workspace_in_a_masked_folder_works(any_backend: Backend, root: Path) -> None:
+    work = root / "secret" / "work"
+    work.mkdir(parents=True)
+    (root / "secret" / "key").write_text("key")
+    policy = Policy("workspace", (str(work),), masked=(f"{root}/secret",))
+    ran = await run(any_backend, policy, "echo x > f; cat f; cat ../key")
+    assert ran.output.startswith("x\n")
+    assert "key\n" not in ran.output.splitlines()
+    assert "keykey" not in ran.output
+
+
+async def test_what_may_not_be_written_wins_over_what_may(any_backend: Backend, root: Path) -> None:
+    for name in ("work", "cache/deep", "cache/other"):
+        (root / name).mkdir(parents=True)
+    kept = (f"{root}/cache/deep",)
+    writable = (f"{root}/cache/other", f"{root}/cache/deep/more")
+    (root / "cache" / "deep" / "more").mkdir()
+    policy = Policy("workspace", (f"{root}/work",), writable=writable, read_only=kept)
+    await run(any_backend, policy, f"cd {root}/cache; touch other/x deep/y deep/more/z")
+    assert (root / "cache" / "other" / "x").exists()
+    assert [each.name for each in (root / "cache" / "deep").rglob("*")] == ["more"]
+
+
+async def test_a_server_of_its_own_is_reached_from_inside(workspace: Workspace) -> None:
+    code = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0));"
+        "c = socket.create_connection(s.getsockname()); c.send(b'hi'); print(s.accept()[0].recv(9))"
+    )
+    ran = await run(backend("bubblewrap"), workspace(), f'{sys.executable} -c "{code}"')
+    assert ran.output == "b'hi'\n"
+
+
+async def test_limits_are_kept(any_backend: Backend, workspace: Workspace) -> None:
+    limits = Limits(memory=300_000_000, open_files=50, file_size=1_000_000)
+    command = f"""
+        {sys.executable} -c 'bytearray(400_000_000)' 2>&1 | tail -1
+        {sys.executable} -c 'x = [open("/dev/null") for _ in range(60)]' 2>&1 | tail -1
+        head -c 2000000 /dev/zero > big; wc -c < big; ulimit -c
+    """
+    ran = await run(any_backend, workspace(limits=limits), command)
+    assert ran.output.splitlines()[0] == "MemoryError"
+    assert "Too many open files" in ran.output.splitlines()[1]
+    sizes = [int(line) for line in ran.output.splitlines() if line.strip().isdigit()]
+    assert sizes == [999_936, 0]
+
+
+@pytest.mark.parametrize("ring", ["reading", "workspace"])
+async def test_a_descriptor_of_the_agent_is_not_inherited(
+    any_backend: Backend, root: Path, ring: str
+) -> None:
+    with (root / "open").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        policy = Policy(ring, (str(root),))  # type: ignore[arg-type]
+        ran = await run(any_backend, policy, f"ls -l /proc/self/fd; echo x >&{file.fileno()}")
+    assert "open" not in ran.output.replace("opendir", "").split()
+    assert (root / "open").read_text() == ""
+
+
+async def test_a_command_is_ended_with_all_that_it_started(
+    any_backend: Backend, root: Path, workspace: Workspace
+) -> None:
+    process = Command()
+    argv = ["/bin/sh", "-c", "setsid sleep 97.31 & (env -i sleep 97.31 &) ; echo up; sleep 97.31"]
+    launcher = Confined(any_backend, workspace())
+    await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
+    await wait_for(lambda: b"up" in process.output)
+    await process.stop(0.1)
+    process.close()
+    await wait_for(lambda: not running("97.31"))
+
+
+async def test_nothing_outlives_an_agent_that_is_killed(root: Path) -> None:
+    """Of bubblewrap: its namespace ends with it."""
+    backend("bubblewrap")
+    code = f"""
+import asyncio, os
+from tests.extensions.sandbox.conftest import *
+async def main():
+    policy = Policy("workspace", ({str(root)!r},))
+    command = "for i in 1 2 3; do setsid nohup sleep 97.47 >/dev/null 2>&1 & done; echo > up; wait"
+    await run(find_backend("bubblewrap"), policy, command)
+asyncio.run(main())
+"""
+    agent = subprocess.Popen([sys.executable, "-c", code])  # noqa: ASYNC220
+    try:
+        await wait_for(lambda: (root / "up").exists() and len(running("97.47")) == 3)
+    finally:
+        agent.send_signal(signal.SIGKILL)
+        agent.wait()
+    await wait_for(lambda: not running("97.47"))
+
+
+async def wait_for(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(20):
+        while not happened():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def running(word: str) -> list[int]:
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if path.read_bytes().split(b"\0")[:2] == [b"sleep", word.encode()]:
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_the_answer_is_remembered_until_the_machine_changes(home: Path) -> None:
+    first = find_backend()
+    if first.name == "none":
+        pytest.skip("nothing to remember")
+    assert known_backend() == first.name
+    assert find_backend().name == first.name
+    [path] = home.rglob("sandbox.json")
+    path.write_text(path.read_text().replace('"for": ["', '"for": ["another '))
+    assert known_backend() is None
+    path.write_text("{")
+    assert find_backend().name == first.name
+
+
+def test_a_back_end_that_does_not_work_says_why() -> None:
+    with pytest.raises(OSError, match="there is none of this name"):
+        find_backend("jail")
+    assert find_backend("none").holds == frozenset()
+    answers = {each.name: each for each in everyone()}
+    assert "macOS" in answers["seatbelt"].why_not or sys.platform == "darwin"
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize("families", [(), INTERNET])
+def test_the_filter_ends_on_every_path(machine: str, families: tuple[int, ...]) -> None:
+    """Played instruction by instruction, for each number of a system call."""
+    for wanted in (Filter(families), Filter(families, attributes=True, shared=True)):
+        code = assemble(wanted, machine)
+        assert len(code) // 8 < 4096
+        answers = {play(code, number, machine) for number in range(600)}
+        assert answers == {0x7FFF0000, 0x00050001, 0x00050026}
+        assert play(code, 41 if machine == "x86_64" else 198, machine, 2) == (
+            0x7FFF0000 if families else 0x00050001
+        )
+        other = "aarch64" if machine == "x86_64" else "x86_64"
+        assert play(code, 0, other) == 0x80000000
+
+
+def play(code: bytes, number: int, machine: str, *args: int) -> int:
+    arch = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[machine]
+    seen = struct.pack("=IIQ6Q", number, arch, 0, *args, *[0] * (6 - len(args)))
+    value, at = 0, 0
+    while True:
+        step, then, other, operand = struct.unpack_from("=HBBI", code, at * 8)
+        at += 1
+        match step:
+            case 0x20:
+                [value] = struct.unpack_from("=I", seen, operand)
+            case 0x54:
+                value &= operand
+            case 0x15:
+                at += then if value == operand else other
+            case 0x35:
+                at += then if value >= operand else other
+            case 0x06:
+                return operand
+            case _:
+                raise AssertionError(step)

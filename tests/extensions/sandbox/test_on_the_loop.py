@@ -79,6 +79,7 @@ def held(on: None) -> None:
 @pytest.fixture
 def project(home: Path, tmp_path: Path) -> Path:
     """A repository, beside a home with a key in it."""
+    ELSEWHERE.unlink(missing_ok=True)
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     (home / ".ssh").mkdir()

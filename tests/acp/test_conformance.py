@@ -46,7 +46,12 @@ class Client:
     """A client without any capability that keeps every line; permissions are given once."""
 
     def __init__(self, cwd: Path, *options: str) -> None:
-        own = {"HOME": str(cwd / "home"), "OLLAMA_HOST": "127.0.0.1:9", **NO_KEYRING}
+        own = {
+            "HOME": str(cwd / "home"),
+            "OLLAMA_HOST": "127.0.0.1:9",
+            "CROW_SANDBOX": "off",
+            **NO_KEYRING,
+        }
         env = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
         self.cwd = cwd
         self.lines: list[bytes] = []

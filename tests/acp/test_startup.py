@@ -110,7 +110,12 @@ def opening(cwd: Path, **params: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def env(home: Path) -> dict[str, str]:
-    return {"HOME": str(home), "PATH": "/usr/bin:/bin", "OLLAMA_HOST": "127.0.0.1:9"}
+    return {
+        "HOME": str(home),
+        "PATH": "/usr/bin:/bin",
+        "OLLAMA_HOST": "127.0.0.1:9",
+        "CROW_SANDBOX": "off",
+    }
 
 
 @pytest.mark.rule("a quick start", "start-up")

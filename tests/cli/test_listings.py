@@ -257,6 +257,7 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
         ("permissions.allow", "Edit", "command line"),
         ("permissions.deny", "Bash(rm *)", str(path)),
         ("permissions.defaultMode", "plan", str(path)),
+        ("sandbox.enabled", False, "CROW_SANDBOX=off in the environment"),
         ("extensions.limits.turns", 3, str(path)),
     ]
     shown = (await here("config")).out

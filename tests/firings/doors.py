@@ -118,7 +118,12 @@ class Room:
         self.project = self.here = top / "project"
         self.log = top / "log"
         self.endpoint = endpoint
-        self.env = {"HOME": str(top / "home"), LOG: str(self.log), "OLLAMA_HOST": "127.0.0.1:9"}
+        self.env = {
+            "HOME": str(top / "home"),
+            LOG: str(self.log),
+            "OLLAMA_HOST": "127.0.0.1:9",
+            "CROW_SANDBOX": "off",
+        }
         self.options = ["--settings", str(self.project / "flags.json")]
         top.mkdir(parents=True)
         self.extensions = [str(HERE / "breaking.py")]

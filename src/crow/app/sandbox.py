@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from crow.app.rules import place_of
 from crow.core.frozen import frozen
@@ -46,7 +46,7 @@ def sandbox_of(settings: Settings, env: Mapping[str, str] = os.environ) -> Sandb
     said = _Said(settings)
     if off := said.off(env):
         wanted = replace(wanted, enabled=False, off=off)
-    return replace(wanted, **said.fields) if "sandbox" in settings.values else wanted
+    return replace(wanted, **said.fields) if settings.sandbox else wanted
 
 
 @frozen
@@ -57,16 +57,13 @@ class _Said:
 
     def value(self, name: str) -> Any:
         """What the strongest file says; None where none does, or none that may."""
-        table: Any = self.settings.values.get("sandbox", {})
-        for part in name.split("."):
-            table = cast("dict[str, Any]", table).get(part) if isinstance(table, dict) else None
-        return None if self._is_void(name, self._layer(name)) else table
+        return None if self._is_void(name, self._layer(name)) else self.settings.sandbox.get(name)
 
     def entries(self, name: str) -> Iterator[Entry]:
         """The entries of a list that count."""
         folder = name.partition(".")[0]
         only = name in ONLY_MANAGED and self.value(f"{folder}.{ONLY_MANAGED[name]}") is True
-        for entry in self.settings.lists.get(f"sandbox.{name}", ()):
+        for entry in self.settings.sandbox.get(name, ()):
             layer = entry.source.layer
             if not self._is_void(name, layer) and (layer == "managed" or not only):
                 yield entry

@@ -387,6 +387,10 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         both = {**values["limits"], **own.get("limits", {})}
         given["extensions"] = {**own, "limits": both}
     hooks, unused = reading.hooks_by_force()
+    if "sandbox" in values:
+        from crow.settings.sandbox import flat
+
+        given["sandbox"] = flat(values["sandbox"], reading.lists)
     return Settings(
         **given,
         permissions=permissions,

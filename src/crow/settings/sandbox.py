@@ -62,6 +62,19 @@ def left_out(table: Table, source: Source) -> Iterator[tuple[str, Any, str]]:
             yield f"sandbox.{name}", value, NOT_MANAGED
 
 
+def flat(table: Mapping[str, Any], lists: Mapping[str, Any]) -> Table:
+    """All that is said, by dotted names: values as they are, lists as their entries."""
+    found: Table = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            inner = flat(cast(Table, value), {})
+            found |= {f"{name}.{each}": one for each, one in inner.items()}
+        else:
+            found[name] = value
+    listed = {f"sandbox.{name}": name for name in LISTS}
+    return {**found, **{listed[key]: tuple(lists[key]) for key in listed if key in lists}}
+
+
 def taken(table: Table, name: str) -> Any:
     """What stands in a table under a dotted name, and does no longer; None where nothing did."""
     *folders, last = name.split(".")

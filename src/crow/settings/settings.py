@@ -57,6 +57,7 @@ class Settings:
     context_window: int | None = None
     providers: Mapping[str, Table] = field(default_factory=Table, repr=False)
     permissions: Permissions = field(default_factory=Permissions)
+    sandbox: Mapping[str, Any] = field(default_factory=Table)
     extensions: Mapping[str, Table] = field(default_factory=Table)
     disabled: tuple[Entry, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=Table, repr=False)

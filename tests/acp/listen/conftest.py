@@ -36,7 +36,12 @@ class Server:
     """``crow acp --listen``; ``http`` and ``ws`` are its URLs with the token."""
 
     def __init__(self, home: Path, *options: str, token: str | None = TOKEN) -> None:
-        env = {"PATH": os.environ["PATH"], "HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9"}
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "OLLAMA_HOST": "127.0.0.1:9",
+            "CROW_SANDBOX": "off",
+        }
         if token is not None:
             env["CROW_ACP_TOKEN"] = token
         if not any(option.startswith("--listen") for option in options):

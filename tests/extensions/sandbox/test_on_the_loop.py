@@ -79,6 +79,7 @@ def held(on: None) -> None:
 @pytest.fixture
 def project(home: Path, tmp_path: Path) -> Path:
     """A repository, beside a home with a key in it."""
+    ELSEWHERE.unlink(missing_ok=True)
     folder = tmp_path / "project"
     (folder / ".git").mkdir(parents=True)
     (home / ".ssh").mkdir()
@@ -387,6 +388,39 @@ print(*(name for name in sys.modules if name.startswith("crow.extensions.sandbox
     )
     light = {f"crow.extensions.sandbox.{name}" for name in ("hook", "finder", "session", "tool")}
     assert set(shown.stdout.split()) == light
+
+
+@pytest.mark.usefixtures("held")
+class TestEdits:
+    """Settings that change while a session is open."""
+
+    async def test_what_they_say_holds_for_the_next_call(
+        self, build_agent: BuildAgent, project: Path
+    ):
+        (project / "plain.txt").write_text("SECRET=1")
+        look = bash({"command": "python3 -c 'print(open(\"plain.txt\").read())'"})
+        settings()
+        async with build_agent(look, "one", look, "two", cwd=project) as agent:
+            session = await agent.new_session(str(project))
+            await agent.prompt(session, "Go")
+            settings(filesystem={"denyRead": [f"{project}/plain.txt"]})
+            await agent.prompt(session, "Go on")
+            before, after = [str(m.get("content")) for m in session.messages if m["role"] == "tool"]
+        assert "SECRET" in before
+        assert "SECRET" not in after
+
+    async def test_switched_off_in_between_commands_are_asked_about_again(
+        self, build_agent: BuildAgent, project: Path
+    ):
+        person, look = Person(), bash({"command": "make -v"})
+        settings()
+        async with build_agent(look, "one", look, "two", cwd=project) as agent:
+            session = await agent.new_session(str(project), client=person)
+            await agent.prompt(session, "Go")
+            assert person.asked == []
+            settings(enabled=False)
+            await agent.prompt(session, "Go on")
+        assert [each.reason for each in person.asked] == ["no rule allows make -v"]
 
 
 @pytest.mark.usefixtures("held")

@@ -21,6 +21,7 @@ from crow import (
     Key,
     NextCall,
     SessionContext,
+    Tool,
     ToolContext,
     ToolResult,
     frozen,
@@ -98,17 +99,23 @@ class SandboxHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command, and the argument by which a model asks to run something outside."""
-        command = Command("sandbox", "Show what commands run in", tell)
-        agent.add_command(command, replace=True)
-        bash = agent.tools.get("Bash")
-        if self.settings.enabled and self.settings.escapes and bash is not None:
-            from crow.extensions.sandbox.tool import Escapable
-
-            agent.add_tool(Escapable(bash), replace=True)
+        self._add(agent, agent.tools.get("Bash"))
 
     def init_session(self, session: Session) -> None:
         """Be a session's own, where its settings are others."""
+        agent = session.agent
+        self._add(session, None if agent is None else agent.tools.get("Bash"))
         self._begin(session)
+
+    def _add(self, host: Agent | Session, bash: Tool | None) -> None:
+        host.add_command(Command("sandbox", "Show what commands run in", tell), replace=True)
+        plain: Tool | None = getattr(bash, "without_sandbox", bash)
+        if plain is not None and self.settings.enabled and self.settings.escapes:
+            from crow.extensions.sandbox.tool import Escapable
+
+            host.add_tool(Escapable(plain), replace=True)
+        elif plain is not bash and plain is not None:
+            host.add_tool(plain, replace=True)
 
     @property
     def switches(self) -> dict[str, tuple[str, str]]:

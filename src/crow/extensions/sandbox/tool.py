@@ -15,7 +15,7 @@ class Escapable:
     """A tool whose calls may ask to run outside; all else is the tool's own."""
 
     def __init__(self, tool: Tool) -> None:
-        self._tool = tool
+        self.without_sandbox = tool
         self.name, self.description = tool.name, tool.description
         self.kind: ToolKind = tool.kind
         argument = {ESCAPE: {"type": "boolean", "description": ABOUT}}
@@ -23,29 +23,29 @@ class Escapable:
         self.parameters = {**own, "properties": {**own["properties"], **argument}}
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._tool, name)
+        return getattr(self.without_sandbox, name)
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with arguments."""
         if not isinstance(args.get(ESCAPE, False), bool):
             return f"{ESCAPE} must be true or false"
-        own: Any = self._tool
+        own: Any = self.without_sandbox
         return own.check(without(args))
 
     def title(self, args: dict[str, Any]) -> str:
         """The command, and whether it is to run outside."""
-        own: Any = self._tool
+        own: Any = self.without_sandbox
         outside = "  (outside the sandbox)" if args.get(ESCAPE) is True else ""
         return f"{own.title(without(args))}{outside}"
 
     async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
         """The failure that a call cannot but end in."""
-        own: Any = self._tool
+        own: Any = self.without_sandbox
         return await own.preview(without(args), ctx)
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | str:
         """Run the command; where, others have decided."""
-        return await self._tool.run(without(args), ctx)
+        return await self.without_sandbox.run(without(args), ctx)
 
 
 def without(args: dict[str, Any]) -> dict[str, Any]:

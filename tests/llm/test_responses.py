@@ -141,6 +141,16 @@ async def test_the_table_of_models_says_how_hard_a_model_thinks_and_who_speaks_f
     assert body["input"][0]["role"] == "system"
 
 
+async def test_R08_what_a_model_refuses_of_sampling_is_not_sent(
+    strict: StrictResponses, ask: Ask
+) -> None:
+    strict.reply(said("hello"))
+    llm = at(strict, "gpt-6-astra", info=ModelInfo(refuses=frozenset({"temperature"})))
+    await ask(params={"temperature": 0.2}, llm=llm)
+    assert strict.refused == []
+    assert "temperature" not in strict.requests[0].body
+
+
 async def test_a_long_id_of_a_session_becomes_a_key_that_fits(
     strict: StrictResponses, ask: Ask
 ) -> None:

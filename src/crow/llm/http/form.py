@@ -41,8 +41,8 @@ class Form:
     ``images_in_results`` the images of a tool go into a message behind the last result. Those in
     ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens. ``ids`` is
     the longest that ids of calls may be, 0 for any; ``answered`` says that the assistant has to
-    speak between a tool and the user; ``limit`` is what the limit of an answer is called.
-    ``without`` names what else an endpoint has refused, in the words of its wire.
+    speak between a tool and the user. ``without`` names what else an endpoint refuses, in the words
+    of its wire.
     """
 
     origin: str = ""
@@ -54,7 +54,6 @@ class Form:
     usage: bool = True
     ids: int = 0
     answered: bool = False
-    limit: str = "max_tokens"
     without: frozenset[str] = frozenset()
 
     @property

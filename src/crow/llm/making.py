@@ -69,7 +69,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
         place.key.value or None,
         key_header=preset.key_header,
         query=table.get("query"),
-        headers={**preset.headers, **table.get("headers", {}), **settings.get("headers", {})},
+        headers={**table.get("headers", {}), **settings.get("headers", {})},
         params={
             **table.get("params", {}), **own.get("params", {}), **settings.get("params", {}),
         },

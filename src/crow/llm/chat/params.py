@@ -1,4 +1,4 @@
-"""A request's parameters and tools, such as its endpoint takes them."""
+"""A request's parameters and tools as its endpoint takes them; how hard to think, above all."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from crow.llm.chat.refusals import (
     TEMPERATURE,
     THINKING_WITH_TOOLS,
 )
-from crow.llm.chat.thinking import EFFORT, with_thinking
 from crow.llm.models import ModelInfo
 
+EFFORT = "reasoning_effort"
 LEFT_OUT: Mapping[str, tuple[str, ...]] = {
     TEMPERATURE: ("temperature", "top_p", "presence_penalty", "frequency_penalty"),
     STORE: ("store",),
@@ -63,3 +63,42 @@ def tools_for(tools: Sequence[ToolSpec], without: AbstractSet[str]) -> list[Any]
 
 def _loose(function: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in function.items() if name != "strict"}
+
+
+def with_thinking(params: Mapping[str, Any], info: ModelInfo) -> Mapping[str, Any]:
+    """Parameters with the neutral ``reasoning_effort`` in the words of the model's provider.
+
+    What is said in the provider's own words stays, and so does a level for a model that is not
+    known to think.
+    """
+    level = params.get(EFFORT)
+    if not isinstance(level, str) or not info.levels:
+        return params
+    rest = {name: value for name, value in params.items() if name != EFFORT}
+    return {**said(info, level), **rest}
+
+
+def said(info: ModelInfo, level: str) -> dict[str, Any]:
+    """A level as the parameters that mean it; a model without a word for it is only switched."""
+    word = info.effort(level)
+    on = level not in info.levels or info.nearest(level) != "off"
+    effort = {EFFORT: word} if word and on else {}
+    match info.thinking:
+        case "switch":
+            return {"thinking": {"type": _type(on)}, **effort}
+        case "zai":
+            return {"thinking": {"type": _type(on), "clear_thinking": False}, **effort}
+        case "qwen":
+            return {"enable_thinking": on, **effort}
+        case "openrouter":
+            return {"reasoning": {"effort": word}}
+        case "together":
+            return {"reasoning": {"enabled": on}, **effort}
+        case "template":
+            return {"chat_template_kwargs": {"enable_thinking": on}}
+        case _:
+            return {EFFORT: word}
+
+
+def _type(on: bool) -> str:
+    return "enabled" if on else "disabled"

@@ -124,7 +124,7 @@ class GeminiWire:
         if re.search(OF_SIGNATURES, said):
             if not signs(form):
                 return replace(form, without=form.without | {UNSIGNED})
-            return replace(form, thoughts=False) if form.thoughts else None
+            return replace(form, doubts=True) if form.thoughts else None
         refused = (what for words, what in REFUSALS if re.search(words, said))
         new = next((each for each in refused if each not in form.without), None)
         return replace(form, without=form.without | {new}) if new else None

@@ -41,7 +41,7 @@ def _reply(form: Form, message: Message) -> Piece:
     """A reply: its own parts where they are this model's, and the message says the same."""
     calls = message.get("tool_calls") or []
     own = message.get("output_items") or []
-    mine = form.thoughts and message.get("origin") == form.origin + WIRE
+    mine = message.get("origin") == form.origin + WIRE and form.trusts(message)
     if mine and own and say_the_same(own, message):
         parts = _own_parts(own, calls)
     else:

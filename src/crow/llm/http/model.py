@@ -144,7 +144,7 @@ class HttpModel:
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
             images = partial(self._wire.images, request)
-            return self._forms.ask(origin, answer, images)
+            return self._forms.ask(origin, answer, images, request.messages)
 
         def named(error: ModelError) -> ModelError:
             if isinstance(error, RefusedError) and error.overflow and is_own:

@@ -71,7 +71,7 @@ def assistant_blocks(form: Form, message: Message, *, signs: bool) -> list[Block
     items = message.get("output_items")
     if items and message.get("origin") == form.origin + WIRE and tells_same(items, message):
         ids = [safe_id(call["id"]) for call in calls]
-        return sent_back(items, ids, thoughts=form.thoughts, signs=signs)
+        return sent_back(items, ids, thoughts=form.trusts(message), signs=signs)
     return [*content_blocks(form, message.get("content")), *map(call_block, calls)]
 
 

@@ -28,7 +28,7 @@ from crow.core.contexts import (
 )
 from crow.core.errors import HookError, nearest
 from crow.core.events import Event
-from crow.core.hook import NUMBERS, Hook, HookPoint, Owner
+from crow.core.hook import NUMBERS, Edits, Hook, HookPoint, Owner
 from crow.core.hook_points import Fold, Gate, StopPoint, Watch
 from crow.core.messages import Message
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
@@ -132,8 +132,11 @@ class Hooks:
         self.parent = parent
         self.agent = agent
         self.session = session
+        around = agent or parent
+        self.edits = Edits() if around is None else around.edits
+        self.edits.count += 1
         self.watchers: list[Callable[[Record, Context], None]] = []
-        self.owners: tuple[Owner, ...] = ()
+        self._owners: tuple[Owner, ...] = ()
         self.owner: Owner | None = None
         self._names: dict[str, tuple[HookPoint[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
@@ -149,6 +152,16 @@ class Hooks:
             if self.__dict__.get("agent") is None or name not in self.agent.points:
                 raise AttributeError(f"hooks have no attribute {name!r}")
             return self[name]
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """The extensions in use here."""
+        return self._owners
+
+    @owners.setter
+    def owners(self, owners: tuple[Owner, ...]) -> None:
+        self._owners = owners
+        self.edits.count += 1
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.

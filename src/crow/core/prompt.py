@@ -12,7 +12,7 @@ from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.proxy import awaiting, lend, watching, working
+from crow.core.proxy import awaiting, lend_by_name, watching, working
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tasks import DOING
 from crow.core.tool_call import CANCELLED, answer_calls, settle
@@ -168,7 +168,7 @@ async def _command(ctx: RunContext) -> Ruling:
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
-    with working(lend(now, now.owner, "a command")):
+    with working(lend_by_name(now, now.owner, "a command")):
         said = await command.run(now)
     if isinstance(said, str):
         ctx.prompt = said

@@ -18,7 +18,7 @@ from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
 from crow.core.messages import tool_answer
 from crow.core.ports import PermissionRequest
-from crow.core.proxy import lend, working
+from crow.core.proxy import lend_by_name, working
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
@@ -294,7 +294,7 @@ async def run_tool(call: ToolContext) -> ToolResult:
     hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    ctx = lend(call, call.call.name, "a tool's work")
+    ctx = lend_by_name(call, call.call.name, "a tool's work")
     try:
         with working(ctx):
             return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), ctx))

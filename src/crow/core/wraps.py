@@ -15,10 +15,10 @@ from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError
 from crow.core.hook import Hook, HookPoint, place_of
-from crow.core.hook_call import Ran, described, note, run_hook, view_for
+from crow.core.hook_call import Ran, described, note, run_hook
 from crow.core.hook_result import HookResult
 from crow.core.pieces import Sink, nowhere
-from crow.core.proxy import seen
+from crow.core.proxy import lend, seen
 from crow.core.tasks import Clock, Errand
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
@@ -56,7 +56,7 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
         def go(ctx: C, sink: Sink) -> Awaitable[Any]:
             return operation()
 
-        return await self._through(list(self.due(ctx)), go, Layer, ctx, nowhere)
+        return await self._through(self.due(ctx), go, Layer, ctx, nowhere)
 
     async def _through(
         self, hooks: list[Hook], operation: Go, layer: LayerOf, ctx: C, sink: Sink
@@ -65,7 +65,7 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
             return await operation(ctx, sink)
         hook, *rest = hooks
         go = partial(self._through, rest, operation, layer) if rest else operation
-        return await layer(hook, view_for(hook, ctx, self.point), ctx, go, sink).run()
+        return await layer(hook, lend(ctx, hook.role), ctx, go, sink).run()
 
 
 class Layer:
@@ -228,7 +228,7 @@ class ToolWrap(Wrap[ToolContext, NextCall, Awaitable[Result]]):
         def layer(*known: Any) -> ToolLayer:
             return ToolLayer(*known, other=other)
 
-        hooks = list(self.due(ctx))
+        hooks = self.due(ctx)
         return await self._through(hooks, lambda ctx, _: operation(ctx), layer, ctx, nowhere)
 
 

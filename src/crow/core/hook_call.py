@@ -19,14 +19,25 @@ from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, text_of
 from crow.core.hook import Hook, HookPoint, Line, behind, place_of
 from crow.core.messages import Message
-from crow.core.proxy import SETTLED, copied, given, lender, nested, seen, set_awaited, set_clock
+from crow.core.proxy import (
+    SETTLED,
+    copied,
+    given,
+    is_over,
+    kind_of_view,
+    nested,
+    seen,
+    set_awaited,
+    set_clock,
+)
 from crow.core.session import Session
 from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, standing
-from crow.core.trace import Record, Role, record_of
+from crow.core.trace import Record, record_of
 
 logger = logging.getLogger("crow.hooks")
 C = TypeVar("C", bound=Context)
 
+new: Callable[[type[Any]], Any] = object.__new__
 CANCELLED_TIMEOUT = 0.25
 CROW = "crow"
 """Where extensions come from that come with Crow."""
@@ -97,11 +108,14 @@ def calls(
 def _calls(  # noqa: C901 - in one place, for every step costs each hook of everybody
     point: HookPoint[C, Any], line: Line, ctx: C, judge: bool, told: set[object] | None
 ) -> Iterator[tuple[Hook, C, Ran | None]]:
-    session, doing, keep = cast(Any, ctx.session), DOING.get(), _keeper(ctx)
+    session: Any = ctx.session
+    task: Any = current_task()
+    past: list[Hook] = []
+    doing, edits, cancelling = DOING.get(), point.hooks.edits, task.cancelling
+    watchers = ctx.agent.hooks.watching(session)
+    keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
     call_id = ctx.call.id if isinstance(ctx, ToolContext) else None
-    lend, put_ended = lender(ctx)
-    cancelling = cast("asyncio.Task[Any]", current_task()).cancelling
-    edits, past = point.hooks.edits, list[Hook]()
+    cls, put_base, put_role, put_ended = kind_of_view(type(ctx), is_over(ctx))
     known, cancelled, now = edits.count, cancelling(), perf_counter()
     while line:
         for hook in line:
@@ -109,7 +123,9 @@ def _calls(  # noqa: C901 - in one place, for every step costs each hook of ever
                 continue
             if told is not None and _was_told(hook, told):
                 continue
-            view, ran = lend(hook.role), None
+            view, ran = new(cls), None
+            put_base(view, ctx)
+            put_role(view, hook.role)
             if hook.plain and session.messages.before is None:
                 DOING.set(view)
                 answer = error = None
@@ -162,13 +178,9 @@ def _is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
     )
 
 
-def _keeper(ctx: Context) -> Callable[[tuple[Role, float, str | None]], None]:
-    """Where a row goes: into the trace, and as a record to those who look on."""
-    session = ctx.session
-    watchers = ctx.agent.hooks.watching(session)
-    if not watchers:
-        return session.trace.add
-    return lambda row: tell(ctx, record_of(*row), watchers)
+def _tell_of(ctx: Context, watchers: Iterable[Callable[..., None]], row: Any) -> None:
+    """Tell who looks on of a hook that has left no more than a row of the trace."""
+    tell(ctx, record_of(*row), watchers)
 
 
 async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> Ran:

@@ -195,39 +195,35 @@ class View:
 
 
 @cache
-def _kind_of_view(cls: type[Context]) -> tuple[Any, ...]:
-    """The class of the views of such contexts, and what puts into them what is in every view."""
-    made = cls if issubclass(cls, View) else _made(cls)
+def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
+    """The class of the views of such contexts, and what puts into them what is in every view.
+
+    They may do something ``after_end`` of their run where they are lent then.
+    """
+    made = cls if issubclass(cls, View) else _made(cls, after_end)
     return made, *(getattr(made, name).__set__ for name in IN_VIEW)
 
 
-def _made(cls: type[Context]) -> type[Any]:
+def _made(cls: type[Context], after_end: bool) -> type[Any]:
     shown = {name: property(attrgetter(path)) for name, path in SHOWN.items()}
     more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
     slots = *IN_VIEW, *(name for name, is_there in more.items() if not is_there)
-    own = {"__module__": cls.__module__, "__slots__": slots, **shown}
-    return type(cls.__name__, (View, cls), own)
-
-
-def lender(ctx: C) -> tuple[Callable[[Role], C], Callable[[C, str], None]]:
-    """What makes views of a context for somebody, and what puts why such a view has ended."""
-    cls, put_base, put_role, put_ended = _kind_of_view(type(ctx))
-    after_end = ctx.run is not None and ctx.run.abandoned
-
-    def lend(role: Role) -> C:
-        view: Any = _new(cls)
-        put_base(view, ctx)
-        put_role(view, role)
-        if after_end:
-            _put(view, "_after_end", True)
-        return view
-
-    return lend, put_ended
+    own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
+    return type(cls.__name__, (View, cls), own | shown)
 
 
 def lend(ctx: C, role: Role) -> C:
     """A view of a context for somebody, who may change the fields that his role names."""
-    return lender(ctx)[0](role)
+    cls, put_base, put_role, _ = kind_of_view(type(ctx), is_over(ctx))
+    view: Any = _new(cls)
+    put_base(view, ctx)
+    put_role(view, role)
+    return view
+
+
+def is_over(ctx: Context) -> bool:
+    """True behind the end of a run whose own work goes on, since somebody does not end it."""
+    return ctx.run is not None and ctx.run.abandoned
 
 
 def lend_by_name(ctx: C, name: str, moment: str) -> C:

@@ -15,7 +15,7 @@ from crow.core.messages import text_of, user
 from crow.core.proxy import awaiting, lend_by_name, watching, working
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tasks import DOING
-from crow.core.tool_call import CANCELLED, answer_calls, settle
+from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
@@ -199,11 +199,12 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     """Leave a whole history and a reply that says how the run ended."""
     error = _error(ctx, task)
     why = CANCELLED if ctx.cancelled or error is None else "not run: the run failed"
+    opened = list(ctx.open)
     try:
         await _close(ctx, why)
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
         ctx.session.history.undo()
-        ctx.session.repair(why, ongoing=False)
+        ctx.session.repair(why, answers_of(opened), ongoing=False)
         error = error or failure
     _explain(ctx, error)
     if error is not None:

@@ -16,7 +16,7 @@ from crow.core.contexts import ToolContext, open_call
 from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
-from crow.core.messages import tool_answer
+from crow.core.messages import Message, tool_answer
 from crow.core.ports import PermissionRequest
 from crow.core.proxy import lend_by_name, working
 from crow.core.tools import Call, Outcome, ToolResult
@@ -24,6 +24,7 @@ from crow.core.trace import USER, Record
 from crow.core.ui import waiting
 from crow.core.validation import mismatch
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
+from crow.core.wraps import CUT_OFF
 
 NOT_RUN = "not run: the run was stopped before"
 CANCELLED = "cancelled by the user"
@@ -250,7 +251,10 @@ async def execute(call: ToolContext) -> None:
         nonlocal ran
         hold_back(call)
         ran = judged
-        return await run_tool(judged)
+        call.begun = True
+        result = await run_tool(judged)
+        call.finished = True
+        return result
 
     try:
         await call.emit(ToolStarted(call.call, call.args, call.title))
@@ -284,7 +288,9 @@ async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
 def hold_back(call: ToolContext) -> None:
     """Raise `HookError` where the call or the run is over, ``CancelledError`` where it was cut."""
     call.run.check()
-    if call.settled or call.result is not None or call.run.stopping:
+    if call.run.stopping:
+        raise HookError(NOT_RUN)
+    if call.settled or call.result is not None:
         raise HookError(f"{call.call.name} does not run: the call is over")
 
 
@@ -318,6 +324,11 @@ def conclude(call: ToolContext, outcome: Outcome, result: ToolResult | str) -> T
     return call.result
 
 
+def how_far(call: ToolContext) -> str:
+    """What the model is told of a call that came to no end."""
+    return CUT_OFF if call.begun else NOT_RUN
+
+
 async def settle(call: ToolContext) -> None:
     """Say what came of the call; one without a result was cancelled.
 
@@ -325,12 +336,21 @@ async def settle(call: ToolContext) -> None:
     """
     if not call.settled:
         call.settled = True
-        conclude(call, "cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
+        conclude(call, "cancelled", CANCELLED if call.run.cancelled else how_far(call))
     if not call.ended:
         await call.agent.hooks.after_tool.fire(call, call.told)
-        result = conclude(call, "cancelled", NOT_RUN)
+        result = conclude(call, "cancelled", how_far(call))
         await call.emit(ToolEnded(call.call, call.outcome, result, call.duration))
         call.ended = True
+
+
+def answers_of(calls: Iterable[ToolContext]) -> dict[str, Message]:
+    """What is known of calls already, as messages by the calls' ids."""
+    return {
+        call.call.id: tool_answer(call.call.id, call.result.content)
+        for call in calls
+        if call.result is not None
+    }
 
 
 async def answer_calls(ctx: RunContext) -> None:

@@ -42,6 +42,9 @@ PATIENCE = 0.02
 """Seconds that it takes to learn that there is nothing to go on with any more."""
 TRIES = 5
 """How often a hook may learn that before it is ended."""
+HAD_RUN = "the tool itself had run"
+HAD_NOT_RUN = "the tool itself did not run"
+CUT_OFF = "the tool had begun, and was cut off"
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
@@ -204,8 +207,6 @@ class Layer:
             place = place_of(hook, error)
         if not isinstance(error, CrowError) or isinstance(error, HookError):
             error.add_note(f"in the hook {hook}, {place}" if place else f"in the hook {hook}")
-        if "result" in ran.values:
-            error.add_note("the tool itself had run")
         return error
 
 
@@ -264,3 +265,8 @@ class ToolLayer(Layer):
         if self.results:
             ran.values["result"] = self.results[-1]
         super()._note(ran)
+
+    def _told(self, ran: Ran) -> BaseException:
+        error, ctx = super()._told(ran), self.ctx
+        error.add_note(HAD_RUN if ctx.finished else CUT_OFF if ctx.begun else HAD_NOT_RUN)
+        return error

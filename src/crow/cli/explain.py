@@ -163,8 +163,9 @@ async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> in
     if len(options.words) == 2:
         calls = [call_named(options.words[1], calls)]
     if options.json:
-        lost = [] if len(options.words) == 2 else filter(is_prefix, beside)
-        rows = [each.described() for each in calls] + [table(each["answer"]) for each in lost]
+        rows = [each.described() for each in calls]
+        if len(options.words) < 2:
+            rows += [table(each["answer"]) for each in filter(is_prefix, beside)]
         for row in rows:
             out.verbatim(json.dumps(row, ensure_ascii=False))
     elif len(options.words) == 2:

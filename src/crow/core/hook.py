@@ -61,6 +61,7 @@ class Hook:
     ``call`` takes the context, and at a wrap what it goes around; ``plain`` says that it may be
     called there and then, ``always`` that it runs at every moment, ``instant`` that it is async and
     waits for nothing; ``patience`` is for how many seconds it may keep everybody waiting.
+    ``blocked`` and ``checked`` say that it was named for that, and looked at for its ``tools``.
     """
 
     asked: str
@@ -85,6 +86,7 @@ class Hook:
     failures: int = 0
     off: bool = False
     blocked: bool = False
+    checked: bool = False
 
     def __post_init__(self) -> None:
         self.name = getattr(self.function, "__name__", type(self.function).__name__)

@@ -10,6 +10,7 @@ from crow.core.context import RunContext
 from crow.core.contexts import CommandContext
 from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
+from crow.core.filters import name_slips
 from crow.core.loop import react
 from crow.core.messages import text_of, user
 from crow.core.proxy import awaiting, lend_by_name, watching, working
@@ -105,6 +106,7 @@ async def _work(ctx: RunContext) -> None:
     await ctx.agent.start()
     if ctx.session.hung is not None:
         await ctx.session.hung.start()
+    await name_slips(ctx)
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
 

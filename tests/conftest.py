@@ -9,15 +9,17 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import is_hypothesis_test
+from tests import properties
 
 UV_CACHE = os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))
+ALL = pytest.StashKey[bool]()
 FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
 
-settings.register_profile(
-    "on any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("on any machine")  # how long an example takes says how busy the machine is
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try a part of what properties say, or all of it."""
+    config.stash[ALL] = properties.choose(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -31,13 +33,17 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the time-out of a property end its process: hypothesis would try the example again.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run properties among the slow tests, too, and let the time-out of one end its process.
 
-    pytest-xdist names the test and goes on in another process.
+    Hypothesis would try the example again; pytest-xdist names the test and goes on in another
+    process.
     """
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):
+            if config.stash[ALL]:
+                item.add_marker("slow")
             own = item.get_closest_marker("timeout")
             limit = own.args if own else ()
             item.add_marker(pytest.mark.timeout(*limit, method="thread"), append=False)

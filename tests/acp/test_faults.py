@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow import Agent
 from crow.acp.jsonrpc import LIMIT, Lines, Oversized, decode, encode
@@ -173,7 +174,7 @@ JSON = st.recursive(
 
 
 @given(value=JSON)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_whatever_is_json_is_a_message_a_failure_or_nobodys_answer(value: Any) -> None:
     message, failure = decode(json.dumps(value).encode())
     assert message is None or failure is None

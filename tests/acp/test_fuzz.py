@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow import Agent
 from crow.core.events import TextDelta
@@ -227,7 +228,7 @@ FUZZ: dict[str, Any] = {
 }
 
 
-@settings(max_examples=40, **FUZZ)
+@settings(max_examples=examples(40), **FUZZ)
 @given(written=st.lists(lines(), min_size=1, max_size=5))
 async def test_every_request_has_one_answer_and_the_connection_lives(
     connection: Line, written: list[bytes]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.acp import large
+from tests.properties import examples
 
 from crow import Agent, tool
 from crow.acp.limits import LIMIT, bounded
@@ -186,7 +187,7 @@ VALUES = st.recursive(
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(60),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

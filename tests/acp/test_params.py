@@ -13,6 +13,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 from tests.acp import write_schema
+from tests.properties import examples
 
 from crow.acp import schema as version_1
 from crow.acp.params import MismatchError, reader
@@ -132,7 +133,7 @@ def test_what_is_right_is_read_as_the_library_reads_it(version: int, name: str) 
         assert by_crow(version, name, params) == by_library(version, name, params)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(SHAPES), st.data(), JSON, st.booleans())
 def test_whatever_a_client_says_is_taken_or_refused_as_the_library_does(
     shape: tuple[int, str], data: st.DataObject, new: Any, gone: bool

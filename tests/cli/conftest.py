@@ -92,13 +92,19 @@ class Crow:
     async def __call__(self, *argv: str, stdin: str = "", **env: str) -> Ended:
         if "PYTHONPATH" in self.env:
             return await self.alone(*argv, stdin=stdin, **env)
-        whole = {**os.environ, **self.env, **env}
         reading, writing = os.pipe()
+        feeding = asyncio.create_task(asyncio.to_thread(feed, writing, stdin))
+        ended = await self.reading(reading, *argv, **env)
+        await feeding
+        return ended
+
+    async def reading(self, stdin: int, *argv: str, **env: str) -> Ended:
+        """Run a command on an open file, which is closed here."""
+        whole = {**os.environ, **self.env, **env}
         with TemporaryFile() as out, TemporaryFile() as err:
-            with os.fdopen(reading, "rb"):
-                streams = reading, out.fileno(), err.fileno()
+            with os.fdopen(stdin, "rb"):
+                streams = stdin, out.fileno(), err.fileno()
                 fork = await self.forks.start(argv, self.cwd, whole, streams)
-            await asyncio.to_thread(feed, writing, stdin)
             return Ended(await fork.wait(), written(out), written(err))
 
     async def alone(self, *argv: str, stdin: str = "", **env: str) -> Ended:

@@ -23,10 +23,8 @@ def prompt(endpoint: Endpoint) -> str:
 
 async def run(crow: Crow, source: int, *argv: str) -> tuple[int | None, str]:
     """``crow run`` with this for standard input; its exit status and what it complains of."""
-    process = await crow.start("run", *argv, stdin=source)
-    os.close(source)
-    _, err = await process.communicate()
-    return process.returncode, err.decode()
+    ended = await crow.reading(source, "run", *argv)
+    return ended.status, ended.err
 
 
 async def test_a_file_that_is_piped_in_goes_to_the_model(crow: Crow, endpoint: Endpoint) -> None:
@@ -50,12 +48,11 @@ async def test_a_socket_is_read_to_its_end(crow: Crow, endpoint: Endpoint) -> No
     ours, theirs = socket.socketpair()
     ours.setblocking(True)
     theirs.setblocking(False)
-    process = await crow.start("run", "what", stdin=theirs.fileno())
-    theirs.close()
+    ended = asyncio.create_task(run(crow, theirs.detach(), "what"))
     for piece in (b"one ", b"two"):
         ours.sendall(piece)
     ours.close()
-    await process.communicate()
+    await ended
     assert prompt(endpoint) == "what\n\n<stdin>\none two\n</stdin>"
 
 
@@ -87,15 +84,9 @@ async def test_a_person_who_looks_on_is_told_that_it_is_waited_for(
     endpoint.play(answer("Ok."))
     reader, writer = os.pipe()
     screen = Screen()
-    process = await asyncio.create_subprocess_exec(
-        *crow.command("run", "what"),
-        cwd=crow.cwd,
-        env={**os.environ, **crow.env},
-        stdin=reader,
-        stdout=screen.slave,
-        stderr=screen.slave,
-        start_new_session=True,
-    )
+    streams = reader, screen.slave, screen.slave
+    env = {**os.environ, **crow.env}
+    process = await crow.forks.start(("run", "what"), crow.cwd, env, streams, new_session=True)
     os.close(reader)
     await screen.until("waiting for standard input to end")
     os.write(writer, b"late")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow.core.agent import Agent
 from crow.core.errors import HookError
@@ -73,7 +74,7 @@ def sent_whole(model: ScriptedModel) -> None:
 )
 @example([("on_message", 13, False), ("on_message", 0, False)], 1)
 @example([("before_llm_request", 20, False), ("before_llm_request", 1, False)], 1)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 async def test_whatever_hooks_do_to_the_history_no_result_is_lost_and_every_request_is_whole(
     acts, calls
 ):

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.properties import examples
 
 from crow.core.agent import Agent
 from crow.core.context import RunContext
@@ -149,7 +150,7 @@ class Hanging(RuleBasedStateMachine):
 
 
 TestHanging = Hanging.TestCase
-TestHanging.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestHanging.settings = settings(max_examples=examples(40), stateful_step_count=20, deadline=None)
 
 
 def test_a_hook_keeps_its_place_when_what_hung_before_it_is_replaced():

@@ -26,7 +26,7 @@ def asked(agent: Agent) -> int:
 
 
 def forever(**options: Any) -> ScriptedModel:
-    return ScriptedModel(*[call("step", number=n, **options) for n in range(300)], leftover="allow")
+    return ScriptedModel(*[call("step", number=n, **options) for n in range(210)], leftover="allow")
 
 
 async def test_a_run_ends_after_its_requests():
@@ -94,7 +94,7 @@ async def test_time_ends_a_run():
 async def test_without_limits_nothing_ends():
     options: Any = dict.fromkeys(("turns", "faults"))
     agent = Agent(llm=forever(), hooks=[LimitsHook(**options)], tools=[])
-    with pytest.raises(AssertionError, match="300 lines"):
+    with pytest.raises(AssertionError, match="210 lines"):
         await agent.run("Go")
 
 

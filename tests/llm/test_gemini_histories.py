@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow.core.history import repaired
 from crow.core.messages import Message, tool_answer, user
@@ -143,7 +144,7 @@ async def play(steps: list[tuple[str, Any]], results: list[Any]) -> None:
             assert google.refused == []
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(STEPS, min_size=2, max_size=9), st.lists(CONTENT, min_size=3, max_size=3))
 def test_no_history_breaks_a_rule(steps: list[tuple[str, Any]], results: list[Any]):
     asyncio.run(play(steps, results))

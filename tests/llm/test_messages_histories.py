@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow.core.messages import Message, tool_answer, user
 from crow.core.ports import Completion, Request
@@ -181,7 +182,7 @@ async def converse(steps: list[Any], *, enforces: bool) -> list[str]:
         return endpoint.refused
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(STEPS)
 def test_no_request_breaks_a_rule_but_where_a_prefix_was_changed(steps: list[Any]):
     refused = asyncio.run(converse(steps, enforces=True))
@@ -189,7 +190,7 @@ def test_no_request_breaks_a_rule_but_where_a_prefix_was_changed(steps: list[Any
     assert len(refused) <= 2  # each of the two models that bind their thoughts learns it once
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(STEPS)
 def test_no_request_breaks_a_rule_where_prefixes_are_only_looked_at(steps: list[Any]):
     assert asyncio.run(converse(steps, enforces=False)) == []

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.llm.conftest import KEY, QUICK, SOON, Ask, Heard
+from tests.properties import examples
 
 from crow import Agent, tool
 from crow.core.errors import ModelError
@@ -698,7 +699,7 @@ TURN = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(TURN, min_size=1, max_size=5))
 async def test_no_history_leads_to_a_request_that_is_refused(turns: list[Any]) -> None:
     async with StrictResponses() as strict:

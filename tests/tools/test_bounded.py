@@ -59,9 +59,10 @@ def sparse(folder: Path, start: bytes = b"", size: int = 6 * GIB) -> Path:
 def one_line(folder: Path) -> Path:
     """A text of 300 MB without a line end but one at its end."""
     path = folder / "line"
+    words = b"word " * 200_000
     with path.open("wb") as file:
         for _ in range(300):
-            file.write(b"word " * 200_000)
+            file.write(words)
         file.write(b"\nthe last line\n")
     return path
 
@@ -170,10 +171,10 @@ async def test_many_occurrences_are_counted_as_far_as_anybody_cares(bench: Any) 
 
 @pytest.mark.slow
 async def test_thousands_of_files_are_listed_newest_first(bench: Any) -> None:
-    for number in range(20_000):
+    for number in range(4_000):
         bench.path(f"{number}-{'x' * 200}").touch()
     newest = bench.put("newest", "")
     os.utime(newest, (4_000_000_000, 4_000_000_000))
     found = await bench.use("Glob", pattern="*")
     assert found.text.startswith("newest\n")
-    assert "(100 of 20001 are shown" in found.text
+    assert "(100 of 4001 are shown" in found.text

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.extensions.mcp.conftest import Open, Table, Watcher
+from tests.properties import examples
 
 from crow.core.messages import text_of
 from crow.extensions import PermissionsHook, ShellHooks
@@ -86,7 +87,7 @@ def test_a_rule_means_an_identity(server: str, tool: str, rule: str, allows: boo
 NAMES = st.text("ab_.-: ü", min_size=1, max_size=8) | st.text("ab", min_size=28, max_size=44)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(ours=st.tuples(NAMES, NAMES), others=st.tuples(NAMES, NAMES))
 def test_no_name_of_a_tool_allows_one_of_a_server_that_could_run_beside_it(
     ours: tuple[str, str], others: tuple[str, str]

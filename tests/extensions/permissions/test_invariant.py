@@ -16,6 +16,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.extensions.permissions.test_hook import Person
+from tests.properties import examples
 
 from crow import Agent, tool
 from crow.core.hooks import FIRST, LAST
@@ -128,7 +129,7 @@ def holds(seen: list[str], person: Person) -> bool:
     return DENIED not in seen and (ASKED not in seen or yes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     command=commands,
     hung=hooks,

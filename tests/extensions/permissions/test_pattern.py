@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pathspec import GitIgnoreSpec
+from tests.properties import examples
 
 from crow.extensions.permissions.rules.pattern import PathPattern
 
@@ -22,7 +23,7 @@ names = st.sampled_from(["a", "b", "src", "x.py", "ab", "aab", ".env", "x*", "ax
 paths = st.lists(names, min_size=1, max_size=4).map("/".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(pattern=patterns, path=paths)
 def test_patterns_mean_what_gitignore_means_by_them(pattern, path):
     if not pattern.strip("/") or "//" in pattern or "**/**" in pattern or pattern.endswith("**/"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
 from crow.extensions.permissions import MODES, LocalDisk, Permissions
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
@@ -54,7 +55,7 @@ def judge(command: str, **options: Any) -> str:
     return permissions.judge("Bash", {"command": command}, cwd=CWD).decision
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     command=scripts,
     allow=st.lists(rules, max_size=3),
@@ -74,7 +75,7 @@ def test_one_more_allow_rule_never_softens_a_refusal_by_a_rule(command, allow, m
         assert second.decision == first.decision
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     command=scripts, allow=st.lists(rules, max_size=3), deny=st.lists(rules, min_size=1, max_size=2)
 )
@@ -84,7 +85,7 @@ def test_a_denial_stands_in_every_mode(command, allow, deny):
         assert made == {"deny"}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(command=scripts, allow=st.lists(rules, max_size=3), more=rules, mode=modes)
 def test_one_more_deny_rule_never_lets_more_through(command, allow, more, mode):
     before = judge(command, allow=allow, mode=mode)
@@ -137,7 +138,7 @@ prefixed = st.lists(st.sampled_from(PREFIXES), max_size=2)
 framed = st.lists(st.sampled_from(FRAMES), max_size=2)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     name=st.sampled_from(["curl", "wget", "scp"]),
     rest=st.sampled_from(["x", "http://h/p", "-s x"]),
@@ -153,7 +154,7 @@ def test_no_disguise_and_no_wrapper_gets_a_denied_program_through(
     assert judge(command, allow=["Bash"], deny=[f"Bash({name} *)"], mode=mode) != "allow"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(prefixes=prefixed, frames=framed)
 def test_no_wrapper_hides_what_no_rule_covers(prefixes, frames):
     command = wrap("curl x", prefixes, frames)
@@ -161,7 +162,7 @@ def test_no_wrapper_hides_what_no_rule_covers(prefixes, frames):
     assert judge(command, allow=allow) != "allow"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     command=st.one_of(st.text(), st.text(alphabet="ab $(){}[]'\"`\\\n;&|<>*?!#=~-@:,.^%+/0")),
     mode=modes,
@@ -171,7 +172,7 @@ def test_any_text_at_all_is_decided_on(command, mode):
     assert made in ORDER
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     tool=st.sampled_from(
         ["Bash", "Read", "Edit", "Glob", "WebFetch", "Agent", "Skill", "mcp__a__b", "?"]

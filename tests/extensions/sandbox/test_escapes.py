@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from tests.extensions.sandbox.conftest import BACKENDS, backend
 
@@ -10,6 +12,8 @@ from crow.extensions.sandbox.bubblewrap import Bubblewrap
 from crow.extensions.sandbox.escapes import Escape, escapes
 from crow.extensions.sandbox.policy import Ring
 from crow.extensions.sandbox.stage import try_out
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the table is of Linux's ways")
 
 ALL = escapes()
 QUICK = [each for each in ALL if not each.is_slow]

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from crow.core.events import Event
-from crow.core.ports import Client, NullClient
+from crow.core.ports import Client, Launcher, NullClient
 from crow.core.tools import Call
 from crow.tools.declarations import bash
 from crow.tools.shells import Shells
@@ -34,6 +34,7 @@ class ToolEnvironment:
         self.state: dict[str, Any] = {}
         self.cache: dict[str, Any] = {}
         self.environment = dict(os.environ)
+        self.launcher: Launcher | None = None
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Nobody watches."""

@@ -116,3 +116,14 @@ async def test_a_request_that_lost_the_cache_is_told_with_the_hook_that_did_it(
     assert " ".join(requests.split()).startswith(
         "request 2 the hook stamp.before_llm_request changed the system message: about "
     )
+    called, lost = (await here("hooks", "explain", "--json")).events
+    assert called["tool"] == "Bash"
+    assert (lost["type"], lost["request"], lost["by"]) == (
+        "prefix",
+        2,
+        "the hook stamp.before_llm_request",
+    )
+    assert requests.split()[2:] == lost["reason"].split()
+    (info,) = (await here("sessions", "--json")).events
+    only = (await here("hooks", "explain", info["id"], "1", "--json")).events
+    assert [each["number"] for each in only] == [1]

@@ -28,9 +28,10 @@ async def test_programs_get_an_object_a_line(here: Here) -> None:
 
 
 async def test_the_endpoint_in_use_says_which_models_it_has(crow: Crow, endpoint: Endpoint) -> None:
-    endpoint.models = ["gpt-5.4", "who-knows"]
+    endpoint.models = ["gpt-5.4", {"id": "gpt-oss", "meta": {"n_ctx": 4096}}, "who-knows"]
     ended = await crow("models")
-    first, second = ended.out.splitlines()
+    first, served, second = ended.out.splitlines()
+    assert served.startswith("gpt-oss    chat · 4,096 tokens")
     assert first.startswith("gpt-5.4    chat · 272,000 tokens · image · thinks: off low")
     assert second == "who-knows  chat"
 

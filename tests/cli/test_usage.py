@@ -122,6 +122,19 @@ async def test_an_endpoint_that_cannot_be_reached_is_named(crow: Crow) -> None:
     assert "sk-x" not in ended.err
 
 
+async def test_where_nobody_looks_on_a_server_that_does_not_listen_is_not_waited_for_long(
+    crow: Crow,
+) -> None:
+    crow.env |= {"CROW_BASE_URL": "http://127.0.0.1:9/v1", "CROW_MODEL": "m"}
+    process = await crow.start("run", "hello")
+    assert process.stderr is not None
+    assert b"it is waited for, up to 10 s" in await process.stderr.readline()
+    process.terminate()
+    await process.communicate()
+    ended = await crow("run", "--settings", '{"timeouts": {"listen": 0}}', "hello")
+    assert (ended.status, ended.err.count("\n")) == (1, 1)
+
+
 async def test_a_refused_key_is_said_in_one_line_without_the_key(
     crow: Crow, endpoint: Endpoint
 ) -> None:

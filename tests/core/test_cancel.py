@@ -300,3 +300,28 @@ async def test_what_comes_after_a_cancelled_run_is_cancelled_by_none_of_its_hook
     (failed,) = [record for record in session.trace if record.error]
     assert failed.hook == "calls_tools"
     assert "CancelledError" in str(failed.error)
+
+
+async def test_cancelling_withdraws_a_question_that_is_asked_after_the_run(watcher):
+    asked, heard = asyncio.Event(), list[Any]()
+
+    async def ask(session_id: str, question: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def asks(ctx: Any) -> None:
+        heard.append(await ctx.ui.select("Which?", ["a", "b"], default="b"))
+
+    watcher.ask = ask
+    agent = Agent(ScriptedModel("one", "two"), tools=())
+    agent.hooks.register("after_run", lambda: heard.append("next"))
+    off = agent.hooks.register("after_run", asks)
+    session = await agent.new_session(client=watcher)
+    async with asyncio.timeout(30):
+        await agent.prompt(session, "go")
+        await asked.wait()
+        agent.cancel(session)
+        off()
+        assert (await agent.prompt(session, "again")).text == "two"
+        await asyncio.gather(*session.tasks)
+    assert heard == ["b", "next", "next"]

@@ -11,10 +11,12 @@ from crow.core.agent import Agent
 from crow.core.context import Context, RunContext
 from crow.core.contexts import ToolContext
 from crow.core.errors import ExtensionError, HookError
-from crow.core.hooks import FIRST, LAST, HookRegistry, hook, name_of
+from crow.core.events import Notice
+from crow.core.hooks import FIRST, LAST, HookRegistry, Hooks, hook, name_of
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Point
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command
+from crow.core.tools import Call
 from crow.core.verdicts import Allow, Answer, Ask, Deny
 from crow.testing import ScriptedModel, call
 
@@ -298,6 +300,92 @@ async def test_trigger_hooks_takes_a_context_and_goes_around_nothing():
         await agent.hooks.trigger_hooks("PreToolUse", object())  # type: ignore[arg-type]
     with pytest.raises(HookError, match="around_tool takes a ToolContext"):
         await agent.hooks.trigger_hooks("around_tool", Context(agent, await agent.new_session()))
+
+
+async def test_trigger_hooks_takes_a_bare_call_in_a_loop_of_ones_own(echo):
+    agent = Agent(ScriptedModel(), tools=[echo])
+    heard: list[Any] = []
+
+    def guard(block):
+        if "rm" in block.input["text"]:
+            return "never"
+        block.input["text"] += "!"
+        return None
+
+    agent.hooks.register_hook("PreToolUse", guard, tools={"echo"})
+    agent.hooks.register_hook("PostToolUse", lambda block, output: heard.append((block.id, output)))
+    agent.hooks.register_hook("UserPromptSubmit", lambda query: heard.append(query))
+    for _ in range(2):  # with a session of its own, then with the agent's only one
+        await agent.hooks.trigger_hooks("UserPromptSubmit", "go")
+        assert await agent.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "rm"}))
+        block = Call("2", "echo", {"text": "hello"})
+        assert await agent.hooks.trigger_hooks("PreToolUse", block) is None
+        assert block.input == {"text": "hello!"}
+        await agent.hooks.trigger_hooks("PostToolUse", block, "said")
+    assert heard == ["go", ("2", "said")] * 2
+    await agent.close()
+
+
+async def test_trigger_hooks_is_about_the_session_in_which_a_hook_asks(echo):
+    agent = Agent(ScriptedModel("done", "done"), tools=[echo])
+    asked: list[Any] = []
+
+    def guard(ctx):
+        asked.append((ctx.session, ctx.run.prompt))
+
+    async def before_run(ctx):
+        await ctx.agent.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "a"}))
+
+    agent.hooks.register("PreToolUse", guard)
+    agent.hooks.register("before_run", before_run)
+    first, second = await agent.new_session(), await agent.new_session()
+    await agent.prompt(second, "go")
+    assert asked == [(second, "go")]
+    with pytest.raises(HookError, match="which session"):
+        await agent.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "a"}))
+    await first.hooks.trigger_hooks("PreToolUse", Call("1", "echo", {"text": "a"}))
+    assert asked[1][0] is first
+    with pytest.raises(HookError, match="no agent's"):
+        await Hooks().trigger_hooks("PreToolUse", Call("1", "echo", {}))
+    await agent.close()
+
+
+@pytest.mark.parametrize(
+    ("tools", "named"),
+    [({"Ecko"}, "'ecko', did you mean 'echo'?"), ({"Ecko", "echo"}, ""), ({"WebFetch"}, "")],
+)
+async def test_a_filter_that_names_no_tool_is_named_once_with_the_nearest(
+    echo, watcher, caplog, tools, named
+):
+    def guard(block): ...
+
+    agent = Agent(ScriptedModel("one", "two"), tools=[echo])
+    agent.hooks.register("PreToolUse", guard, tools=tools)
+    session = await agent.new_session(client=watcher)
+    await agent.prompt(session, "go")
+    await agent.prompt(session, "again")
+    told = [event.text for event in watcher.events if isinstance(event, Notice)]
+    assert len(told) == bool(named)
+    for text in told:
+        assert text.startswith("the hook guard is for tools that there are not (")
+        assert "test_registration.py:" in text
+        assert text.endswith(named)
+    assert caplog.text.count("did you mean") == bool(named)
+    await agent.close()
+
+
+async def test_a_filter_may_name_a_tool_that_a_hook_brings_and_is_not_one_for_a_sub_agent(
+    echo, watcher
+):
+    agent = Agent(ScriptedModel("one", "two"), tools=[echo])
+    agent.hooks.register("PreToolUse", lambda: None, tools={"echo"})
+    child = agent.child(ScriptedModel("sub"), tools=[])
+    main = await agent.new_session(client=watcher)
+    await child.prompt(await child.new_session(parent=main, client=watcher), "go")
+    await agent.prompt(main, "go")
+    assert not [event for event in watcher.events if isinstance(event, Notice)]
+    await child.close()
+    await agent.close()
 
 
 async def test_order_sorts_and_ties_run_as_registered_and_after_points_in_reverse():

@@ -373,7 +373,7 @@ async def test_arguments_that_are_no_object_are_the_hooks_error(echo):
     reply = await run_with(echo, with_args(["b"]))
     told = str(reply.session.messages[2]["content"])
     assert "what call_next() is given must be an object of JSON, not ['b']" in told
-    assert re.search(rf"\(in the hook around, {HERE}:\d+\)", told)
+    assert re.search(rf"\(in the hook around, {HERE}:\d+; the tool itself did not run\)", told)
 
 
 async def test_around_a_run_there_is_nothing_to_give():

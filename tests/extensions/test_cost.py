@@ -15,6 +15,7 @@ from crow.core.messages import Usage
 from crow.core.ports import NullClient
 from crow.extensions import CompactionHook, CostHook, LimitsHook, PersistenceHook
 from crow.extensions.cost.prices import Price
+from crow.llm import resolve
 from crow.testing import ScriptedModel, call, text
 
 PRICES: dict[str, Price] = {"scripted": {"input": 2.0, "output": 10.0, "cached": 0.5}}
@@ -84,6 +85,25 @@ async def test_the_model_that_the_session_chose_has_its_own_price():
     await agent.configure(session, model="other")
     reply = await agent.run("Go", session=session)
     assert reply.usage.get("cost") == pytest.approx(10 * COST)
+
+
+async def test_a_model_costs_what_is_known_of_it():
+    """The settings' price, else the table's: what `crow models` shows, the cache's writes too."""
+    usage: Usage = {**USAGE, "cache_write_tokens": 10_000}
+    for name, settings, cost in (
+        ("anthropic/claude-opus-5", {}, 0.01 * 5 + 0.08 * 0.5 + 0.01 * 6.25 + 0.001 * 25),
+        ("mine/m", {"m": {"prices": {"input": 1, "output": 2}}}, 0.1 * 1 + 0.001 * 2),
+    ):
+        provider, _, model = name.partition("/")
+        table = {"base_url": "http://127.0.0.1:9/v1", "api_key": "k", "models": settings}
+        known: Any = resolve(name, {"providers": {provider: table}}, {})
+        script = text("1", usage=usage), text("2", usage=usage)
+        llm: Any = Endpoint(*script, model=model, base_url=known.base_url)
+        llm.info = known.info
+        reply = await Agent(llm, hooks=[CostHook()], tools=[]).run("Go")
+        assert reply.usage.get("cost") == pytest.approx(cost)
+        unpriced = await Agent(llm, hooks=[CostHook(catalogue=False)], tools=[]).run("Go")
+        assert "cost" not in unpriced.usage
 
 
 async def test_a_summary_beside_the_conversation_costs_as_well():

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extensions.mcp.conftest import SERVERS
 
-from crow import Agent, NullClient, tool
+from crow import Agent, Continue, NullClient, tool
 from crow.events import Event, Notice
 from crow.extensions import DeferredToolsHook
 from crow.extensions.deferred_tools import CALL_TOOL
@@ -189,6 +189,34 @@ async def test_a_tool_that_comes_late_is_announced_and_called_by_its_name(agent_
     called, answered = session.messages[-3], session.messages[-2]
     assert called["tool_calls"][0]["function"] == {"name": "later", "arguments": '{"text": "a"}'}
     assert answered["content"] == "late a"
+
+
+@pytest.mark.parametrize("event", ["around_run", "on_stop", "after_turn"])
+async def test_a_tool_is_announced_in_the_turn_in_which_it_comes(agent_of: AgentOf, event: str):
+    hooks = [Bringer(), DeferredToolsHook()]
+    script = ["One.", call("step"), "Two.", *(["Three."] if event == "on_stop" else [])]
+    agent = agent_of(*script, hooks=hooks, tools=[step])
+    session = (await agent.run("Hi")).session
+
+    async def comes(ctx: Any, call_next: Any) -> Any:
+        agent.add_tool(later)
+        return await call_next()
+
+    def comes_too(ctx: Any) -> Any:
+        if agent.tool("later", session) is None:
+            agent.add_tool(later)
+            return Continue("go on") if event == "on_stop" else None
+        return None
+
+    around = event == "around_run"
+    agent.hooks.register(event, comes if around else comes_too, order=1 if around else -1)
+    await agent.run("Go on", session=session)
+    model: Any = agent.llm
+    model.verify_prefix()
+    first = {"around_run": 1, "after_turn": 2, "on_stop": 3}[event]
+    heard = ["There are new tools" in json.dumps(asked["messages"]) for asked in model.asked]
+    assert heard == [number >= first for number in range(len(heard))]
+    assert sum("There are new tools" in str(m["content"]) for m in session.messages) == 1
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,24 @@ async def test_a_call_that_was_cut_off_is_not_made_and_its_thought_goes_back(
     assert endpoint.refused == []
 
 
+async def test_A04_a_thought_that_is_refused_stays_away_and_later_ones_go_back(
+    endpoint: StrictMessages,
+):
+    endpoint.say(thought("First."), "One.")
+    endpoint.say(thought("Second."), "Two.")
+    endpoint.say("Three.")
+    async with Agent(llm=claude(endpoint, "claude-opus-4-8"), tools=[]) as agent:
+        session = (await agent.run("look")).session
+        items = [{**session.messages[1]["output_items"][0], "signature": "c2ln"}]
+        items += session.messages[1]["output_items"][1:]
+        session.messages[1] = {**session.messages[1], "output_items": items}
+        await agent.run("on", session=session)
+        await agent.run("and on", session=session)
+    assert endpoint.refused == ["A04"]
+    sent = str(endpoint.requests[-1].body["messages"])
+    assert ("First." in sent, "Second." in sent) == (False, True)
+
+
 @pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-fable-5-2"])
 async def test_thoughts_behind_a_changed_prefix_are_dropped_and_that_is_said_once(
     endpoint: StrictMessages, model: str

@@ -8,6 +8,7 @@ import pytest
 from tests.llm.conftest import KEY, QUICK, SOON
 
 from crow.core.errors import ModelError
+from crow.core.messages import user
 from crow.llm.chat import ChatCompletions
 from crow.testing.endpoint import END, answer, delta, respond, stream
 
@@ -102,6 +103,31 @@ async def test_too_many_tokens_in_too_short_a_time_is_no_overflow(endpoint, ask,
     endpoint.play(respond(429, {"message": said}), answer("Hi."))
     heard = await ask()
     assert (heard.text, len(heard.retries)) == ("Hi.", 1)
+
+
+NOTHING = [
+    pytest.param(stream(), id="no event"),
+    pytest.param(stream(delta(finish="stop")), id="a reason alone"),
+    pytest.param(respond(200, ""), id="no body"),
+]
+
+
+@pytest.mark.parametrize("empty", NOTHING)
+async def test_C16_nothing_in_answer_to_a_request_that_fills_the_window_is_an_overflow(
+    endpoint, ask, empty: Any
+):
+    llm = ChatCompletions("m", endpoint.url, KEY, context_window=900, timeouts=QUICK, retries=SOON)
+    endpoint.play(empty)
+    with pytest.raises(ModelError, match="fills its window") as caught:
+        await ask(user("word " * 800), llm=llm)
+    assert caught.value.kind == "context_length"
+
+
+@pytest.mark.parametrize("empty", [NOTHING[0], NOTHING[2]])
+async def test_nothing_in_answer_to_a_short_request_is_asked_for_again(endpoint, ask, empty: Any):
+    llm = ChatCompletions("m", endpoint.url, KEY, context_window=900, timeouts=QUICK, retries=SOON)
+    endpoint.play(empty, answer("Hi."))
+    assert (await ask(llm=llm)).text == "Hi."
 
 
 async def test_an_answer_that_had_no_room_is_an_overflow(endpoint, ask):

@@ -67,6 +67,13 @@ async def test_where_nobody_listens_on_this_machine_it_is_waited_for_and_told_of
     assert "waited for, up to 0.3 s" in told[0]
 
 
+async def test_a_server_that_listens_is_given_longer_than_one_that_does_not(endpoint, ask):
+    endpoint.play(*[respond(503, LOADING)] * 8, answer("Hi."))
+    assert (await ask(llm=impatient(endpoint, load=60, listen=0))).text == "Hi."
+    llm = ChatCompletions("m-1", "http://127.0.0.1:9/v1", timeouts=Timeouts(listen=0), retries=SOON)
+    assert await told_before_failing(llm, "is it running") == []
+
+
 async def test_a_host_elsewhere_keeps_its_quick_failure():
     llm = ChatCompletions("m-1", "http://nowhere.invalid/v1", retries=SOON)
     told = await told_before_failing(llm, "could not be reached")

@@ -141,6 +141,16 @@ async def test_the_table_of_models_says_how_hard_a_model_thinks_and_who_speaks_f
     assert body["input"][0]["role"] == "system"
 
 
+async def test_R08_what_a_model_refuses_of_sampling_is_not_sent(
+    strict: StrictResponses, ask: Ask
+) -> None:
+    strict.reply(said("hello"))
+    llm = at(strict, "gpt-6-astra", info=ModelInfo(refuses=frozenset({"temperature"})))
+    await ask(params={"temperature": 0.2}, llm=llm)
+    assert strict.refused == []
+    assert "temperature" not in strict.requests[0].body
+
+
 async def test_a_long_id_of_a_session_becomes_a_key_that_fits(
     strict: StrictResponses, ask: Ask
 ) -> None:
@@ -369,9 +379,27 @@ async def test_encrypted_thoughts_that_cannot_be_read_are_left_out_once_refused(
     assert heard.text == "done"
     assert strict.refused == ["R05"]
     assert not any("id" in item for item in sent(strict))
-    strict.reply(said("again"))
-    await ask(user("hello"), message, tool_answer("c1", "a"), user("again"))
+    strict.reply(thought("new"), said("again"))
+    before = user("hello"), message, tool_answer("c1", "a"), user("again")
+    heard = await ask(*before)
     assert strict.refused == ["R05"]
+    strict.reply(said("and again"))
+    await ask(*before, message_of(heard), user("once more"))
+    assert strict.refused == ["R05"]
+    kept = [item for item in sent(strict) if item.get("type") == "reasoning"]
+    assert [item["summary"] for item in kept] == [thought("new")["summary"]]
+
+
+async def test_thoughts_that_are_refused_again_and_again_are_not_sent_any_more(
+    strict: StrictResponses, ask: Ask
+) -> None:
+    told: list[Any] = [user("hello")]
+    for count in range(6):
+        strict.reply(thought(f"t{count}"), said(f"a{count}"))
+        message: Any = message_of(await ask(*told))
+        message["output_items"][0]["encrypted_content"] += "x"
+        told += [message, user("on")]
+    assert strict.refused == ["R05"] * 4
 
 
 @pytest.mark.parametrize(

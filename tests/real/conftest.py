@@ -92,4 +92,4 @@ def use(crow: Crow, model: Model, home: Path, **params: Any) -> None:
     crow.env |= {"CROW_BASE_URL": model.url, "CROW_MODEL": "smollm2"}
     settings = home / ".crow" / "settings.json"
     settings.parent.mkdir(exist_ok=True)
-    settings.write_text(json.dumps({"params": {**SHORT, **params}}))
+    settings.write_text(json.dumps({"params": {**SHORT, **params}, "timeouts": {"listen": 60}}))

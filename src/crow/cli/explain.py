@@ -163,8 +163,11 @@ async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> in
     if len(options.words) == 2:
         calls = [call_named(options.words[1], calls)]
     if options.json:
-        for each in calls:
-            out.verbatim(json.dumps(each.described(), ensure_ascii=False))
+        rows = [each.described() for each in calls]
+        if len(options.words) < 2:
+            rows += [table(each["answer"]) for each in filter(is_prefix, beside)]
+        for row in rows:
+            out.verbatim(json.dumps(row, ensure_ascii=False))
     elif len(options.words) == 2:
         show_call(calls[0], agent, out)
     else:

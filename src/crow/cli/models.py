@@ -15,6 +15,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +24,7 @@ from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output, one_line
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.llm.credentials import load
+from crow.llm.listing import look
 from crow.llm.models import ModelInfo, known_models, model_info
 from crow.llm.naming import info_named, known_providers, resolve
 from crow.llm.presets import OTHER_NAMES
@@ -63,7 +65,10 @@ def show(options: argparse.Namespace, out: Output) -> int:
     else:
         at_url = bool(os.environ.get("CROW_BASE_URL") or table.get("base_url"))
         known: Callable[[str], ModelInfo] = partial(model_info, "") if at_url else info_named
-        named = [(name, known(name)) for name in asyncio.run(asked(table))]
+        named = [
+            (each.model, with_window(known(each.model), each.window))
+            for each in asyncio.run(look(table, os.environ, load))
+        ]
     if options.json:
         for name, info in named:
             out.verbatim(json.dumps(described(name, info)))
@@ -92,11 +97,9 @@ def provider_of(name: str, known: Iterable[str]) -> str:
     return provider
 
 
-async def asked(table: Any) -> list[str]:
-    """What the providers list that can be asked."""
-    from crow.llm.listing import list_models
-
-    return await list_models(table, os.environ, load)
+def with_window(info: ModelInfo, window: int | None) -> ModelInfo:
+    """What is known of a model, with the window that its server says."""
+    return replace(info, context_window=window) if window else info
 
 
 def line(info: ModelInfo) -> str:

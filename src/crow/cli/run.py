@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import Asker, somebody_is_there
@@ -46,6 +47,8 @@ SETTING_UP = {
 }
 PATIENCE = 2.0
 """Seconds until somebody is told what a run waits for that has its answer."""
+SERVER = 10.0
+"""Seconds until a model's server on this machine must listen, where nobody looks on."""
 CUT_OFF = "the answer is longer than the model may write at once"
 
 
@@ -69,6 +72,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
         trigger = "maintenance" if options.maintenance else "init"
         options.extensions = {"setup": {"trigger": trigger}}
     settings = settings_of(options)
+    if not (out.err.isatty() or "load" in settings.timeouts):  # nobody sees what is waited for
+        settings = replace(settings, timeouts={"listen": SERVER, **settings.timeouts})
     try:
         refuse_unread(settings)
         with redirect_stdout(sys.stderr if options.json else sys.stdout):

@@ -26,6 +26,7 @@ from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
 from crow.core.tool_call import call_tools
 from crow.core.tools import Call
+from crow.core.ui import withdraw
 
 logger = logging.getLogger("crow.extensions")
 
@@ -460,9 +461,13 @@ class Agent(Host):
         return await call_tools(run, calls)
 
     def cancel(self, session: Session) -> None:
-        """End what is running and what waits in a session; nothing where it is idle."""
+        """End what is running and what waits in a session; nothing where it is idle.
+
+        A question that a hook asks beside a run, such as at ``after_run``, has its default then.
+        """
         for run in session.runs:
             run.cancel()
+        withdraw(session)
 
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""

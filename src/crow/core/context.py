@@ -30,7 +30,7 @@ from crow.core.messages import (
 )
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import Reply, Session
-from crow.core.tasks import Clock, was_abandoned
+from crow.core.tasks import Clock, Errands, was_abandoned
 from crow.core.trace import Trace
 from crow.core.ui import UI
 from crow.core.validation import check
@@ -357,7 +357,7 @@ class RunContext(Context):
         self.supervisor: asyncio.Task[Any] | None = None
         self.open: OwnList[Any] = OwnList()
         self.hung: OwnSet[object] = OwnSet()
-        self.errands: OwnSet[asyncio.Task[Any]] = OwnSet()
+        self.errands = Errands()
         self.partial: OwnList[str] = OwnList()
         self.shown = True
         self.count = 0

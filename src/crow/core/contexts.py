@@ -232,7 +232,8 @@ class ToolContext(Context):
 
     ``outcome`` is ``ok``, ``error``, ``denied``, ``answered`` (a hook answered for the tool) or
     ``cancelled``; ``duration`` is in seconds. ``faulty`` says that the call could not run at all:
-    no such tool, or arguments that are no JSON or do not fit the schema. ``question`` is
+    no such tool, or arguments that are no JSON or do not fit the schema. ``begun`` and ``finished``
+    say how far the tool itself came, whatever the hooks around it made of that. ``question`` is
     what the user is about to be asked, at ``on_permission``. ``ring`` is how far what it starts may
     reach, as those said who let it pass; ``launcher`` confines that where a hook around the tool
     has set one. While the tool runs this is its `ToolEnvironment`.
@@ -241,11 +242,13 @@ class ToolContext(Context):
     __slots__ = (
         "approved",
         "args",
+        "begun",
         "call",
         "diffs",
         "duration",
         "ended",
         "faulty",
+        "finished",
         "launcher",
         "options",
         "outcome",
@@ -279,6 +282,7 @@ class ToolContext(Context):
         self.question: Ask | None = None
         self.diffs: tuple[Diff, ...] = ()
         self.settled = self.ended = False
+        self.begun = self.finished = False
         self.told: set[object] = set()
         self.faulty = False
         self.ring: Ring = ""

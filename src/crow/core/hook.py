@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import iscoroutinefunction
 from itertools import count
 from operator import attrgetter
@@ -17,6 +18,8 @@ from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, last_line
 from crow.core.points import COMMON, Filter, Point, sub
 from crow.core.session import Session
+from crow.core.tasks import BLOCKING
+from crow.core.trace import Role
 
 NUMBERS = count(1)
 """Hooks and extensions are numbered as they are hung."""
@@ -55,6 +58,10 @@ class Hook:
     ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
     no extension in use makes that event happen. ``when`` says for which contexts it runs, ``place``
     when it was hung: those of an agent run before those of a session. ``name`` is the function's.
+    ``call`` takes the context, and at a wrap what it goes around; ``plain`` says that it may be
+    called there and then, ``always`` that it runs at every moment, ``instant`` that it is async and
+    waits for nothing; ``patience`` is for how many seconds it may keep everybody waiting.
+    ``blocked`` and ``checked`` say that it was named for that, and looked at for its ``tools``.
     """
 
     asked: str
@@ -70,11 +77,16 @@ class Hook:
     when: Filter | None = None
     place: tuple[int, ...] = ()
     name: str = field(init=False)
-    call: Callable[[Any, Any], Any] = field(init=False, repr=False)
+    call: Callable[..., Any] = field(init=False, repr=False)
+    role: Role = field(init=False, repr=False)
+    plain: bool = False
+    always: bool = False
     instant: bool = False
+    patience: float = BLOCKING
     failures: int = 0
     off: bool = False
     blocked: bool = False
+    checked: bool = False
 
     def __post_init__(self) -> None:
         self.name = getattr(self.function, "__name__", type(self.function).__name__)
@@ -84,7 +96,21 @@ class Hook:
         self._fit(point)
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
+        self.role = Role(self.owner, point.name, self.name, self._changes(point))
+        self.plain = not (self.thread or self.background or point.kind == "wrap")
+        self.always = self.tools is None and when is None and not self.off
+        self.patience = min(BLOCKING, self.timeout)
         self.instant = not (self.thread or waits(self.function))
+        if self.instant:
+            self.call = partial(_at_once, self.call)
+
+    def _changes(self, point: Point) -> tuple[str, ...]:
+        """What it may change: nothing where it judges, or runs beside."""
+        return () if self.judge or self.background else point.changes
+
+    def switch_off(self) -> None:
+        """Let it run no more."""
+        self.off, self.always = True, False
 
     def again(self, owner: Owner) -> Hook:
         """The same hook to be hung somewhere else, by somebody else."""
@@ -118,28 +144,43 @@ def _tool_name(ctx: Context) -> str:
     return cast(ToolContext, ctx).call.name.casefold()
 
 
-def bind(fn: Callable[..., Any], point: Point) -> Callable[[Any, Any], Any]:
-    """A callable of (context, call_next) that gives ``fn`` the arguments it names.
+def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
+    """A callable of a context, and at a wrap of ``call_next``, that gives ``fn`` what it names.
 
     Parameters with a default keep it. Raises `HookError` for a parameter that nothing fills.
     """
     sources = _sources(fn, point)
-    if sources == ["ctx"]:
-        return lambda ctx, call_next: fn(ctx)
-    if not sources:
-        return lambda ctx, call_next: fn()
-    if "call_next" not in sources and "ctx" not in sources:
-        get = attrgetter(*sources)
-        if len(sources) == 1:
-            return lambda ctx, call_next: fn(get(ctx))
-        return lambda ctx, call_next: fn(*get(ctx))
-    return lambda ctx, call_next: fn(*(_fill(source, ctx, call_next) for source in sources))
+    get: Callable[[Any], Any] = attrgetter(*sources or ["agent"])
+
+    def given(ctx: Any, call_next: Any = None) -> Any:
+        return fn(*(_fill(source, ctx, call_next) for source in sources))
+
+    def given_one(ctx: Any) -> Any:
+        return fn(get(ctx))
+
+    def given_fields(ctx: Any) -> Any:
+        return fn(*get(ctx))
+
+    if sources == ["ctx"] and point.kind != "wrap":
+        return fn
+    if not sources or point.kind == "wrap" or "ctx" in sources:
+        return given
+    return given_one if len(sources) == 1 else given_fields
 
 
 def _fill(source: str, ctx: Any, call_next: Any) -> Any:
     if source == "ctx":
         return ctx
     return call_next if source == "call_next" else getattr(ctx, source)
+
+
+def _at_once(function: Callable[..., Any], *given: Any) -> Any:
+    """What an async function answers that waits for nothing."""
+    try:
+        function(*given).send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise RuntimeError("waited, though it awaits nothing")
 
 
 def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
@@ -206,15 +247,27 @@ def _code_of(function: Any) -> CodeType | None:
     return None
 
 
+class Edits:
+    """How often something of what hangs on an agent, and on what belongs to it, has changed."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Registry(Protocol):
     """A point's `crow.core.hooks.Hooks`: an agent's, or a session's own.
 
-    ``owners`` are the extensions in use there.
+    ``owners`` are the extensions in use there, ``edits`` counts the changes there and around.
     """
 
+    edits: Edits
     session: Session | None
-    owners: tuple[Owner, ...]
     register: Callable[..., Any]
+
+    @property
+    def owners(self) -> tuple[Owner, ...]: ...
 
 
 class HookPoint(Generic[C, F]):
@@ -270,6 +323,7 @@ class HookPoint(Generic[C, F]):
     def put(self, hooks: list[Hook]) -> None:
         """Replace the hooks; sorts them by their order, ties stay as they are."""
         self.entries = self._sorted(hooks)
+        self.hooks.edits.count += 1
 
     def _sorted(self, hooks: Iterable[Hook]) -> Line:
         return tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
@@ -323,28 +377,14 @@ class HookPoint(Generic[C, F]):
     def __bool__(self) -> bool:
         return bool(self.entries)
 
-    def due(self, ctx: C, *, judge: bool = False) -> Iterable[Hook]:
-        """The hooks to call at a moment; what hangs there or goes meanwhile counts from then on."""
-        line = self._line(ctx.session)
-        return self._due(line, ctx, judge) if line else ()
-
-    def _line(self, session: Session) -> Line:
+    def line(self, session: Session) -> Line:
         """The same as `chain`, at less cost where nothing but the agent counts."""
         alone = self.parent is None and session.parent is None and session.hung is None
         return self.entries if alone else self.chain(session)
 
-    def _due(self, line: Line, ctx: C, judge: bool) -> Iterator[Hook]:
-        past: set[Hook] = set()
-        place, session = 0, ctx.session
-        while place < len(line):
-            hook = line[place]
-            place += 1
-            if hook.judge is judge and hook.concerns(ctx):
-                yield hook
-                now = self._line(session)
-                if now is not line:
-                    past.update(line[:place])
-                    line, place = now, _behind(past, now)
+    def due(self, ctx: C) -> list[Hook]:
+        """The hooks that there are at a moment."""
+        return [hook for hook in self.line(ctx.session) if hook.concerns(ctx)]
 
 
 def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
@@ -352,6 +392,6 @@ def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
     return owner.used > 0 and owner not in owners and any(owner.name == o.name for o in owners)
 
 
-def _behind(past: set[Hook], line: Line) -> int:
-    """Where to go on in a line that has changed: behind the last of those that were called."""
-    return 1 + max((n for n, hook in enumerate(line) if hook in past), default=-1)
+def behind(past: Sequence[Hook], line: Line) -> Line:
+    """The rest of a line that has changed: what is behind the last of those that were called."""
+    return line[1 + max((n for n, hook in enumerate(line) if hook in past), default=-1) :]

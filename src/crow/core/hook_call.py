@@ -7,7 +7,7 @@ import inspect
 import logging
 import threading
 from asyncio import current_task
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from functools import partial
@@ -17,17 +17,27 @@ from typing import Any, Protocol, TypeVar, cast
 from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, text_of
-from crow.core.hook import Hook, place_of
+from crow.core.hook import Hook, HookPoint, Line, behind, place_of
 from crow.core.messages import Message
-from crow.core.points import Point
-from crow.core.proxy import copied, lend, nested, seen, set_awaited, set_clock
+from crow.core.proxy import (
+    SETTLED,
+    copied,
+    given,
+    is_over,
+    kind_of_view,
+    nested,
+    seen,
+    set_awaited,
+    set_clock,
+)
 from crow.core.session import Session
-from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, begin, standing
-from crow.core.trace import Record
+from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, standing
+from crow.core.trace import Record, record_of
 
 logger = logging.getLogger("crow.hooks")
 C = TypeVar("C", bound=Context)
 
+new: Callable[[type[Any]], Any] = object.__new__
 CANCELLED_TIMEOUT = 0.25
 CROW = "crow"
 """Where extensions come from that come with Crow."""
@@ -51,61 +61,168 @@ class Around(Protocol):
 class Ran:
     """How one run of a hook ended; ``values`` is what the trace is to keep of it.
 
+    ``touched`` is the history before somebody changed it, as it was when the hook was called.
     ``unfinished`` says that there is more to do than to take its answer: to wait for that, or to
-    look at what the hook has done. ``touched`` is the history before somebody changed it, as it
-    was when the hook was called.
+    look at what the hook has done.
     """
 
-    answer: Any = None
-    error: BaseException | None = None
-    seconds: float = 0.0
     changed: tuple[str, ...] = ()
     errand: Errand | None = None
-    began: float = 0.0
     unfinished: bool = True
-    has_cancelled: bool = False
-    touched: list[Message] | None = None
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        answer: Any,
+        error: BaseException | None,
+        began: float,
+        seconds: float,
+        *,
+        has_cancelled: bool = False,
+        touched: list[Message] | None = None,
+    ) -> None:
+        self.answer = answer
+        self.error = error
+        self.began = began
+        self.seconds = seconds
+        self.has_cancelled = has_cancelled
+        self.touched = touched
         self.values: dict[str, Any] = {}
 
 
-def view_for(hook: Hook, ctx: C, point: Point) -> C:
-    """What a hook gets to see of a moment; judges and background hooks change nothing."""
-    fixed = hook.judge or hook.background
-    return lend(ctx, hook.owner.name, point.name, () if fixed else point.changes)
+def calls(
+    point: HookPoint[C, Any], ctx: C, *, judge: bool = False, told: set[object] | None = None
+) -> Iterable[tuple[Hook, C, Ran | None]]:
+    """Call the hooks of a moment; those with whom more is to be done are handed out.
+
+    Most answer nothing, have touched nothing and took no time: a row of the trace is all that they
+    leave. With the others comes what they did; None where they are still to be called. Those that
+    are in ``told`` are left out, and the others put in. What hangs there or goes meanwhile counts
+    from then on.
+    """
+    line = point.line(ctx.session)
+    if not line or (judge and not any(hook.judge for hook in line)):
+        return ()
+    return _calls(point, line, ctx, judge, told)
+
+
+def _calls(  # noqa: C901 - in one place, for every step costs each hook of everybody
+    point: HookPoint[C, Any], line: Line, ctx: C, judge: bool, told: set[object] | None
+) -> Iterator[tuple[Hook, C, Ran | None]]:
+    session: Any = ctx.session
+    task: Any = current_task()
+    past: list[Hook] = []
+    doing, edits, cancelling = DOING.get(), point.hooks.edits, task.cancelling
+    watchers = ctx.agent.hooks.watching(session)
+    keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
+    call_id = ctx.call.id if isinstance(ctx, ToolContext) else None
+    cls, put_base, put_role, put_ended = kind_of_view(type(ctx), is_over(ctx))
+    known, cancelled, now = edits.count, cancelling(), perf_counter()
+    while line:
+        for hook in line:
+            if hook.judge is not judge or not (hook.always or hook.concerns(ctx)):
+                continue
+            if told is not None and _was_told(hook, told):
+                continue
+            view, ran = new(cls), None
+            put_base(view, ctx)
+            put_role(view, hook.role)
+            if hook.plain and session.messages.before is None:
+                DOING.set(view)
+                answer = error = None
+                try:
+                    answer = hook.call(view)
+                except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
+                    error = raised
+                began, now = now, perf_counter()
+                if (
+                    answer is None
+                    and error is None
+                    and now - began < hook.patience
+                    and given(view) is None
+                    and session.messages.before is None
+                    and cancelling() == cancelled
+                ):
+                    put_ended(view, SETTLED)
+                    hook.failures = 0
+                    keep((hook.role, now - began, call_id))
+                    if edits.count != known:
+                        break
+                    continue
+                ran = Ran(answer, error, began, now - began, has_cancelled=cancelling() > cancelled)
+                ran.unfinished = _is_unfinished(hook, session, ran)
+            DOING.set(doing)
+            yield hook, view, ran
+            cancelled, now = cancelling(), perf_counter()
+            if edits.count != known:
+                break
+        else:
+            break
+        past += line[: line.index(hook) + 1]
+        known, line = edits.count, behind(past, point.line(ctx.session))
+    DOING.set(doing)
+
+
+def _was_told(hook: Hook, told: set[object]) -> bool:
+    """True for one that was told already; from now on it is."""
+    if hook in told:
+        return True
+    told.add(hook)
+    return False
+
+
+def _is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
+    if ran.error is not None or ran.has_cancelled or session.history.before is not ran.touched:
+        return True
+    return ran.seconds >= hook.patience or (
+        ran.answer is not None and not hook.instant and hasattr(ran.answer, "__await__")
+    )
+
+
+def _tell_of(ctx: Context, watchers: Iterable[Callable[..., None]], row: Any) -> None:
+    """Tell who looks on of a hook that has left no more than a row of the trace."""
+    tell(ctx, record_of(*row), watchers)
 
 
 async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> Ran:
     """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
-    if view.session.history.before is not None and view.run is not None:
+    session = view.session
+    if session.history.before is not None and view.run is not None:
         await view.heal()  # what somebody did before is not this hook's
-    ran = call_hook(hook, view, view.session, around)
+    ran = call_hook(hook, view, session, around)
     if ran.unfinished:
         await finish_hook(hook, view, ran, around)
     return ran
 
 
-def call_hook(hook: Hook, view: Context, session: Session, around: Around | None = None) -> Ran:
-    """Call a hook; that is all for one that waits for nothing and leaves everything whole."""
-    ran = Ran()
+def call_hook(hook: Hook, view: Context, session: Session, around: Around | None) -> Ran:
+    """Call a hook, whatever it is."""
     touched = session.history.before
-    if touched is not None:
-        ran.touched = touched
     task = cast("asyncio.Task[Any]", current_task())
-    cancelling = task.cancelling()
-    began = ran.began = perf_counter()
+    cancelling, doing = task.cancelling(), DOING.get()
+    answer = error = None
+    began = perf_counter()
+    DOING.set(view)
     try:
-        answer = ran.answer = _called(hook, view, around)
-    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
-        ran.error = error
-        return ran
-    spent = ran.seconds = perf_counter() - began
-    if task.cancelling() > cancelling:
-        ran.has_cancelled = True
-    elif session.history.before is touched and spent <= BLOCKING and spent <= hook.timeout:
-        ran.unfinished = answer is not None and not hook.instant and hasattr(answer, "__await__")
+        answer = _called(hook, view, around)
+    except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
+        error = raised
+    finally:
+        DOING.set(doing)
+    has_cancelled = task.cancelling() > cancelling
+    seconds = perf_counter() - began
+    ran = Ran(answer, error, began, seconds, has_cancelled=has_cancelled, touched=touched)
+    ran.unfinished = _is_unfinished(hook, session, ran)
     return ran
+
+
+def _called(hook: Hook, view: Context, around: Around | None) -> Any:
+    """What a hook answers where it needs no waiting, else what is to be awaited."""
+    if hook.thread:
+        return _in_thread(hook, view)
+    if around is None:
+        return hook.call(view)
+    answer = hook.call(view, around.call_next)
+    return around.driven(answer) if inspect.isasyncgen(answer) else answer
 
 
 async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None = None) -> None:
@@ -113,7 +230,7 @@ async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None
     error, ran.error = ran.error, None
     try:
         if error is not None:
-            raise error
+            raise _own(error)
         ran.answer = await _answer(hook, view, around, ran)
     except (KeyboardInterrupt, GeneratorExit):
         raise
@@ -128,6 +245,15 @@ async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None
     ran.seconds = perf_counter() - ran.began
     if view.session.history.before is not ran.touched:
         await _heal(hook, view, ran)
+
+
+def _own(error: BaseException) -> BaseException:
+    """A hook's error; that somebody ends the hook is something else."""
+    if not isinstance(error, GeneratorExit):
+        return error
+    own = RuntimeError(describe(error))
+    own.__cause__ = error
+    return own
 
 
 async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) -> Any:
@@ -159,32 +285,6 @@ def _must_end(view: Context, answer: Any) -> None:
         raise HookError(f"makes happen what it is called for, {NESTED} times over")
 
 
-def _called(hook: Hook, view: Context, around: Around | None) -> Any:
-    """What a hook answers where it needs no waiting, else what is to be awaited."""
-    before = DOING.get()
-    DOING.set(view)
-    try:
-        if hook.thread:
-            return _in_thread(hook, view)
-        answer = hook.call(view, around and around.call_next)
-        if around is not None and inspect.isasyncgen(answer):
-            return around.driven(answer)
-        return _at_once(answer) if hook.instant else answer
-    except GeneratorExit as error:
-        raise RuntimeError(describe(error)) from error
-    finally:
-        DOING.set(before)
-
-
-def _at_once(coroutine: Any) -> Any:
-    """What a coroutine answers that waits for nothing."""
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value
-    raise RuntimeError("waited, though it awaits nothing")
-
-
 def _is_part_of_the_cancelled(session: Session | None) -> bool:
     """True where a run that waits for what is done in this session was cancelled."""
     while session is not None and not any(run.cancelled for run in session.runs):
@@ -212,14 +312,15 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     clock = Clock(seconds, partial(_blocks, hook, ran))
     set_clock(view, clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
-    errand = ran.errand = Errand(own, view)
-    errand.clock = clock
+    errands = view.session.tasks if view.run is None else view.run.errands
     began = perf_counter()
-    task, done = begin(errand, view.session.tasks if view.run is None else view.run.errands)
+    errand = ran.errand = errands.begin(own, view, clock)
+    done = errand.step()
     spent = perf_counter() - began
     _not_by_whom_it_is_called(spent)
     if done is not NOTHING:
         return done
+    task = errand.task
     try:
         with standing(_clock_around()):
             await clock.ended(task, spent)
@@ -293,7 +394,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
 
     def work() -> None:
         try:
-            ended = context.run(hook.call, view, None), None
+            ended = context.run(hook.call, view), None
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
             ended = None, error
         with suppress(RuntimeError):  # the loop is gone
@@ -355,13 +456,17 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
         if value is not None and not isinstance(value, list):
             values[name] = copied(value)
     error = None if ran.error is None else described(hook, ran.error)
-    owner = hook.owner.name
-    made = hook.event, owner, hook.name, answer, changed, error, ran.seconds, call, values
-    watchers = ctx.agent.hooks.watching(ctx.session)
-    if not watchers:
-        ctx.session.trace.add(made)
-        return
-    record = Record(*made)
+    owner, session = hook.owner.name, ctx.session
+    made = hook.role.moment, owner, hook.name, answer, changed, error, ran.seconds, call, values
+    watchers = ctx.agent.hooks.watching(session)
+    if watchers:
+        tell(ctx, Record(*made), watchers)
+    else:
+        session.trace.add(made)
+
+
+def tell(ctx: Context, record: Record, watchers: Iterable[Callable[..., None]]) -> None:
+    """Put a record into the trace and let those know who look on."""
     ctx.session.trace.add(record)
     for watcher in watchers:
         try:

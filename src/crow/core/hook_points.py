@@ -15,17 +15,16 @@ from crow.core.events import Notice
 from crow.core.hook import Hook, HookPoint
 from crow.core.hook_call import (
     Ran,
-    call_hook,
+    calls,
     described,
     finish_hook,
     note,
     report,
     run_hook,
-    view_for,
 )
 from crow.core.hook_result import HookResult, Said, is_result, understood
 from crow.core.points import Point, deny
-from crow.core.proxy import seen
+from crow.core.proxy import lend, seen
 from crow.core.validation import check, short
 from crow.core.verdicts import (
     NO_RULING,
@@ -63,11 +62,11 @@ class Watch(HookPoint[C, Callable[[C], object]]):
 
     async def fire(self, ctx: C) -> None:
         """Call the hooks."""
-        for hook in self.due(ctx):
+        for hook, view, ran in calls(self, ctx):
             if hook.background:
-                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
+                ctx.session.spawn(beside(hook, copy(ctx), self.point))
             else:
-                await run_beside(hook, ctx, self.point)
+                await listen(hook, ctx, view, ran, self.point)
 
 
 class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
@@ -85,8 +84,8 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         is nothing left to decide.
         """
         ruling = NO_RULING
-        for hook in self.due(ctx):
-            ruling = await self._consult(hook, ctx, ruling)
+        for call in calls(self, ctx):
+            ruling = await self._consult(ctx, ruling, *call)
         return await self.judge(ctx, check, ruling)
 
     async def judge(
@@ -95,12 +94,14 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         """Call the judges alone; also where what they have judged was changed since."""
         if check is not None and not check(ctx):
             return NO_RULING
-        for hook in self.due(ctx, judge=True):
-            ruling = await self._consult(hook, ctx, ruling)
+        for call in calls(self, ctx, judge=True):
+            ruling = await self._consult(ctx, ruling, *call)
         return ruling
 
-    async def _consult(self, hook: Hook, ctx: C, ruling: Ruling) -> Ruling:
-        view, ran, meant = await consult(hook, ctx, self.point, self._meant)
+    async def _consult(
+        self, ctx: C, ruling: Ruling, hook: Hook, view: C, ran: Ran | None
+    ) -> Ruling:
+        ran, meant = await heard(hook, view, ran, self._meant)
         verdict: Verdict | str | None
         if isinstance(meant, Said):
             await meant.tell(view)
@@ -154,19 +155,15 @@ class Fold(
 
         Those that are in ``told`` are left out, and the others put in.
         """
-        for hook in self.due(ctx):
-            if told is not None:
-                if hook in told:
-                    continue
-                told.add(hook)
+        for hook, view, ran in calls(self, ctx, told=told):
             if hook.background:
-                ctx.session.spawn(run_beside(hook, copy(ctx), self.point))
-            elif (denied := await self._step(hook, ctx)) is not None:
+                ctx.session.spawn(beside(hook, copy(ctx), self.point))
+            elif (denied := await self._step(hook, ctx, view, ran)) is not None:
                 return denied
         return None
 
-    async def _step(self, hook: Hook, ctx: C) -> Deny | None:
-        view, ran, meant = await consult(hook, ctx, self.point, self._meant)
+    async def _step(self, hook: Hook, ctx: C, view: C, ran: Ran | None) -> Deny | None:
+        ran, meant = await heard(hook, view, ran, self._meant)
         if ran.error is not None:
             await self._failed(hook, ctx, ran.error)
         else:
@@ -203,7 +200,7 @@ class Fold(
         hook.failures += 1
         await report(hook, ctx, error)
         if hook.failures >= FAILURES_TOLERATED and not hook.off:
-            hook.off = True
+            hook.switch_off()
             times = f"{FAILURES_TOLERATED} times in a row"
             text = f"the hook {hook} failed {times} and is switched off: {described(hook, error)}"
             await ctx.session.client.update(ctx.session.id, Notice(text, "warning", "hooks"))
@@ -219,8 +216,8 @@ class StopPoint(
     async def fire(self, ctx: RunContext) -> Continue | None:
         """All reasons of all hooks as one message; None where the run may end."""
         reasons: list[str] = []
-        for hook in self.due(ctx):
-            reasons += await self._consult(hook, ctx)
+        for call in calls(self, ctx):
+            reasons += await self._consult(ctx, *call)
         if not reasons or ctx.stopping:
             return None
         if ctx.count_in_row >= ctx.cap or ctx.count >= TOTAL_CAP:
@@ -230,8 +227,10 @@ class StopPoint(
             return None
         return Continue("\n\n".join(reasons))
 
-    async def _consult(self, hook: Hook, ctx: RunContext) -> list[str]:
-        view, ran, said = await consult(hook, ctx, self.point, self._reasons)
+    async def _consult(
+        self, ctx: RunContext, hook: Hook, view: RunContext, ran: Ran | None
+    ) -> list[str]:
+        ran, said = await heard(hook, view, ran, self._reasons)
         note(hook, ctx, ran, ran.answer)
         if ran.error is not None:
             await report(hook, ctx, ran.error)
@@ -262,11 +261,14 @@ class StopPoint(
         return []
 
 
-async def run_beside(hook: Hook, ctx: Context, point: Point) -> None:
-    """Run a hook whose answer counts for nothing, unless it is a `Stop` or a `HookResult`."""
-    view, ran, said = await consult(
-        hook, ctx, point, lambda view, answer: looked(point, view, answer)
-    )
+async def beside(hook: Hook, ctx: Context, point: Point) -> None:
+    """Run a hook in the background."""
+    await listen(hook, ctx, lend(ctx, hook.role), None, point)
+
+
+async def listen(hook: Hook, ctx: C, view: C, ran: Ran | None, point: Point) -> None:
+    """Take an answer that counts for nothing, unless it is a `Stop` or a `HookResult`."""
+    ran, said = await heard(hook, view, ran, lambda view, answer: looked(point, view, answer))
     note(hook, ctx, ran, ran.answer)
     if ran.error is not None:
         await report(hook, ctx, ran.error)
@@ -286,18 +288,14 @@ def looked(point: Point, view: Context, answer: object) -> Said | None:
     return said
 
 
-async def consult(
-    hook: Hook, ctx: C, point: Point, meaning: Callable[[C, Any], T]
-) -> tuple[C, Ran, T | None]:
-    """Call a hook; what it has changed reaches the run if what it answers has a meaning there."""
-    view = view_for(hook, ctx, point)
-    session = ctx.session
-    if session.history.before is None:
-        ran = call_hook(hook, view, session)
-        if ran.unfinished:
-            await finish_hook(hook, view, ran)
-    else:
+async def heard(
+    hook: Hook, view: C, ran: Ran | None, meaning: Callable[[C, Any], T]
+) -> tuple[Ran, T | None]:
+    """Hear a hook out; what it has changed reaches the run if its answer has a meaning there."""
+    if ran is None:
         ran = await run_hook(hook, view)
+    elif ran.unfinished:
+        await finish_hook(hook, view, ran)
     meant = None
     if ran.error is None:
         try:
@@ -307,4 +305,4 @@ async def consult(
         except Exception as error:  # noqa: BLE001 - what a hook leaves behind may raise anything
             ran.error, meant = error, None
     seen(view).close()
-    return view, ran, meant
+    return ran, meant

@@ -28,18 +28,21 @@ from crow.core.contexts import (
 )
 from crow.core.errors import HookError, nearest
 from crow.core.events import Event
-from crow.core.hook import NUMBERS, Hook, HookPoint, Owner
+from crow.core.hook import NUMBERS, Edits, Hook, HookPoint, Owner
 from crow.core.hook_points import Fold, Gate, StopPoint, Watch
 from crow.core.messages import Message
+from crow.core.moments import doing, give_back, moment_of
 from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion
 from crow.core.request_wraps import RequestWrap
 from crow.core.session import Reply, Session
-from crow.core.tasks import DOING, Spawned
 from crow.core.tools import ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
 from crow.core.wraps import ToolWrap, Wrap
+
+if TYPE_CHECKING:
+    from crow.core.session import Agent
 
 logger = logging.getLogger("crow.hooks")
 
@@ -92,7 +95,8 @@ class Hooks:
 
     Each point is also an attribute that registers a hook, so that a type checker refuses a wrong
     one. ``watchers`` are called with every `Record` of the trace. ``parent`` has the hooks of the
-    agent that a sub-agent works for; a session's has its ``agent``'s beside it. ``owners`` are the
+    agent that a sub-agent works for; a session's has its ``agent``'s beside it. ``host`` is the
+    agent whose hooks they are. ``owners`` are the
     extensions in use there, ``owner`` is the one that is being used just now.
     """
 
@@ -132,8 +136,12 @@ class Hooks:
         self.parent = parent
         self.agent = agent
         self.session = session
+        self.host: Agent | None = None
+        around = agent or parent
+        self.edits = Edits() if around is None else around.edits
+        self.edits.count += 1
         self.watchers: list[Callable[[Record, Context], None]] = []
-        self.owners: tuple[Owner, ...] = ()
+        self._owners: tuple[Owner, ...] = ()
         self.owner: Owner | None = None
         self._names: dict[str, tuple[HookPoint[Any, Any], Filter | None]] = {}
         self._hooks: dict[str, list[Hook]] = {}
@@ -149,6 +157,16 @@ class Hooks:
             if self.__dict__.get("agent") is None or name not in self.agent.points:
                 raise AttributeError(f"hooks have no attribute {name!r}")
             return self[name]
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """The extensions in use here."""
+        return self._owners
+
+    @owners.setter
+    def owners(self, owners: tuple[Owner, ...]) -> None:
+        self._owners = owners
+        self.edits.count += 1
 
     def define(self, point: Point) -> Callable[[], None]:
         """Add a point of an extension's own; hooks that waited for it are registered.
@@ -276,17 +294,22 @@ class Hooks:
         self._waiting.append(hook)
         return hook
 
-    async def trigger_hooks(self, event: str, ctx: Context) -> str | None:
-        """Call the hooks of an event of your own; why it must not go on, or what to go on with.
+    async def trigger_hooks(self, event: str, *given: Any) -> str | None:
+        """Call the hooks of an event; why it must not go on, or what to go on with.
 
-        None where nobody has anything against it; a question is put to the user. Raises
-        `HookError` for an event that wraps something, and for what is no context.
+        ``given`` is its context; or a `Call`, a call and its result, or a prompt, in a loop of
+        one's own: what hooks make of the arguments is the call's then. None where nobody has
+        anything against it; a question is put to the user. Raises `HookError` for an event that
+        wraps something, and for what is no context.
         """
-        hook_point: Any = self[event]
-        if hook_point.point.kind == "wrap" or not isinstance(cast(object, ctx), Context):
-            wanted = hook_point.context.__name__
-            raise HookError(f"{event} takes a {wanted}: await agent.hooks[{event!r}].fire(...)")
+        hook_point: Any = (self.agent or self)[event]  # which looks at the session as well
+        wanted = hook_point.context
+        ctx = await moment_of(wanted, self.host, self.session, given)
+        if hook_point.point.kind == "wrap" or ctx is None:
+            told = f"{event} takes a {wanted.__name__}"
+            raise HookError(f"{told}: await agent.hooks[{event!r}].fire(...)")
         said = await hook_point.fire(ctx)
+        give_back(ctx, given[0])
         if isinstance(said, Ruling):
             said = await ctx.ui.agreed(said)
             return said.reason or f"denied at {event}" if said.refused else None
@@ -355,15 +378,13 @@ class Hooks:
             return self.owner
         known = [*self.owners, *(self.agent.owners if self.agent else ())]
         thing = getattr(fn, "__self__", None)
-        doing = DOING.get()
-        while isinstance(doing, Spawned):
-            doing = doing.whose
-        if doing is not None:
+        now = doing()
+        if now is not None:
             known += [
-                owner for each in doing.agent.hooks.around(doing.session) for owner in each.owners
+                owner for each in now.agent.hooks.around(now.session) for owner in each.owners
             ]
         mine = [owner for owner in known if thing is not None and owner.thing is thing]
-        theirs = [owner for owner in known if doing is not None and owner.name == doing.owner]
+        theirs = [owner for owner in known if now is not None and owner.name == now.owner]
         return next(iter((*mine, *theirs)), None)
 
     def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:

@@ -10,12 +10,13 @@ from crow.core.context import RunContext
 from crow.core.contexts import CommandContext
 from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
+from crow.core.filters import name_slips
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.proxy import awaiting, lend, watching, working
+from crow.core.proxy import awaiting, lend_by_name, watching, working
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tasks import DOING
-from crow.core.tool_call import CANCELLED, answer_calls, settle
+from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
@@ -105,6 +106,7 @@ async def _work(ctx: RunContext) -> None:
     await ctx.agent.start()
     if ctx.session.hung is not None:
         await ctx.session.hung.start()
+    await name_slips(ctx)
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
 
@@ -168,7 +170,7 @@ async def _command(ctx: RunContext) -> Ruling:
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
-    with working(lend(now, now.owner, "a command")):
+    with working(lend_by_name(now, now.owner, "a command")):
         said = await command.run(now)
     if isinstance(said, str):
         ctx.prompt = said
@@ -199,11 +201,12 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     """Leave a whole history and a reply that says how the run ended."""
     error = _error(ctx, task)
     why = CANCELLED if ctx.cancelled or error is None else "not run: the run failed"
+    opened = list(ctx.open)
     try:
         await _close(ctx, why)
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
         ctx.session.history.undo()
-        ctx.session.repair(why, ongoing=False)
+        ctx.session.repair(why, answers_of(opened), ongoing=False)
         error = error or failure
     _explain(ctx, error)
     if error is not None:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from copy import copy
 from functools import cache
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crow.core.context import Context
@@ -23,16 +24,28 @@ from crow.core.ports import Request
 from crow.core.session import Session
 from crow.core.tasks import DOING, Clock, Spawned
 from crow.core.tools import Call
+from crow.core.trace import Role
 from crow.core.validation import check
 
 C = TypeVar("C", bound=Context)
 
+IN_VIEW = ("_base", "_role", "ended")
+"""What is put into every view."""
 FREE = ("messages", "prompt")
 """What a hook may always do with as it likes where it cannot change it: it is a copy."""
 IN_REQUEST = ("messages", "tools", "model", "params")
 SHARED = ("messages", "tools")
 """What a hook that comes later gets in a list of its own, whose items are everybody's."""
 SETTLED = "the hook has answered"
+SHOWN = {
+    "agent": "_base.agent",
+    "session": "_base.session",
+    "run": "_base.run",
+    "owner": "_role.owner.name",
+    "moment": "_role.moment",
+    "_may": "_role.changes",
+}
+"""What a view has of the context and of its role."""
 
 _new = object.__new__
 _put = cast("Callable[[object, str, object], None]", object.__setattr__)
@@ -41,30 +54,37 @@ _put = cast("Callable[[object, str, object], None]", object.__setattr__)
 class View:
     """What is special about a view; `lend` mixes it with the context's own class.
 
-    ``_given`` holds, by name, what the hook was given or has assigned, and what that was before.
-    ``_late`` says why the hook is too late to do anything more, ``_may`` what it may change.
-    ``awaited`` is true while a run waits for it, ``outer`` is whose work that run is in turn.
+    ``_role`` says whose it is, at which moment, and what may be changed. ``_given`` holds, by name,
+    what the hook was given or has assigned, and what that was before; None while that is nothing.
+    ``ended`` says why nothing that the hook assigns counts any more, and is empty while it does;
+    ``_late`` why it is too late to do anything more. ``awaited`` is true while a run waits for it,
+    ``outer`` is whose work that run is in turn.
     """
+
+    __slots__ = ()
 
     waiters: ClassVar[tuple[()]] = ()
     awaited: bool = False
     clock: Clock | None = None
-    moment: str = ""
+    _given: dict[str, tuple[Any, Any]] | None = None
     outer: View | Spawned | None = None
-    owner: str = ""
+    _after_end: bool = False
     _late: str = ""
-    _settled: bool = False
 
     if TYPE_CHECKING:
         agent: Any
+        ended: str
+        moment: str
+        owner: str
+        _role: Role
+        session: Session
         _base: Any
         _may: tuple[str, ...]
-        _given: dict[str, tuple[Any, Any]]
-        session: Session
-        _after_end: bool
 
     def __getattr__(self, name: str) -> Any:
         """What the context has; a copy of that where a hook could change it in place."""
+        if name == "ended":
+            return ""
         if name == "_base" or name.startswith("__"):
             raise AttributeError(name)
         base = self._base
@@ -74,10 +94,11 @@ class View:
             value = Call(value.id, value.name, args, value.raw, value.fault)
             _put(self, name, value)
         elif name == "results":
-            value = [lend(each, self.owner, self.moment) for each in cast("list[Context]", value)]
+            role = self._onlooker()
+            value = [lend(each, role) for each in cast("list[Context]", value)]
             _put(self, name, value)
         elif self._is_its_own(name, value):
-            self._given[name] = (own := copied(value), copied(value))
+            self._keep(name, own := copied(value), copied(value))
             _put(self, name, own)
             return own
         return value
@@ -100,19 +121,28 @@ class View:
             setattr(cast(Any, self).request, name, value)
             return
         check(f"ctx.{name}", value, base.shapes.get(name, Any))
-        before = self._given[name][1] if name in self._given else copied(getattr(base, name))
-        self._given[name] = (value, before)
+        known = self._given or {}
+        self._keep(name, value, known[name][1] if name in known else copied(getattr(base, name)))
         _put(self, name, value)
         if name == "args" and "result" in base.shapes:
             _put(cast(Any, self).call, "args", value)
 
+    def _keep(self, name: str, own: Any, before: Any) -> None:
+        if self._given is None:
+            _put(self, "_given", {})
+        cast("dict[str, tuple[Any, Any]]", self._given)[name] = own, before
+
+    def _onlooker(self) -> Role:
+        """The same somebody, who may change nothing."""
+        return Role(self._role.owner, self.moment, self._role.name)
+
     def __copy__(self) -> Any:
-        return lend(self._base, self.owner, self.moment)
+        return lend(self._base, self._onlooker())
 
     def changed(self) -> dict[str, Any]:
         """What the hook has changed: new values by name. Raises ``TypeError`` for a wrong one."""
         new: dict[str, Any] = {}
-        for name, (own, before) in self._given.items():
+        for name, (own, before) in (self._given or {}).items():
             if name == "request":
                 new |= _differences(own, before)
             elif own is not before and own != before:
@@ -129,28 +159,24 @@ class View:
 
     def settle(self) -> tuple[str, ...]:
         """Let the run have what the hook has changed; the names of that. Raises as `changed`."""
-        if not self._given:
+        own_values = self._given
+        if own_values is None:
             return ()
         new = self.changed()
         for name, value in new.items():
             copy_of = all_kept(value) if name in SHARED else copied(value)
             setattr(self._base, name, copy_of)
-        for name, (own, _) in self._given.items():
+        for name, (own, _) in own_values.items():
             if name == "request" and new:
                 self._base.request.message_id = own.message_id
-            self._given[name] = (own, copied(own))
+            own_values[name] = (own, copied(own))
         return tuple(new)
 
     def close(self, late: str = "") -> None:
         """Let no assignment count any more, and nothing at all where it is ``late``."""
-        _put(self, "_settled", True)
         if late and not self._late:
             _put(self, "_late", late)
-
-    @property
-    def ended(self) -> str:
-        """Why nothing that the hook assigns counts any more; empty while it does."""
-        return (self._late or SETTLED) if self._settled else ""
+        _put(self, "ended", self._late or SETTLED)
 
     def hold_back(self) -> None:
         """Raise where the hook is too late to do anything to the conversation."""
@@ -169,31 +195,44 @@ class View:
 
 
 @cache
-def _view_class(cls: type[Context]) -> type[Any]:
-    if issubclass(cls, View):
-        return cls
-    given = {name: property(attrgetter(f"_base.{name}")) for name in ("agent", "session", "run")}
-    return type(cls.__name__, (View, cls), {"__module__": cls.__module__, **given})
+def kind_of_view(cls: type[Context], after_end: bool) -> tuple[Any, ...]:
+    """The class of the views of such contexts, and what puts into them what is in every view.
+
+    They may do something ``after_end`` of their run where they are lent then.
+    """
+    made = cls if issubclass(cls, View) else _made(cls, after_end)
+    return made, *(getattr(made, name).__set__ for name in IN_VIEW)
 
 
-def lend(ctx: C, owner: str, moment: str, changes: tuple[str, ...] = ()) -> C:
-    """A view of a context for one hook, which may change the fields that ``changes`` names."""
-    view: Any = _new(_view_class(type(ctx)))
-    run = ctx.run
-    after_end = run is not None and run.abandoned
-    _put(
-        view,
-        "__dict__",
-        {
-            "_base": ctx,
-            "owner": owner,
-            "moment": moment,
-            "_may": changes,
-            "_given": {},
-            "_after_end": after_end,
-        },
-    )
+def _made(cls: type[Context], after_end: bool) -> type[Any]:
+    shown = {name: property(attrgetter(path)) for name, path in SHOWN.items()}
+    more = {"__dict__": cls.__dictoffset__, "__weakref__": cls.__weakrefoffset__}
+    slots = *IN_VIEW, *(name for name, is_there in more.items() if not is_there)
+    own = {"__module__": cls.__module__, "__slots__": slots, "_after_end": after_end}
+    return type(cls.__name__, (View, cls), own | shown)
+
+
+def lend(ctx: C, role: Role) -> C:
+    """A view of a context for somebody, who may change the fields that his role names."""
+    cls, put_base, put_role, _ = kind_of_view(type(ctx), is_over(ctx))
+    view: Any = _new(cls)
+    put_base(view, ctx)
+    put_role(view, role)
     return view
+
+
+def is_over(ctx: Context) -> bool:
+    """True behind the end of a run whose own work goes on, since somebody does not end it."""
+    return ctx.run is not None and ctx.run.abandoned
+
+
+def lend_by_name(ctx: C, name: str, moment: str) -> C:
+    """A view of a context for somebody who changes nothing there."""
+    return lend(ctx, Role(cast(Any, SimpleNamespace(name=name)), moment))
+
+
+given: Callable[[Any], object] = attrgetter("_given")
+"""What of a moment a view has copies of, or new values; None where the hook saw nothing of that."""
 
 
 def seen(ctx: Context) -> View:

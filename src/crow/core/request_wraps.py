@@ -36,7 +36,7 @@ class RequestWrap(Wrap[TurnContext, NextRequest, Said]):
         self, ctx: TurnContext, operation: Callable[..., Awaitable[Any]], sink: Sink = nowhere
     ) -> Any:
         """Run the operation inside the hooks; an error of a hook's is the operation's."""
-        return await self._through(list(self.due(ctx)), operation, RequestLayer, ctx, sink)
+        return await self._through(self.due(ctx), operation, RequestLayer, ctx, sink)
 
 
 class RequestLayer(Layer):

@@ -159,6 +159,7 @@ class Scope:
             self.hooks = Hooks(parent.hooks if parent else None)
         else:
             self.hooks = Hooks(agent=agent.hooks, session=session)
+        self.hooks.host = agent
         self.tools: Catalog[Tool] = Catalog("tool")
         self.commands: Catalog[SlashCommand] = Catalog("command")
         self.modes: Catalog[Mode] = Catalog("mode")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
-from crow.core.frozen import Inbox, OwnList, OwnSet, Shelf, frozen, kept
-from crow.core.history import UNBEGUN, History, begins, open_end, unanswered
+from crow.core.frozen import Inbox, OwnList, Shelf, frozen, kept
+from crow.core.history import NO_ANSWERS, UNBEGUN, History, begins, open_end, unanswered
 from crow.core.messages import (
     INTERRUPTED,
     Content,
@@ -29,7 +29,7 @@ from crow.core.messages import (
     text_of,
 )
 from crow.core.ports import Client, NullClient, SlashCommand, Tool
-from crow.core.tasks import DOING, Spawned, nobodys
+from crow.core.tasks import DOING, Errands, Spawned, nobodys
 from crow.core.trace import Trace
 from crow.core.validation import Checked, check, json_object, json_value
 
@@ -57,7 +57,7 @@ def is_name(value: object) -> bool:
 
 FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending", "agent", "hung")
 """Fields of a session that keep what they begin with."""
-KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": OwnSet[Any]}
+KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": Errands}
 """What its containers are that others must not empty."""
 
 
@@ -184,7 +184,7 @@ class Session(Host):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     runs: tuple[Run, ...] = ()
     pending: Inbox[Message] = field(default_factory=Inbox[Message])
-    tasks: OwnSet[asyncio.Task[Any]] = field(default_factory=OwnSet[asyncio.Task[Any]])
+    tasks: Errands = field(default_factory=Errands)
     closed: bool = False
     agent: Agent | None = None
     hung: Scope | None = None
@@ -296,15 +296,21 @@ class Session(Host):
                 return text_of(message.get("content"))
         return ""
 
-    def repair(self, why: str = INTERRUPTED, *, ongoing: bool | None = None) -> list[Message]:
-        """Answer every tool call that has no answer, so that the history is whole.
+    def repair(
+        self,
+        why: str = INTERRUPTED,
+        answers: Mapping[str, Message] = NO_ANSWERS,
+        *,
+        ongoing: bool | None = None,
+    ) -> list[Message]:
+        """Answer every tool call that has no answer, with that of ``answers`` or with ``why``.
 
         Answers are put where they belong, behind their call; answers to no call are dropped.
         Calls at the end stay open where they are ``ongoing``: while a run is on, unless it is that
         which closes them. Returns the messages that were added.
         """
         self._judge()
-        return self.history.mend(why, {}, ongoing=self.busy if ongoing is None else ongoing)
+        return self.history.mend(why, answers, ongoing=self.busy if ongoing is None else ongoing)
 
     def unanswered(self) -> list[str]:
         """Ids of the tool calls at the end of the history that have no answer yet."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
 from math import inf
+from sys import getrefcount
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, cast
+
+from crow.core.frozen import OwnSet
 
 NOTHING: Any = object()
 BLOCKING = 0.05
@@ -22,20 +25,44 @@ DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
 
 
-class Tasks(Protocol):
-    """Tasks that somebody cancels at the end."""
+class Errands(OwnSet["asyncio.Task[Any]"]):
+    """Tasks that somebody cancels at the end, among them those of errands.
 
-    def hold(self, item: asyncio.Task[Any], /) -> None:
-        """Put one in."""
-        ...
+    A task whose errand is over with its first step can carry on another one, as long as the loop
+    has not come to it: many hooks that wait for nothing share one.
+    """
 
-    def release(self, item: asyncio.Task[Any], /) -> None:
-        """Take one out."""
-        ...
+    __slots__ = ("_free",)
+
+    def __init__(self, tasks: Iterable[asyncio.Task[Any]] = ()) -> None:
+        super().__init__(tasks)
+        self._free: list[Errand] = []
+
+    def begin(self, coroutine: Coroutine[Any, Any, Any], about: object, clock: Clock) -> Errand:
+        """An errand that is to be done in a task of these."""
+        loop = asyncio.get_running_loop()
+        errand = self._free.pop() if self._free else None
+        if errand is None or errand.loop is not loop or errand.task.cancelling():
+            errand = Errand(coroutine, about)
+            errand.carry(loop, self)
+        else:
+            errand.take_up(coroutine, about)
+        errand.clock = clock
+        return errand
+
+    def offer(self, errand: Errand) -> None:
+        """Let its task carry on another errand, in this turn of the loop."""
+        self._free.append(errand)
+
+    def retire(self, errand: Errand) -> None:
+        """Let go of an errand whose task ends."""
+        self.release(errand.task)
+        if errand in self._free:
+            self._free.remove(errand)
 
 
 class Errand(Coroutine[Any, Any, Any]):
-    """What a task carries on: a coroutine whose first step was made by hand.
+    """What a task carries on: a coroutine whose first step is made by hand.
 
     ``about`` is what it is done for. Once it is ``abandoned`` it may tidy up after one
     cancellation; the next one ends it, whatever it catches.
@@ -43,39 +70,69 @@ class Errand(Coroutine[Any, Any, Any]):
 
     __slots__ = (
         "__weakref__",
+        "_context",
         "_coroutine",
         "_first",
+        "_outer",
         "_told",
         "abandoned",
         "about",
         "clock",
         "ended",
+        "errands",
+        "loop",
         "task",
-        "tasks",
     )
 
+    task: asyncio.Task[Any]
+    errands: Errands
+    loop: asyncio.AbstractEventLoop
+
     def __init__(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
-        self._coroutine = coroutine
         self._first: Any = NOTHING
-        self._told = False
-        self.about = about
+        self._told = self.abandoned = False
         self.clock: Clock | None = None
-        self.abandoned = False
+        self.take_up(coroutine, about)
+
+    def take_up(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
+        """Be this errand from now on."""
+        self._coroutine = coroutine
+        self._context = copy_context()
+        self.about = about
         self.ended = False
-        self.task: asyncio.Task[Any] | None = None
-        self.tasks: Any = None
+
+    def carry(self, loop: asyncio.AbstractEventLoop, errands: Errands) -> None:
+        """Have a task, which can be cancelled from now on."""
+        self.loop, self.errands, self._outer = loop, errands, copy_context()
+        self.task = asyncio.Task(self, loop=loop, context=self._outer)
+        errands.hold(self.task)
 
     def step(self) -> Any:
-        """Make the first step; what it answered where that was all, else `NOTHING`."""
+        """Make the first step as its task; what it answered where that was all, else `NOTHING`."""
+        loop, task = self.loop, self.task
+        caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
+        known = getrefcount(task)
+        _leave_task(loop, caller)
+        _enter_task(loop, task)
         try:
-            self._first = self._go_on(self._coroutine.send, None)
+            self._first = self._context.run(self._begin)
         except StopIteration as stop:
             self.ended = True
             return stop.value
         except BaseException:
             self.ended = True
             raise
+        finally:
+            _leave_task(loop, task)
+            _enter_task(loop, caller)
+            if self.ended and getrefcount(task) <= known:  # or somebody has kept it
+                self.errands.offer(self)
+        self._outer.run(DOING.set, self.about)  # what it waits for looks there
         return NOTHING
+
+    def _begin(self) -> Any:
+        DOING.set(self.about)
+        return self._go_on(self._coroutine.send, None)
 
     def send(self, value: Any) -> Any:
         """Go on, for a task; the first time with what was waited for already."""
@@ -83,7 +140,7 @@ class Errand(Coroutine[Any, Any, Any]):
             self.over()
             raise StopIteration
         first, self._first = self._first, NOTHING
-        return self._go_on(self._coroutine.send, value) if first is NOTHING else first
+        return self._later(self._coroutine.send, value) if first is NOTHING else first
 
     def throw(self, *error: Any) -> Any:
         """Let the coroutine hear of an error or a cancellation."""
@@ -96,7 +153,14 @@ class Errand(Coroutine[Any, Any, Any]):
             self.over()
             raise asyncio.CancelledError
         self._told = self._told or self.abandoned
-        return self._go_on(self._coroutine.throw, *error)
+        return self._later(self._coroutine.throw, *error)
+
+    def _later(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return self._context.run(self._go_on, step, *arguments)
+        except BaseException:
+            self.over()
+            raise
 
     def _go_on(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Make a step; who wants to end the program there has failed, and ends only itself."""
@@ -106,18 +170,14 @@ class Errand(Coroutine[Any, Any, Any]):
         try:
             return step(*arguments)
         except (SystemExit, GeneratorExit) as error:
-            self.over()
             raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
-        except BaseException:
-            self.over()
-            raise
         finally:
             if clock is not None:
                 clock.end()
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
-        self.tasks.release(self.task)
+        self.errands.retire(self)
         if self.clock is not None:
             self.clock.wake()
 
@@ -129,31 +189,10 @@ class Errand(Coroutine[Any, Any, Any]):
         """End the coroutine where it stands; what it does about that counts for nothing."""
         self.ended = True
         with suppress(BaseException):  # somebody else's code, which may refuse to end
-            self._coroutine.close()
+            self._context.run(self._coroutine.close)
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._coroutine.__await__()
-
-
-def begin(errand: Errand, tasks: Tasks) -> tuple[asyncio.Task[Any], Any]:
-    """The task of an errand, and its answer where it needed no waiting, else `NOTHING`.
-
-    While it is not done the task is one of ``tasks``, so that it can be cancelled there.
-    """
-    loop = asyncio.get_running_loop()
-    context = copy_context()
-    context.run(DOING.set, errand.about)
-    errand.task = task = asyncio.Task(errand, loop=loop, context=context)
-    caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
-    _leave_task(loop, caller)
-    _enter_task(loop, task)
-    errand.tasks = tasks
-    tasks.hold(task)
-    try:
-        return task, context.run(errand.step)
-    finally:
-        _leave_task(loop, task)
-        _enter_task(loop, caller)
 
 
 class Spawned(asyncio.Task[Any]):
@@ -232,31 +271,19 @@ class Clock:
     else from running; what others did in that step is ``elsewhere``.
     """
 
-    __slots__ = (
-        "_began",
-        "_handle",
-        "_in_step",
-        "_left",
-        "_pauses",
-        "_since",
-        "_started",
-        "blocks",
-        "elsewhere",
-        "expired",
-        "waiter",
-    )
+    elsewhere: float = 0.0
+    expired: bool = False
+    waiter: asyncio.Future[None] | None = None
+    _began: float = 0.0
+    _handle: asyncio.TimerHandle | None = None
+    _in_step: bool = False
+    _pauses: int = 1
+    _since: float = 0.0
+    _started: bool = False
 
     def __init__(self, seconds: float, blocks: Callable[[float], None] | None = None) -> None:
         self.blocks = blocks
-        self.elsewhere = 0.0
-        self._began = 0.0
-        self._in_step = self._started = False
         self._left = seconds
-        self._pauses = 1
-        self._since = 0.0
-        self._handle: asyncio.TimerHandle | None = None
-        self.waiter: asyncio.Future[None] | None = None
-        self.expired = False
 
     def begin(self) -> None:
         """Look at how long a step takes, from here on."""

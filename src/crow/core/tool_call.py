@@ -16,14 +16,15 @@ from crow.core.contexts import ToolContext, open_call
 from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
-from crow.core.messages import tool_answer
+from crow.core.messages import Message, tool_answer
 from crow.core.ports import PermissionRequest
-from crow.core.proxy import lend, working
+from crow.core.proxy import lend_by_name, working
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
 from crow.core.validation import mismatch
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
+from crow.core.wraps import CUT_OFF
 
 NOT_RUN = "not run: the run was stopped before"
 CANCELLED = "cancelled by the user"
@@ -252,7 +253,10 @@ async def execute(call: ToolContext) -> None:
         nonlocal ran
         hold_back(call)
         ran = judged
-        return await run_tool(judged)
+        call.begun = True
+        result = await run_tool(judged)
+        call.finished = True
+        return result
 
     try:
         await call.emit(ToolStarted(call.call, call.args, call.title))
@@ -287,7 +291,9 @@ async def other_call(call: ToolContext, args: dict[str, Any]) -> ToolContext:
 def hold_back(call: ToolContext) -> None:
     """Raise `HookError` where the call or the run is over, ``CancelledError`` where it was cut."""
     call.run.check()
-    if call.settled or call.result is not None or call.run.stopping:
+    if call.run.stopping:
+        raise HookError(NOT_RUN)
+    if call.settled or call.result is not None:
         raise HookError(f"{call.call.name} does not run: the call is over")
 
 
@@ -297,7 +303,7 @@ async def run_tool(call: ToolContext) -> ToolResult:
     hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    ctx = lend(call, call.call.name, "a tool's work")
+    ctx = lend_by_name(call, call.call.name, "a tool's work")
     try:
         with working(ctx):
             return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), ctx))
@@ -321,6 +327,11 @@ def conclude(call: ToolContext, outcome: Outcome, result: ToolResult | str) -> T
     return call.result
 
 
+def how_far(call: ToolContext) -> str:
+    """What the model is told of a call that came to no end."""
+    return CUT_OFF if call.begun else NOT_RUN
+
+
 async def settle(call: ToolContext) -> None:
     """Say what came of the call; one without a result was cancelled.
 
@@ -328,12 +339,21 @@ async def settle(call: ToolContext) -> None:
     """
     if not call.settled:
         call.settled = True
-        conclude(call, "cancelled", CANCELLED if call.run.cancelled else NOT_RUN)
+        conclude(call, "cancelled", CANCELLED if call.run.cancelled else how_far(call))
     if not call.ended:
         await call.agent.hooks.after_tool.fire(call, call.told)
-        result = conclude(call, "cancelled", NOT_RUN)
+        result = conclude(call, "cancelled", how_far(call))
         await call.emit(ToolEnded(call.call, call.outcome, result, call.duration))
         call.ended = True
+
+
+def answers_of(calls: Iterable[ToolContext]) -> dict[str, Message]:
+    """What is known of calls already, as messages by the calls' ids."""
+    return {
+        call.call.id: tool_answer(call.call.id, call.result.content)
+        for call in calls
+        if call.result is not None
+    }
 
 
 async def answer_calls(ctx: RunContext) -> None:

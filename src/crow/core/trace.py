@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
 from crow.core.frozen import frozen
 
@@ -35,35 +33,75 @@ class Record:
     values: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class Trace:
-    """The last ten thousand records of a session, oldest first; ``count`` is how many it had."""
+class Named(Protocol):
+    """Whoever has a name."""
 
-    __slots__ = ("_records", "count")
+    name: str
+
+
+@frozen
+class Role:
+    """What somebody is at a moment: whose, by which name, and which fields are his to change."""
+
+    owner: Named
+    moment: str
+    name: str = ""
+    changes: tuple[str, ...] = ()
+
+
+class Trace:
+    """The last ten thousand records of a session, oldest first; ``count`` is how many it had.
+
+    A row is a record, the values of one, or role, seconds and call of a hook that did nothing else
+    than to run: it becomes a record when somebody asks for it.
+    """
+
+    __slots__ = ("_gone", "_rows")
 
     def __init__(self) -> None:
-        self._records: deque[Record | tuple[Any, ...]] = deque(maxlen=KEPT)
-        self.count = 0
+        self._rows: list[Record | tuple[Any, ...]] = []
+        self._gone = 0
 
-    def add(self, record: Record | tuple[Any, ...]) -> None:
-        """Keep a record, or the values of one that nobody has asked for yet."""
-        self._records.append(record)
-        self.count += 1
+    @property
+    def add(self) -> Callable[[Record | tuple[Any, ...]], None]:
+        """Keep a row: ``trace.add(record)``. The oldest rows are thrown away now and then."""
+        rows = self._rows
+        if len(rows) > 2 * KEPT:
+            self._gone += len(rows) - KEPT
+            del rows[:-KEPT]
+        return rows.append
+
+    @property
+    def count(self) -> int:
+        """How many records it had."""
+        return self._gone + len(self._rows)
 
     def since(self, count: int) -> list[Record]:
         """What was added since there were ``count`` records, oldest first."""
-        new = min(self.count - count, len(self._records))
-        return [*map(_made, islice(reversed(self._records), new))][::-1]
+        new = min(self.count - count, len(self))
+        return [*map(_made, self._rows[-new:])] if new > 0 else []
 
     def of_call(self, call_id: str) -> list[Record]:
         """Every hook that touched one tool call, in order."""
         return [record for record in self if record.call_id == call_id]
 
     def __iter__(self) -> Iterator[Record]:
-        return map(_made, self._records)
+        return map(_made, self._rows[-KEPT:])
 
     def __len__(self) -> int:
-        return len(self._records)
+        return min(len(self._rows), KEPT)
 
 
-def _made(record: Record | tuple[Any, ...]) -> Record:
-    return Record(*record) if isinstance(record, tuple) else record
+def record_of(role: Role, seconds: float, call_id: str | None) -> Record:
+    """The record of a hook that answered nothing and changed nothing."""
+    return Record(role.moment, role.owner.name, role.name, seconds=seconds, call_id=call_id)
+
+
+def _made(row: Record | tuple[Any, ...]) -> Record:
+    match row:
+        case Record():
+            return row
+        case (Role(), _, _):
+            return record_of(*row)
+        case _:
+            return Record(*row)

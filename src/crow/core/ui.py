@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
@@ -13,6 +14,7 @@ from crow.core.tasks import Clock, standing
 from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)
+QUESTION = "question"
 REFUSED_BY_USER = Ruling(Deny("the user said no"))
 
 
@@ -22,6 +24,7 @@ class Asking(Protocol):
     owner: str
     clock: Clock | None
     session: Session
+    run: Any
 
     @property
     def client(self) -> Client: ...
@@ -75,8 +78,35 @@ class UI:
         await self._ctx.emit(Notice(text, severity, self._ctx.owner))
 
     async def _ask(self, question: Question) -> Any:
-        with waiting(self._ctx):
-            return await self._ctx.client.ask(self._ctx.session.id, question)
+        ctx, session = self._ctx, self._ctx.session
+        asking = ctx.client.ask(session.id, question)
+        with waiting(ctx):
+            if ctx.run in session.runs:
+                return await asking
+            return await _withdrawable(asking, session, question.default)
+
+
+async def _withdrawable(asking: Awaitable[Any], session: Session, default: Any) -> Any:
+    """The answer to a question beside any run; the default where the session is cancelled."""
+    task = asyncio.ensure_future(asking)
+    task.set_name(QUESTION)
+    session.tasks.hold(task)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        own = asyncio.current_task()
+        if task.cancelled() and own is not None and not own.cancelling():
+            return default
+        raise
+    finally:
+        session.tasks.release(task)
+
+
+def withdraw(session: Session) -> None:
+    """Let nobody wait for answers to questions that are asked beside a run."""
+    for task in list(session.tasks):
+        if task.get_name() == QUESTION:
+            task.cancel()
 
 
 @contextmanager

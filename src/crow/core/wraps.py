@@ -15,10 +15,10 @@ from crow.core.context import Context
 from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError
 from crow.core.hook import Hook, HookPoint, place_of
-from crow.core.hook_call import Ran, described, note, run_hook, view_for
+from crow.core.hook_call import Ran, described, note, run_hook
 from crow.core.hook_result import HookResult
 from crow.core.pieces import Sink, nowhere
-from crow.core.proxy import seen
+from crow.core.proxy import lend, seen
 from crow.core.tasks import Clock, Errand
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
@@ -42,6 +42,9 @@ PATIENCE = 0.02
 """Seconds that it takes to learn that there is nothing to go on with any more."""
 TRIES = 5
 """How often a hook may learn that before it is ended."""
+HAD_RUN = "the tool itself had run"
+HAD_NOT_RUN = "the tool itself did not run"
+CUT_OFF = "the tool had begun, and was cut off"
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
@@ -56,7 +59,7 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
         def go(ctx: C, sink: Sink) -> Awaitable[Any]:
             return operation()
 
-        return await self._through(list(self.due(ctx)), go, Layer, ctx, nowhere)
+        return await self._through(self.due(ctx), go, Layer, ctx, nowhere)
 
     async def _through(
         self, hooks: list[Hook], operation: Go, layer: LayerOf, ctx: C, sink: Sink
@@ -65,7 +68,7 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
             return await operation(ctx, sink)
         hook, *rest = hooks
         go = partial(self._through, rest, operation, layer) if rest else operation
-        return await layer(hook, view_for(hook, ctx, self.point), ctx, go, sink).run()
+        return await layer(hook, lend(ctx, hook.role), ctx, go, sink).run()
 
 
 class Layer:
@@ -204,8 +207,6 @@ class Layer:
             place = place_of(hook, error)
         if not isinstance(error, CrowError) or isinstance(error, HookError):
             error.add_note(f"in the hook {hook}, {place}" if place else f"in the hook {hook}")
-        if "result" in ran.values:
-            error.add_note("the tool itself had run")
         return error
 
 
@@ -228,7 +229,7 @@ class ToolWrap(Wrap[ToolContext, NextCall, Awaitable[Result]]):
         def layer(*known: Any) -> ToolLayer:
             return ToolLayer(*known, other=other)
 
-        hooks = list(self.due(ctx))
+        hooks = self.due(ctx)
         return await self._through(hooks, lambda ctx, _: operation(ctx), layer, ctx, nowhere)
 
 
@@ -264,3 +265,8 @@ class ToolLayer(Layer):
         if self.results:
             ran.values["result"] = self.results[-1]
         super()._note(ran)
+
+    def _told(self, ran: Ran) -> BaseException:
+        error, ctx = super()._told(ran), self.ctx
+        error.add_note(HAD_RUN if ctx.finished else CUT_OFF if ctx.begun else HAD_NOT_RUN)
+        return error

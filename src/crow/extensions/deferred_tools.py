@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from crow import FIRST, Call, Completion, Context, Key, RunContext, Session, TurnContext, hook
+from crow.messages import context_block
 
 if TYPE_CHECKING:
     from crow.messages import ToolSpec
@@ -73,8 +74,8 @@ class DeferredToolsHook:
     order = 165
 
     @hook("before_llm_request", order=FIRST)
-    def keep(self, ctx: TurnContext) -> None:
-        """Let the request have the list of the first one."""
+    async def keep(self, ctx: TurnContext) -> None:
+        """Let the request have the list of the first one, and what has come since at its end."""
         session = ctx.session
         specs = ctx.agent.tool_specs(session)
         offered = OFFERED.get(session)
@@ -84,6 +85,10 @@ class DeferredToolsHook:
             _extend(offered, specs)
         if offered.listed != specs:
             ctx.tools = list(offered.listed)
+        if told := _untold(ctx):
+            message = context_block(told, NAME)
+            await ctx.append(message)
+            ctx.messages = [*ctx.messages, message]
 
     async def around_run(
         self, ctx: RunContext, call_next: Callable[[], Awaitable[object]]
@@ -97,13 +102,8 @@ class DeferredToolsHook:
         await self._announce(ctx)
 
     async def _announce(self, ctx: Context) -> None:
-        offered, specs = OFFERED.get(ctx), ctx.agent.tool_specs(ctx.session)
-        if offered is None or not offered.has_call or offered.segment != ctx.session.segment:
-            return
-        if specs is not offered.seen and specs != offered.seen:
-            offered.seen = specs
-            if told := "\n\n".join(_news(offered, {_name(spec): spec for spec in specs})):
-                await ctx.inject_context(told)
+        if told := _untold(ctx):
+            await ctx.inject_context(told)
 
     @hook("after_llm_response", order=FIRST)
     def unwrap(self, ctx: TurnContext) -> Completion | None:
@@ -134,6 +134,17 @@ def unwrapped(call: Call) -> Call:
         )
     given = cast("dict[str, Any]", args)
     return Call(call.id, name, given, json.dumps(given), None, call.extra_content)
+
+
+def _untold(ctx: Context) -> str:
+    """What has come since the model was last told of tools."""
+    offered, specs = OFFERED.get(ctx), ctx.agent.tool_specs(ctx.session)
+    if offered is None or not offered.has_call or offered.segment != ctx.session.segment:
+        return ""
+    if specs is offered.seen or specs == offered.seen:
+        return ""
+    offered.seen = specs
+    return "\n\n".join(_news(offered, {_name(spec): spec for spec in specs}))
 
 
 def _begun(ctx: Context, specs: list[ToolSpec]) -> Offered:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from crow.core.errors import ModelError
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
 from crow.llm.presets import PRESETS
-from crow.llm.source import Source, ask
+from crow.llm.source import Listed, Source, ask
 
 ASKED_UNNAMED = "ollama"
 """The local server that is asked although nobody has named it."""
@@ -46,5 +46,12 @@ async def list_models(
     settings: Table, env: Mapping[str, str], stored: Stored | None = None
 ) -> list[str]:
     """The names of models that can be asked, by provider; whoever does not answer has none."""
+    return [each.model for each in await look(settings, env, stored)]
+
+
+async def look(
+    settings: Table, env: Mapping[str, str], stored: Stored | None = None
+) -> list[Listed]:
+    """The same models, each with the window that its server says it has."""
     found = await asyncio.gather(*map(ask, sources(settings, env, stored)))
-    return [name for names in found for name in names]
+    return [each for models in found for each in models]

@@ -69,7 +69,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
         place.key.value or None,
         key_header=preset.key_header,
         query=table.get("query"),
-        headers={**preset.headers, **table.get("headers", {}), **settings.get("headers", {})},
+        headers={**table.get("headers", {}), **settings.get("headers", {})},
         params={
             **table.get("params", {}), **own.get("params", {}), **settings.get("params", {}),
         },
@@ -88,10 +88,16 @@ def info_at(name: str, place: Place, settings: Table) -> ModelInfo:
     said = {**place.table, **own}
     wire = own.get("wire") or place.wire or ("chat" if place.moved else info.wire)
     info = info.on(wire)
+    if place.moved:  # a gateway may ask the model by another wire
+        info = replace(info, refuses=info.refuses - {"tools_on_chat"})
     if "thinking" in said:
         info = replace(info, thinking=said["thinking"])
     if "thought_levels" in said:
         info = _thinking(info, said["thought_levels"])
+    if "refuses" in said:
+        info = replace(info, refuses=frozenset(said["refuses"]))
+    if "features" in said:
+        info = replace(info, features=frozenset(said["features"]))
     if "inputs" in said:
         info = replace(info, inputs=frozenset(said["inputs"]))
     if "prices" in own:

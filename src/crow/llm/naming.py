@@ -130,7 +130,11 @@ def _at(base_url: str, settings: Table, keys: Keys) -> Place:
     """An endpoint that is given by its URL; it need not want a key."""
     url = base_url.rstrip("/")
     known = next(
-        (name for name, each in PRESETS.items() if url in (each.base_url, *each.urls.values())),
+        (
+            name
+            for name, each in PRESETS.items()
+            if url in (each.base_url, *(each.urls or {}).values())
+        ),
         "",
     )
     preset = replace(PRESETS[known], base_url=base_url) if known else Preset(base_url)
@@ -202,7 +206,7 @@ def preset_of(provider: str, table: Table, env: Mapping[str, str]) -> Preset:
         raise ModelError(what + other, kind="unconfigured")
     if key_name := table.get("api_key_env"):
         preset = replace(preset, key_names=(key_name,))
-    return preset if url == preset.base_url else replace(preset, base_url=url, urls={})
+    return preset if url == preset.base_url else replace(preset, base_url=url, urls=None)
 
 
 def _moved(preset: Preset, env: Mapping[str, str]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +32,11 @@ class Preset:
     key_header: str = ""
     families: tuple[str, ...] = ()
     wire: str = "chat"
-    urls: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    urls: Mapping[str, str] | None = None
     thinking: str = ""
     echo_reasoning: bool = False
     images_in_results: bool = False
     cache_key: str | None = None
-    headers: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     hands_on: bool = False
     lists: bool = True
     cloud: str = ""
@@ -55,7 +53,7 @@ class Preset:
 
     def url_of(self, wire: str) -> str:
         """Where a wire is."""
-        return self.urls.get(wire, self.base_url)
+        return (self.urls or {}).get(wire, self.base_url)
 
     @property
     def is_own_server(self) -> bool:

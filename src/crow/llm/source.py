@@ -63,11 +63,17 @@ class Listed:
     window: int | None = None
 
 
-async def ask(source: Source) -> list[str]:
+async def ask(source: Source) -> list[Listed]:
     """The models of one endpoint that can be talked with, as they are named here."""
-    names = [each.model for each in await listed(source)]
-    shown = [name for name in names if not source.is_public or _is_for_talk(source.provider, name)]
-    return [f"{source.provider}/{name}" if source.provider else name for name in shown[:MOST]]
+    found = await listed(source)
+    shown = [
+        each for each in found if not source.is_public or _is_for_talk(source.provider, each.model)
+    ]
+    loaded = await _loaded(source) if shown else {}
+    before = f"{source.provider}/" if source.provider else ""
+    return [
+        Listed(before + each.model, loaded.get(each.model, each.window)) for each in shown[:MOST]
+    ]
 
 
 async def listed(source: Source) -> list[Listed]:
@@ -84,15 +90,21 @@ async def find_window(source: Source, model: str) -> int | None:
     Servers that have models in several sizes say it elsewhere, of those that are loaded.
     """
     found = {each.model: each.window for each in await listed(source)}
-    if (window := found.get(model)) is not None or source.provider not in LOADED:
+    if (window := found.get(model)) is not None:
         return window
+    loaded = await _loaded(source)
+    return loaded.get(model) or loaded.get(f"{model}:latest")
+
+
+async def _loaded(source: Source) -> dict[str, int | None]:
+    """The windows of models that are loaded, where a server says these elsewhere."""
+    if source.provider not in LOADED:
+        return {}
     path, rows_in, name_in, window_in = LOADED[source.provider]
     body = await _got(source, source.url.removesuffix("/v1") + path)
     rows = body.get(rows_in) if is_object(body) else None
-    for row in filter(is_object, rows if is_array(rows) else []):
-        if row.get(name_in) in (model, f"{model}:latest"):
-            return _count(row.get(window_in))
-    return None
+    listed_rows = filter(is_object, rows if is_array(rows) else [])
+    return {str(row.get(name_in)): _count(row.get(window_in)) for row in listed_rows}
 
 
 def _listed(row: Mapping[str, Any]) -> Listed:

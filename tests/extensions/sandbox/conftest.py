@@ -49,6 +49,7 @@ class Ran:
     code: int | None
     output: str
     found: list[Finding]
+    refused: list[str]
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Confined:
     backend: Backend
     policy: Policy
     found: Sequence[Finding] = ()
+    refused: Sequence[str] = ()
 
     def launch(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str]
@@ -67,7 +69,7 @@ class Confined:
     @contextmanager
     def _launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Iterator[Launch]:
         with self.backend.confine(argv, cwd, env, self.policy) as launch:
-            self.found = launch.found
+            self.found, self.refused = launch.found, launch.refused
             yield launch
 
 
@@ -94,7 +96,8 @@ async def run(backend: Backend, policy: Policy, command: str, seconds: float = 2
         await process.settle(0.5)
     finally:
         process.close()
-    return Ran(process.code, process.output.decode(errors="replace"), list(launcher.found))
+    output = process.output.decode(errors="replace")
+    return Ran(process.code, output, list(launcher.found), list(launcher.refused))
 
 
 @pytest.fixture

@@ -52,6 +52,12 @@ def test_nothing_gets_out_by_a_race(name: str, ring: Ring) -> None:
 
 
 @pytest.mark.slow
+def test_nothing_gets_out_where_a_proxy_lets_some_through() -> None:
+    outcomes = try_out(backend("bubblewrap"), "workspace", QUICK, is_online=True)
+    assert [each.escape.name for each in outcomes if each.came_through] == []
+
+
+@pytest.mark.slow
 def test_a_bubblewrap_that_cannot_forbid_namespaces_holds_by_the_filter_alone() -> None:
     found = backend("bubblewrap")
     assert isinstance(found, Bubblewrap)

@@ -23,7 +23,15 @@ from crow import (
     Usage,
     hook,
 )
-from crow.extensions.cost.prices import Price, cost_of, is_at_home, is_loaded, listed, load
+from crow.extensions.cost.prices import (
+    Price,
+    cost_of,
+    is_at_home,
+    is_loaded,
+    listed,
+    load,
+    price_of,
+)
 from crow.keys import PROMPT_CACHE
 from crow.messages import add_usage
 
@@ -38,10 +46,11 @@ LOADING: Key[bool] = Key("cost.loading")
 class CostHook:
     """Fills ``usage["cost"]`` (US dollars) of every reply, and so of the run and the session.
 
-    Models that ``prices`` does not name are looked up in the price list of the package
-    ``genai-prices``, by name and by the LLM's ``base_url``; models on this machine or its network
-    have no price there. What the provider itself says that a request cost stays. Adds the command
-    ``/cost``.
+    Models that ``prices`` does not name cost what is known of them (``info.prices`` of the LLM,
+    which ``crow models`` shows); others are looked up in the price list of the package
+    ``genai-prices``, by name and by the LLM's ``base_url``, where models on this machine or its
+    network have no price. What the provider itself says that a request cost stays. Adds the
+    command ``/cost``.
     """
 
     name = "cost"
@@ -52,7 +61,7 @@ class CostHook:
     """Prices by model: dollars for a million tokens, ``cached`` where that is not ``input``."""
     _: KW_ONLY
     catalogue: bool = True
-    """Look prices up in the list that comes along."""
+    """Look prices up in the lists that come along."""
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command."""
@@ -70,12 +79,12 @@ class CostHook:
         await self._settle(ctx)
         llm = _llm_of(ctx, ctx.model)
         names = [name for name in (ctx.model, getattr(llm, "model", None)) if name]
-        self._load_meanwhile(ctx, names, _url_of(llm))
+        self._load_meanwhile(ctx, names, llm)
         reply = await call_next()
         if reply.usage is None:
             return reply
         if "cost" not in reply.usage:
-            cost = await self._cost([*names, reply.model], _url_of(llm), reply.usage)
+            cost = await self._cost([*names, reply.model], llm, reply.usage)
             if cost is not None:
                 reply = replace(reply, usage={**reply.usage, "cost": cost})
         SETTLED.set(ctx, add_usage(ctx.session.usage, reply.usage))
@@ -98,7 +107,7 @@ class CostHook:
             return
         llm = _llm_of(ctx, ctx.session.model)
         names = [name for name in (ctx.session.model, getattr(llm, "model", None)) if name]
-        cost = await self._cost(names, _url_of(llm), beside)
+        cost = await self._cost(names, llm, beside)
         if cost is not None:
             more: Usage = {"cost": cost}
             ctx.session.usage = add_usage(ctx.session.usage, more)
@@ -106,18 +115,21 @@ class CostHook:
                 ctx.run.reply.usage = add_usage(ctx.run.reply.usage, more)
         SETTLED.set(ctx, {**ctx.session.usage})
 
-    def _load_meanwhile(self, ctx: TurnContext, names: list[str], url: str | None) -> None:
+    def _load_meanwhile(self, ctx: TurnContext, names: list[str], llm: object) -> None:
         """Read the price list while the model works, where a request may need it."""
-        known = any(name in self.prices for name in names)
-        if not known and self._looks_up(url) and not is_loaded() and not LOADING.get(ctx):
+        known = any(name in self.prices for name in names) or price_of(llm)
+        if not known and self._looks_up(_url_of(llm)) and not is_loaded() and not LOADING.get(ctx):
             LOADING.set(ctx, True)
             ctx.session.spawn(asyncio.to_thread(load))
 
-    async def _cost(self, names: list[str], url: str | None, usage: Usage) -> float | None:
+    async def _cost(self, names: list[str], llm: object, usage: Usage) -> float | None:
         """What tokens cost; None where nobody knows."""
         for name in names:
             if name in self.prices:
                 return cost_of(usage, self.prices[name])
+        if self.catalogue and (price := price_of(llm)):
+            return cost_of(usage, price)
+        url = _url_of(llm)
         if url is None or not self._looks_up(url):
             return None
         if not is_loaded():

@@ -1,10 +1,10 @@
-"""What tokens cost: by the settings, or by the price list of the package ``genai-prices``."""
+"""What tokens cost: by the settings, by what is known of the model, or by ``genai-prices``."""
 
 from __future__ import annotations
 
 import ipaddress
 import sys
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 from urllib.parse import urlsplit
 
 from crow import Arg, Usage
@@ -15,18 +15,38 @@ Dollars = Annotated[float, Arg("US dollars for a million tokens.", minimum=0)]
 
 
 class Price(TypedDict):
-    """US dollars for a million tokens; ``cached`` is for input that was read from a cache."""
+    """US dollars for a million tokens.
+
+    ``cached`` is for input that was read from a cache, ``cache_write`` for what was written to it.
+    """
 
     input: Dollars
     output: Dollars
     cached: NotRequired[Dollars]
+    cache_write: NotRequired[Dollars]
+
+
+def price_of(llm: object) -> Price | None:
+    """The price that a model knows of itself, which `crow models` shows; None where it has none."""
+    known: Any = getattr(getattr(getattr(llm, "first", llm), "info", None), "prices", None)
+    if known is None:
+        return None
+    price: Price = {"input": known.input, "output": known.output}
+    if known.cache_read:
+        price["cached"] = known.cache_read
+    if known.cache_write:
+        price["cache_write"] = known.cache_write
+    return price
 
 
 def cost_of(usage: Usage, price: Price) -> float:
     """What a request cost."""
-    cached = min(usage.get("cached_tokens", 0), usage.get("input_tokens", 0))
-    fresh = usage.get("input_tokens", 0) - cached
-    asked = fresh * price["input"] + cached * price.get("cached", price["input"])
+    given = usage.get("input_tokens", 0)
+    cached = min(usage.get("cached_tokens", 0), given)
+    written = min(usage.get("cache_write_tokens", 0), given - cached)
+    asked = (given - cached - written) * price["input"]
+    asked += cached * price.get("cached", price["input"])
+    asked += written * price.get("cache_write", price["input"])
     return (asked + usage.get("output_tokens", 0) * price["output"]) / MILLION
 
 

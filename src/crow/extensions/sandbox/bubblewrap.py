@@ -18,7 +18,7 @@ from crow.extensions.sandbox.backend import GUARANTEES, Launch
 from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
 from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts
-from crow.extensions.sandbox.policy import Policy
+from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
 _ALONE = (
@@ -58,7 +58,16 @@ class Bubblewrap:
             line += [] if policy.network == "host" else ["--unshare-net"]
             line += [] if self._is_old else ["--disable-userns"]
             line += ["--seccomp", files.data(assemble(Filter(families(policy))))]
-            launch.argv = [*line, "--chdir", cwd, "--", *limited(argv, policy.limits)]
+            command = limited(argv, policy.limits)
+            if isinstance(policy.network, Proxy):
+                from crow.extensions.sandbox.proxy import ENVIRONMENT, Gate
+
+                gate = Gate(policy.network, launch.refused)
+                stack.callback(gate.close)
+                command = gate.line(command)
+                files.all.append(gate.descriptor)
+                launch.env = {**launch.env, **ENVIRONMENT}
+            launch.argv = [*line, "--chdir", cwd, "--", *command]
             launch.pass_fds = tuple(files.all)
             yield launch
 

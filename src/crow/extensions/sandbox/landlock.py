@@ -71,7 +71,7 @@ class Landlock:
             "Modes, owners and times of files outside can be changed when the command may write.",
             "Processes outside are seen (ps).",
             "A process that hides well ends with the last command, or goes on if Crow is killed.",
-            "No server can be started, not even for the command itself.",
+            "No server can be started, not even for the command itself; no domain is reached.",
             *(line for since, line in old if self.abi < since),
         )
 

@@ -26,7 +26,7 @@ from crow import frozen
 from crow.extensions.sandbox.backend import Backend, Launch
 from crow.extensions.sandbox.escapes import Escape
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
-from crow.extensions.sandbox.policy import Policy, Ring
+from crow.extensions.sandbox.policy import Policy, Proxy, Ring
 from crow.extensions.sandbox.protected import protected_paths, secret_paths
 from crow.process import ChildProcess
 
@@ -59,7 +59,9 @@ class Outcome:
 class Stage:
     """Folders, processes and sockets, for as long as the context; all of it is scratch."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_online: bool = False) -> None:
+        """``is_online`` for rings with a proxy."""
+        self._is_online = is_online
         self._stack = ExitStack()
         self.reached: set[str] = set()
 
@@ -160,7 +162,9 @@ class Stage:
         root = f"{self.base}/work"
         masked = (*secret_paths(f"{self.base}/home"), f"{root}/.env")
         tmp = f"{self.base}/private"
-        return Policy(ring, (root,), tmp, read_only=protected_paths(root), masked=masked)
+        network = Proxy(("example.invalid",)) if self._is_online else "none"
+        protected = protected_paths(root)
+        return Policy(ring, (root,), tmp, read_only=protected, masked=masked, network=network)
 
     # trying
 
@@ -312,7 +316,9 @@ def _with_word(word: str) -> list[int]:
     return found
 
 
-def try_out(backend: Backend, ring: Ring, escapes: Sequence[Escape]) -> list[Outcome]:
+def try_out(
+    backend: Backend, ring: Ring, escapes: Sequence[Escape], *, is_online: bool = False
+) -> list[Outcome]:
     """Try them against a stage of their own."""
-    with Stage() as stage:
+    with Stage(is_online=is_online) as stage:
         return asyncio.run(stage.try_all(backend, ring, escapes))

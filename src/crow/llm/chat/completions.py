@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 from crow.core.errors import ModelError
 from crow.core.messages import ImagePart, Message
 from crow.core.ports import Request
+from crow.llm.chat.params import taken, tools_for
+from crow.llm.chat.refusals import KNOWN_IN_ADVANCE, NO_TOOLS, milder
 from crow.llm.chat.reply import Reply
-from crow.llm.chat.thinking import with_thinking
-from crow.llm.chat.writing import UNSIGNED_CALLS, following, write
+from crow.llm.chat.writing import following, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, Piece, encode_clean
 from crow.llm.http.form import Form, said_in
@@ -21,24 +20,6 @@ from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
 READ = b'{"role":"assistant","content":"I have the results."}'
-LIMIT = "max_tokens"
-THOUGHTS_REFUSED = (
-    r"(?i)(?:reasoning\w*|extra_content|thinking_blocks)[^.]{0,60}(?:not permitted|unsupported"
-    r"|not supported|unknown|unrecogni[sz]ed|not allowed|unexpected|forbidden)"
-    r"|(?:unsupported|unknown|unrecogni[sz]ed|unexpected|additional)[^.]{0,60}"
-    r"(?:reasoning_|extra_content|thinking_blocks|'reasoning'|\"reasoning\")"
-)
-REFUSED: tuple[tuple[str, str, Any], ...] = (
-    (r"stream_options", "usage", False),
-    (r"reasoning_content.{0,60}(?:must be passed back|is missing)", "echoes", True),
-    (r"missing a .?thought_?signature", "without", frozenset({UNSIGNED_CALLS})),
-    (THOUGHTS_REFUSED, "thoughts", False),
-    (r"tool.?call.{0,200}length of 9\b", "ids", 9),
-    (r"maximum length (?:of )?40\b", "ids", 40),
-    (r"unexpected role 'user' after role 'tool'", "answered", True),
-    (r"use '?max_completion_tokens", "limit", "max_completion_tokens"),
-)
-"""What endpoints say where they refuse a form, and what is put into it instead."""
 
 
 def ChatCompletions(  # noqa: N802 - who makes one makes a model
@@ -57,13 +38,18 @@ def ChatCompletions(  # noqa: N802 - who makes one makes a model
     ``echo_reasoning`` sends other models' reasoning, too, and an empty one where there was none,
     which some endpoints need and others refuse. ``images_in_results`` is for endpoints that take
     images in a tool's result, and want no message of the user's behind it. An endpoint that
-    refuses an image, such fields or what is in `REFUSED` is asked again in another form, and from
-    then on.
+    refuses an image, such fields or what is in `crow.llm.chat.refusals` is asked again in another
+    form, and from then on; what ``info`` knows to be refused is not even sent the first time.
     ``cache_key`` names the body's field that gets the session's id, for endpoints that route by
     it.
     """
-    form = Form(echoes=echo_reasoning, images_in_results=images_in_results)
-    wire = ChatWire(cache_key, options.get("info", UNKNOWN))
+    info = options.get("info", UNKNOWN)
+    form = Form(
+        echoes=echo_reasoning,
+        images_in_results=images_in_results,
+        without=info.refuses & KNOWN_IN_ADVANCE,
+    )
+    wire = ChatWire(cache_key, info)
     return HttpModel(wire, model, base_url, api_key, form=form, **options)
 
 
@@ -108,12 +94,14 @@ class ChatWire:
         if "cache_control" in self._info.features:
             head["cache_control"] = {"type": "ephemeral"}
         self._answered = form.answered
-        if form.limit != LIMIT and LIMIT in params:
-            params = {**params, form.limit: params[LIMIT]}
-            del params[LIMIT]
-        start = encode_clean({**head, **with_thinking(params, self._info)})[:-1]
-        tools = b',"tools":' + self._encoder.tools(request.tools) if request.tools else b""
+        own = taken(params, self._info, form.without, has_tools=bool(request.tools))
+        start = encode_clean({**head, **own})[:-1]
+        tools = b""
+        if request.tools:
+            tools = b',"tools":' + self._encoder.tools(tools_for(request.tools, form.without))
         messages = self._encoder.messages(request.messages, request.session_id, form)
+        if not request.tools and NO_TOOLS in form.without and self.ids(request):
+            tools = b',"tools":[]'
         return b"".join((start, tools, b',"messages":[', messages, b"]}"))
 
     def ids(self, request: Request) -> set[str]:
@@ -126,11 +114,7 @@ class ChatWire:
 
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused of options and thoughts."""
-        said = said_in(error)
-        for pattern, name, value in REFUSED:
-            if getattr(form, name) != value and re.search(pattern, said, re.IGNORECASE):
-                return replace(form, **{name: value})
-        return None
+        return milder(form, said_in(error))
 
     def _join(self, messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
         """All messages, images behind the results that they belong to."""

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from crow.core.messages import ImagePart, Message, TextPart
 from crow.llm.chat.opaque import NAMES, TEXTS
+from crow.llm.chat.refusals import DEVELOPER, NULL, UNSIGNED_CALLS
 from crow.llm.http.form import MOVED, SHOWN, Form
 from crow.llm.http.toolcalls import EXTRA
 
-UNSIGNED_CALLS = "unsigned calls"
 UNSIGNED: Any = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """What Gemini takes with a call that it has not made itself."""
 NINE = 9
@@ -28,8 +28,12 @@ def write(form: Form, message: Message) -> tuple[Any, list[ImagePart]]:
         if UNSIGNED_CALLS in form.without and message.get("tool_calls"):
             first, *others = sent["tool_calls"]
             sent = {**sent, "tool_calls": [{EXTRA: UNSIGNED, **first}, *others]}
+        if NULL in form.without and sent.get("content") is None:
+            sent = {**sent, "content": ""}
     elif "written" in message:  # a client's, whoever put it into a request
         sent = {key: value for key, value in message.items() if key != "written"}
+    elif message["role"] == "developer" and DEVELOPER in form.without:
+        sent = {**message, "role": "system"}
     content = message.get("content")
     if isinstance(content, list) and any(part["type"] == "image_url" for part in content):
         moves = message["role"] == "tool" and not form.images_in_results

@@ -38,7 +38,7 @@ def located(preset: Preset, env: Mapping[str, str]) -> Preset:
     if "{" not in preset.base_url:
         return preset
     places = cloud_of(preset).places(env)
-    urls = {wire: url.format(**places) for wire, url in preset.urls.items()}
+    urls = {wire: url.format(**places) for wire, url in (preset.urls or {}).items()}
     return replace(preset, base_url=preset.base_url.format(**places), urls=urls)
 
 

@@ -15,7 +15,7 @@ from crow.llm.gemini.options import request_fields
 from crow.llm.gemini.reply import GeminiReply
 from crow.llm.gemini.tools import declarations, name_for
 from crow.llm.gemini.traits import OF_SIGNATURES, REFUSALS, SYSTEM, UNSIGNED, signs
-from crow.llm.gemini.writing import write
+from crow.llm.gemini.writing import WIRE, write
 from crow.llm.http import HttpModel, Options
 from crow.llm.http.encoding import CACHE_BYTES, Encoder, encode_clean
 from crow.llm.http.form import Form, said_in
@@ -124,7 +124,7 @@ class GeminiWire:
         if re.search(OF_SIGNATURES, said):
             if not signs(form):
                 return replace(form, without=form.without | {UNSIGNED})
-            return replace(form, thoughts=False) if form.thoughts else None
+            return replace(form, doubts=True) if form.thoughts else None
         refused = (what for words, what in REFUSALS if re.search(words, said))
         new = next((each for each in refused if each not in form.without), None)
         return replace(form, without=form.without | {new}) if new else None
@@ -133,4 +133,4 @@ class GeminiWire:
         self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
     ) -> GeminiReply:
         """A new attempt at an answer."""
-        return GeminiReply(known, message_id, cap, shown, form.origin, self._names)
+        return GeminiReply(known, message_id, cap, shown, form.origin + WIRE, self._names)

@@ -15,6 +15,8 @@ from crow.llm.gemini.traits import IDS, signs, takes_images_in_results
 from crow.llm.http.encoding import Piece, encode_clean
 from crow.llm.http.form import MOVED, Form
 
+WIRE = " gemini"
+"""Behind an origin: other wires may reach the same model at the same address."""
 UNSIGNED = "skip_thought_signature_validator"
 """What Google takes in the place of a signature that there is none of."""
 IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp"})
@@ -39,7 +41,7 @@ def _reply(form: Form, message: Message) -> Piece:
     """A reply: its own parts where they are this model's, and the message says the same."""
     calls = message.get("tool_calls") or []
     own = message.get("output_items") or []
-    mine = form.thoughts and message.get("origin", "-") == form.origin
+    mine = message.get("origin") == form.origin + WIRE and form.trusts(message)
     if mine and own and say_the_same(own, message):
         parts = _own_parts(own, calls)
     else:

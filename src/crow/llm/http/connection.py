@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from crow.core.errors import ModelError
-from crow.llm.http.retry import StartingError, Timeouts, UnreachableError
+from crow.llm.http.retry import NotListeningError, Timeouts, UnreachableError
 
 if TYPE_CHECKING:
     import httpx2
@@ -102,7 +102,7 @@ class Connection:
 
         fault = fault_of(error)
         if isinstance(error, httpx2.ConnectError) and is_local(self.url):
-            return StartingError(str(fault), kind=fault.kind)
+            return NotListeningError(str(fault), kind=fault.kind)
         return fault
 
     def _limits(self) -> dict[str, Any]:

@@ -28,6 +28,8 @@ BLIND = (
 OF_IMAGES = r"(?i)image|vision|mmproj|multi.?modal|modalit|content.{0,30}string"
 REFUSALS = frozenset({400, 404, 413, 415, 422, 500, 501})
 MOVED = "[an image: it is in the next message]"
+DOUBTS = 3
+"""How often an endpoint may refuse thoughts until it gets none any more."""
 SHOWN = "What the tools above returned as images:"
 
 
@@ -36,31 +38,53 @@ class Form:
     """What an endpoint is sent.
 
     ``origin`` names it and the model: fields of that origin go back as they came, if it takes
-    such ``thoughts``. ``echoes`` is for endpoints that want everybody's reasoning, and a field for
+    such ``thoughts``, and but for the messages in ``distrusted`` (their keys), whose thoughts it
+    has refused; ``doubts`` says that it has refused some just now, ``doubted`` how often before.
+    ``echoes`` is for endpoints that want everybody's reasoning, and a field for
     it in every message with calls. ``images`` says that the model sees; without
     ``images_in_results`` the images of a tool go into a message behind the last result. Those in
     ``refused`` (hashes of their addresses) are not sent. ``usage`` asks for the tokens. ``ids`` is
     the longest that ids of calls may be, 0 for any; ``answered`` says that the assistant has to
-    speak between a tool and the user; ``limit`` is what the limit of an answer is called.
-    ``without`` names what else an endpoint has refused, in the words of its wire.
+    speak between a tool and the user. ``without`` names what else an endpoint refuses, in the words
+    of its wire.
     """
 
     origin: str = ""
     echoes: bool = False
     thoughts: bool = True
+    distrusted: frozenset[int] = frozenset()
+    doubts: bool = False
+    doubted: int = 0
     images: bool = True
     images_in_results: bool = False
     refused: frozenset[int] = frozenset()
     usage: bool = True
     ids: int = 0
     answered: bool = False
-    limit: str = "max_tokens"
     without: frozenset[str] = frozenset()
 
     @property
     def model(self) -> str:
         """The model's name in ``origin``."""
         return self.origin.partition(" ")[2]
+
+    def trusts(self, message: Message) -> bool:
+        """Whether what was thought for a message goes back to who thought it."""
+        return self.thoughts and not (self.distrusted and key_of(message) in self.distrusted)
+
+    def distrusting(self, messages: Sequence[Message]) -> Form | None:
+        """The form without the thoughts of these messages, which were refused; None without any.
+
+        An endpoint that refuses thoughts again and again gets none any more.
+        """
+        keys = self.distrusted.union(
+            key_of(each) for each in messages if each.get("output_items") is not None
+        )
+        if keys == self.distrusted:
+            return None
+        thoughts = self.thoughts and self.doubted < DOUBTS
+        count = self.doubted + 1
+        return replace(self, doubts=False, doubted=count, distrusted=keys, thoughts=thoughts)
 
     def without_images(self, error: ModelError, images: frozenset[int]) -> Form | None:
         """The form without the images that an endpoint has just refused; None where it has not.
@@ -91,6 +115,11 @@ class Form:
         """The line that stands in the place of an image that is not sent."""
         why = "the endpoint refused it" if self.images else "this model takes no images"
         return f"[{_described(part)}: left out, because {why}]"
+
+
+def key_of(message: Message) -> int:
+    """What stands for the items that a message came as."""
+    return hash(repr(message.get("output_items")))
 
 
 def said_in(error: ModelError) -> str:
@@ -137,11 +166,12 @@ class Forms:
         origin: str,
         answer: Callable[[Form], AsyncGenerator[Batch, None]],
         images: Callable[[], AbstractSet[int]],
+        messages: Sequence[Message] = (),
     ) -> AsyncGenerator[Batch, None]:
         """The batches of the first attempt that is not refused, in milder form after milder form.
 
-        ``answer`` makes an attempt, ``images`` gives the hashes of the images in the request.
-        Raises `ModelError`.
+        ``answer`` makes an attempt, ``images`` gives the hashes of the images in the request, whose
+        ``messages`` these are. Raises `ModelError`.
         """
         form = replace(self.form, origin=origin)
         while True:
@@ -156,7 +186,7 @@ class Forms:
                         yield batch
             except ModelError as error:
                 suspects = frozenset(images() - self._taken)
-                milder = None if answered else self._less(form, error, suspects)
+                milder = None if answered else self._less(form, error, suspects, messages)
                 if milder is None:
                     raise
                 fault = error
@@ -166,8 +196,15 @@ class Forms:
                 yield [Retrying(1, 0.0, f"an image was refused, and is left out: {fault}")]
             form = milder
 
-    def _less(self, form: Form, error: ModelError, images: frozenset[int]) -> Form | None:
+    def _less(
+        self,
+        form: Form,
+        error: ModelError,
+        images: frozenset[int],
+        messages: Sequence[Message],
+    ) -> Form | None:
         """The form without what was refused; None where that cannot be told."""
         if error.status is not None and error.status not in REFUSALS:
             return None
-        return self._milder(form, error) or form.without_images(error, images)
+        milder = self._milder(form, error) or form.without_images(error, images)
+        return milder.distrusting(messages) if milder is not None and milder.doubts else milder

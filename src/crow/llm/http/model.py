@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024
+BYTES = 3
+"""Of a token: so many for each that fits is a request that fills the window."""
+EMPTY = "sent an empty answer to a request that fills its window"
 AGENT = "crow"
 PLAIN = Form()
 FetchKey: TypeAlias = Callable[[str], Awaitable[str]]
@@ -141,7 +144,7 @@ class HttpModel:
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)
             images = partial(self._wire.images, request)
-            return self._forms.ask(origin, answer, images)
+            return self._forms.ask(origin, answer, images, request.messages)
 
         def named(error: ModelError) -> ModelError:
             if isinstance(error, RefusedError) and error.overflow and is_own:
@@ -181,10 +184,7 @@ class HttpModel:
             if so_far is None:
                 break
             request = replace(request, messages=[*messages, so_far])
-        if self._find_window is not None and self._finding is None:
-            finding = self._take_window(self._find_window)
-            self._finding = asyncio.create_task(finding, name="window")
-        yield [*shown.ending(request.message_id), reply.completion()]
+        yield [*shown.ending(request.message_id), self._completion(request, reply, form)]
 
     async def _read(
         self, request: Request, reply: Reply, shown: Shown, clock: Clock, form: Form
@@ -199,11 +199,34 @@ class HttpModel:
                 if deltas := await reading.deltas():
                     yield deltas
             whole = not reply.overflowed
-        except ModelError:
+        except ModelError as error:
             reply.remember(shown)
+            if error.kind == "protocol" and reply.said_nothing:
+                self._check_room(request, form)
             raise
         finally:
             await self._leave(response, chunks, whole=whole)
+
+    def _completion(self, request: Request, reply: Reply, form: Form) -> Completion:
+        """A whole answer; the server's window is looked for behind it. Raises `ModelError`."""
+        if self._find_window is not None and self._finding is None:
+            finding = self._take_window(self._find_window)
+            self._finding = asyncio.create_task(finding, name="window")
+        completion = reply.completion()
+        if not (completion.text or completion.calls or completion.reasoning):
+            self._check_room(request, form)
+        return completion
+
+    def _check_room(self, request: Request, form: Form) -> None:
+        """Call an answer that is empty an overflow where the request fills the window.
+
+        Some servers refuse in no other way. Raises `ModelError` (context_length).
+        """
+        model = request.model or self.model
+        if not self.context_window or model != self.model:
+            return
+        if len(self._body(request, model, form)) >= BYTES * self.context_window:
+            raise ModelError(EMPTY, kind="context_length")
 
     async def _take_window(self, find: FindWindow) -> None:
         """Let the window be what the server has."""

@@ -26,7 +26,8 @@ class Timeouts:
     ``idle`` the wait for something of meaning (text, reasoning, a call; not any bytes), ``total``
     all waiting for one request with its retries. While a stream shows by pings that it is alive,
     ``pinged`` is the wait instead. ``load`` is how long a server on this machine may take until
-    it listens and has loaded its model. ``closing`` is how long a stream that gave its finish
+    it has loaded its model, ``listen`` until it listens; None is as long as ``load``, for some load
+    first. ``closing`` is how long a stream that gave its finish
     reason may take to say that it is done.
     """
 
@@ -35,6 +36,7 @@ class Timeouts:
     idle: float = 300.0
     pinged: float = 1800.0
     load: float = 300.0
+    listen: float | None = None
     total: float = 3600.0
     closing: float = 5.0
 
@@ -123,7 +125,11 @@ class BotchedError(ModelError):
 
 
 class StartingError(ModelError):
-    """Nobody listens on this machine yet, or a server there has not loaded its model."""
+    """A server has not loaded its model yet."""
+
+
+class NotListeningError(StartingError):
+    """Nobody listens on this machine yet."""
 
 
 @frozen
@@ -174,6 +180,7 @@ class Failures:
         self._retries = retries
         self._clock = clock
         self._began: float | None = None
+        self._limit = 0.0
         self._count = 0
 
     @property
@@ -190,13 +197,20 @@ class Failures:
         if self._began is None:
             self._began = self._clock.spent
         waited = self._clock.spent - self._began
-        return min(self._retries.base, POLL) if waited < self._clock.timeouts.load else None
+        return min(self._retries.base, POLL) if waited < self._patience(error) else None
+
+    def _patience(self, error: StartingError) -> float:
+        """The seconds for which a server is waited for."""
+        times = self._clock.timeouts
+        listens = times.listen is None or not isinstance(error, NotListeningError)
+        self._limit = times.load if listens else times.listen or 0.0
+        return self._limit
 
     def told(self, failure: ModelError, delay: float) -> Retrying:
         """What a person is told of the next attempt."""
         if not self.starting:
             return Retrying(self._count, delay, str(failure))
-        limit = f"up to {self._clock.timeouts.load:g} s"
+        limit = f"up to {self._limit:g} s"
         return Retrying(self._count + 1, delay, f"{failure}; it is waited for, {limit}")
 
 

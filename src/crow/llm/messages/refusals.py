@@ -16,6 +16,8 @@ LATE_SYSTEM = "late_system"
 THINKING = "thinking"
 THOUGHTS = "thoughts"
 """What was thought, sent back."""
+THESE = "these thoughts"
+"""Those in the request, which were changed, or signed for something else."""
 
 UNKNOWN = (
     r"[^.]{0,80}(?:not permitted|not supported|unsupported|unknown|unexpected|not allowed|invalid"
@@ -24,7 +26,7 @@ UNKNOWN = (
 REFUSED = (
     (BOUND, r"bound to a different|prefix_binding_mismatch"),
     (THOUGHTS, r"bound to a different|block_binding|thinking-binding"),
-    (THOUGHTS, r"`?signature`? in `?thinking`?|thinking\.signature|cannot be modified"),
+    (THESE, r"`?signature`? in `?thinking`?|thinking\.signature|cannot be modified"),
     (
         THOUGHTS,
         rf"content\.\d+\.(?:redacted_)?thinking\b{UNKNOWN}|input tag '(?:redacted_)?thinking'",
@@ -42,6 +44,8 @@ def without_refused(form: Form, said: str) -> Form | None:
     """The form without what an endpoint has just refused; None where that cannot be told."""
     for feature, pattern in REFUSED:
         if feature not in form.without and re.search(pattern, said, re.IGNORECASE):
+            if feature == THESE:
+                return replace(form, doubts=True) if form.thoughts else None
             less = replace(form, without=form.without | {feature})
-            return replace(less, thoughts=THOUGHTS not in less.without)
+            return replace(less, thoughts=form.thoughts and THOUGHTS not in less.without)
     return None

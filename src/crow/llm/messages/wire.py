@@ -16,7 +16,7 @@ from crow.llm.messages.parameters import output_limit, parameters
 from crow.llm.messages.refusals import BOUND, CACHE, LATE_SYSTEM, without_refused
 from crow.llm.messages.reply import Reply
 from crow.llm.messages.tools import tools_of
-from crow.llm.messages.writing import Turn, write
+from crow.llm.messages.writing import WIRE, Turn, write
 from crow.llm.models import ModelInfo
 
 PATH = "/messages"
@@ -131,7 +131,7 @@ class MessagesWire:
         self, known: Callable[[], set[str]], message_id: str, cap: int, shown: Shown, form: Form
     ) -> Reply:
         """A new attempt at an answer."""
-        return Reply(known, message_id, cap, shown, form.origin, self._reported)
+        return Reply(known, message_id, cap, shown, form.origin + WIRE, self._reported)
 
     def _piece(self, form: Form, message: Message) -> Piece:
         return write(form, message, signs=self._signs)

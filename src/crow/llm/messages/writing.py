@@ -20,6 +20,8 @@ from crow.llm.messages.blocks import (
     text_block,
 )
 
+WIRE = " messages"
+"""Behind an origin: other wires may reach the same model at the same address."""
 FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 LONGEST_ID = 64
 IMAGES = {
@@ -67,9 +69,9 @@ def assistant_blocks(form: Form, message: Message, *, signs: bool) -> list[Block
     """What an assistant said: the blocks of its endpoint, if they still say the same."""
     calls = message.get("tool_calls") or []
     items = message.get("output_items")
-    if items and message.get("origin", "-") == form.origin and tells_same(items, message):
+    if items and message.get("origin") == form.origin + WIRE and tells_same(items, message):
         ids = [safe_id(call["id"]) for call in calls]
-        return sent_back(items, ids, thoughts=form.thoughts, signs=signs)
+        return sent_back(items, ids, thoughts=form.trusts(message), signs=signs)
     return [*content_blocks(form, message.get("content")), *map(call_block, calls)]
 
 

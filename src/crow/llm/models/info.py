@@ -42,6 +42,8 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
         "tools_on_chat": "tools on Chat Completions, unless thinking is off and can be",
         "forced_tools": "a forced choice of tools while it thinks",
         "prefill": "a history that ends with the assistant's message",
+        "null_content": "content that is null beside calls: it is empty",
+        "absent_tools": "a history with calls and no list of tools: it is empty",
     }
 )
 """What a request to a model must not have."""

@@ -54,7 +54,7 @@ def model_info(provider: str, model: str) -> ModelInfo:
     if preset.cloud:
         name = VERSION.sub("", SOLD.sub("", name))
     made = _found(OPEN, name) or _found(provider_meant(name) or "", name)
-    if made is not None and preset.cloud and made.wire in preset.urls:
+    if made is not None and preset.cloud and made.wire in (preset.urls or {}):
         return replace(made, provider=provider, model=model, prices=None)
     if made is None:
         return replace(UNKNOWN, **named)

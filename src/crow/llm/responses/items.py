@@ -54,7 +54,7 @@ def own_items(form: Form, message: Message) -> list[Any] | None:
     if message.get("origin") != form.origin + WIRE or not is_array(items):
         return None
     items = _without_open_end(items)
-    if not form.thoughts or not all(map(_is_readable, items)):
+    if not form.trusts(message) or not all(map(_is_readable, items)):
         return None
     texts = [text_in(item) for item in items if item.get("type") == "message"]
     if BETWEEN.join(filter(None, texts)) != text_of(message.get("content")):

@@ -27,7 +27,11 @@ LONGEST_KEY = 64
 ENCRYPTED = "reasoning.encrypted_content"
 UNTAKEN = "unsupported|not supported|unknown|unrecogni[sz]ed|not permitted|not allowed|verified"
 SUMMARY = "reasoning[. ]summar"
-OF_THOUGHTS = r"(?i)encrypted.content|without its required|items are not persisted"
+OF_THESE = (
+    r"(?i)invalid_encrypted_content|encrypted content.{0,200}could not be|without its required"
+)
+"""What is said of thoughts in the request, and not of thoughts as such."""
+OF_THOUGHTS = r"(?i)encrypted.content|items are not persisted"
 REFUSALS = (
     (
         REASONING,
@@ -129,6 +133,8 @@ class ResponsesWire:
     def milder(self, form: Form, error: ModelError) -> Form | None:
         """The form without what an endpoint has just refused of `REFUSALS`."""
         said = said_in(error)
+        if form.thoughts and re.search(OF_THESE, said):
+            return replace(form, doubts=True)
         if form.thoughts and re.search(OF_THOUGHTS, said):
             return replace(form, thoughts=False)
         for name, words in REFUSALS:

@@ -13,6 +13,8 @@ from crow.llm.models.info import ModelInfo
 REASONING = "reasoning.summary"
 LIMITS = ("max_completion_tokens", "max_tokens")
 LEAST_OUTPUT = 16
+SAMPLING = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
+"""What models that think refuse."""
 
 
 def in_words_of_responses(params: Mapping[str, Any], form: Form, info: ModelInfo) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def in_words_of_responses(params: Mapping[str, Any], form: Form, info: ModelInfo
     ``verbosity`` are understood; all others go as they are. How hard to think is said in the words
     that ``info`` has for it.
     """
-    sent = dict(params)
+    sent = _accepted(params, info)
     effort: Any = sent.pop("reasoning_effort", None)
     if isinstance(effort, str) and info.levels:
         effort = info.effort(effort)
@@ -42,6 +44,11 @@ def in_words_of_responses(params: Mapping[str, Any], form: Form, info: ModelInfo
         text["verbosity"] = verbosity
     _put(sent, "text", text)
     return sent
+
+
+def _accepted(params: Mapping[str, Any], info: ModelInfo) -> dict[str, Any]:
+    refused = SAMPLING if "temperature" in info.refuses else ()
+    return {name: value for name, value in params.items() if name not in refused}
 
 
 def _put(sent: dict[str, Any], name: str, value: dict[str, Any]) -> None:

@@ -442,3 +442,17 @@ class TestPrograms:
                 await agent.run("Go", cwd=project)
             assert (project / "inside").exists()
             assert (tmp_path / "outside").exists() is not inside
+
+    async def test_so_do_mcp_servers_with_what_their_descriptions_give_them(
+        self, build_agent: BuildAgent, project: Path
+    ):
+        path = Path.home() / ".crow/settings.json"
+        path.parent.mkdir(exist_ok=True)
+        script = f"echo $SERVICE_TOKEN > inside; touch {ELSEWHERE}; exit 1"
+        server = {"command": "sh", "args": ["-c", script], "env": {"SERVICE_TOKEN": "given"}}
+        table = {"mcpServers": {"one": server}, "sandbox": {"mcpServers": True}}
+        path.write_text(json.dumps({**table, "extensions": {"mcp": {"wait": 30}}}))
+        async with build_agent("done", cwd=project) as agent:
+            await agent.run("Go", cwd=project)
+        assert (project / "inside").read_text() == "given\n"
+        assert not ELSEWHERE.exists()

@@ -158,7 +158,7 @@ class SandboxHook:
         for what, inside in wanted.items():
             programs.pop(what, None)
             if inside:
-                programs[what] = sandbox.launcher("workspace")
+                programs[what] = sandbox.launcher("workspace", is_named=True)
 
     @hook("on_session_end")
     def close(self, ctx: SessionContext) -> None:

@@ -47,14 +47,15 @@ class Holder(Protocol):
 class RingLauncher:
     """Starts the programs of one call in a ring; a `crow.core.ports.Launcher`.
 
-    ``is_over`` says that the call has had its result: what is found later is told later.
+    ``is_over`` says that the call has had its result, or that there is none: what is found later is
+    told later. ``is_named`` that whoever starts a program has chosen all of its environment.
     """
 
-    def __init__(self, holder: Holder, ring: Ring) -> None:
+    def __init__(self, holder: Holder, ring: Ring, *, is_named: bool = False) -> None:
         self.ring: Ring = ring
         self.policy: Policy | None = None
         self.cwd = ""
-        self.is_over = False
+        self.is_over = self.is_named = is_named
         self._holder = holder
         self._launches: list[Launch] = []
 
@@ -65,7 +66,8 @@ class RingLauncher:
         self.cwd, self.policy = cwd, holder.policy(self.ring)
         kept = self._environment(env)
         with holder.finder.find().confine(argv, cwd, kept, self.policy) as launch:
-            self._launches.append(launch)
+            if not self.is_over:
+                self._launches.append(launch)
             yield launch
         if self.is_over:
             holder.late += map(str, launch.found)
@@ -75,7 +77,8 @@ class RingLauncher:
         settings, is_reading = self._holder.settings, self.ring == "reading"
         kept: dict[str, str] = {}
         for name, value in env.items():
-            hides = is_secret(name) and name not in settings.passed
+            is_known = name in settings.passed or self.is_named
+            hides = is_secret(name) and not is_known
             is_more = is_reading and INHERITED.fullmatch(name) is None
             if not (hides or is_more or name in settings.hidden):
                 kept[name] = value

@@ -128,11 +128,11 @@ class SessionSandbox:
 
     # running
 
-    def launcher(self, ring: Ring) -> RingLauncher:
-        """Confines the programs of one call."""
+    def launcher(self, ring: Ring, *, is_named: bool = False) -> RingLauncher:
+        """Confines the programs of one call, or those whose environment somebody has named."""
         from crow.extensions.sandbox.launcher import RingLauncher
 
-        return RingLauncher(self, ring)
+        return RingLauncher(self, ring, is_named=is_named)
 
     def policy(self, ring: Ring) -> Policy:
         """What a command may touch now."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from tests.extensions.sandbox.conftest import BACKENDS, backend
@@ -82,6 +84,10 @@ def test_without_a_sandbox_the_same_programs_get_out() -> None:
     held = {each.escape.name for each in outcomes if not each.came_through} - impossible
     assert held <= {"unmount", ".env, archived", "/dev/shm"}
     assert len(outcomes) > 60
+    assert not [
+        *Path("/tmp").glob(f"crow-{os.getpid()}-*"),
+        *Path("/dev/shm").glob(f"crow-{os.getpid()}-*"),
+    ]
 
 
 def test_every_escape_breaks_something_that_is_promised() -> None:

@@ -193,6 +193,16 @@ def test_the_answer_is_remembered_until_the_machine_changes(home: Path) -> None:
     assert find_backend().name == first.name
 
 
+def test_looking_for_a_back_end_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder that it lends is taken back by a thread that still may."""
+    code = "from crow.extensions.sandbox.probe import everyone; everyone()"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_back_end_that_does_not_work_says_why() -> None:
     with pytest.raises(OSError, match="there is none of this name"):
         find_backend("jail")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import frozen
-from crow.extensions.sandbox.backend import Backend, Unconfined
+from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
 from crow.extensions.sandbox.policy import Policy
 
 _SECONDS = 10.0
@@ -86,35 +86,34 @@ def everyone() -> list[Answer]:
 def _try(backend: Backend) -> str:
     """Run ``true`` in the tighter ring of a back end. Raises ``OSError`` where that fails."""
     policy = Policy("reading", ("/",))
-    failed: list[BaseException] = []
-    shown: list[str] = []
+    failed: list[str] = []
 
-    def run() -> None:
+    def run(launch: Launch) -> None:
         try:
-            with backend.confine(["/bin/sh", "-c", "exit 0"], "/", {}, policy) as launch:
-                if launch.restrict is not None:
-                    launch.restrict()
-                done = subprocess.run(
-                    launch.argv,
-                    env=dict(launch.env),
-                    pass_fds=tuple(launch.pass_fds),
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    timeout=_SECONDS,
-                    check=False,
-                    cwd="/",
-                )
-            if done.returncode:
-                text = done.stderr.decode(errors="replace").strip()
-                shown.append(text or f"it ended with {done.returncode}")
+            if launch.restrict is not None:
+                launch.restrict()
+            done = subprocess.run(
+                launch.argv,
+                env=dict(launch.env),
+                pass_fds=tuple(launch.pass_fds),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+                cwd="/",
+            )
         except (OSError, subprocess.SubprocessError) as error:
-            failed.append(error)
+            failed.append(str(error))
+        else:
+            text = done.stderr.decode(errors="replace").strip()
+            failed.extend([text or f"it ended with {done.returncode}"] if done.returncode else [])
 
-    thread = threading.Thread(target=run, name="crow-sandbox-probe")
-    thread.start()  # it gives up rights, which this one needs
-    thread.join()
-    if failed or shown:
-        raise OSError(str(failed[0]) if failed else shown[0])
+    with backend.confine(["/bin/sh", "-c", "exit 0"], "/", {}, policy) as launch:
+        thread = threading.Thread(target=run, args=[launch], name="crow-sandbox-probe")
+        thread.start()  # it gives up rights, which this one needs
+        thread.join()
+    if failed:
+        raise OSError(failed[0])
     return ""
 
 

@@ -178,10 +178,18 @@ class Stage:
         before = {number: self._state(each, number) for number, each in numbered.items()}
         printed = await self._run(backend, ring, numbered)
         outputs = _split(printed)
-        return [
+        outcomes = [
             Outcome(each, self._saw(each, number, outputs.get(number, ""), before[number]))
             for number, each in numbered.items()
         ]
+        for number, each in numbered.items():
+            self._remove(self._path(each, number))
+        return outcomes
+
+    def _remove(self, path: str) -> None:
+        """Take away what came through into a folder that everybody shares."""
+        if not is_below(path, [self.base]):
+            Path(path).unlink(missing_ok=True)
 
     async def _run(self, backend: Backend, ring: Ring, numbered: dict[int, Escape]) -> str:
         rows = json.dumps([(number, each.code) for number, each in numbered.items()])

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 import time
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import pytest
 
@@ -458,8 +458,9 @@ async def test_a_tool_a_preview_and_a_command_that_block_are_named_once(
             block()
 
     class Slow:
-        name, description = "slow", "Take its time."
-        parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {}}
+        def __init__(self) -> None:
+            self.name, self.description, self.kind = "slow", "Take its time.", "other"
+            self.parameters: dict[str, Any] = {"type": "object", "properties": {}}
 
         async def preview(self, args: Any, ctx: Any) -> ToolResult:
             await work("preview")
@@ -474,7 +475,7 @@ async def test_a_tool_a_preview_and_a_command_that_block_are_named_once(
         return "go"
 
     watcher.answer = "allow_once"
-    agent = Agent(ScriptedModel(*[call("slow"), "done"] * 2), tools=[Slow()])
+    agent = Agent(ScriptedModel(*[call("slow"), "done"] * 2), tools=[cast(Any, Slow())])
     agent.add_command(Command("slowly", "Go slowly.", slowly))
     agent.hooks.register("before_tool", lambda: Ask("sure?"))
     session = await agent.new_session(client=watcher)

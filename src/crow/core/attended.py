@@ -6,9 +6,9 @@ import logging
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from functools import partial
-from inspect import iscoroutine
+from inspect import iscoroutine, unwrap
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from crow.core.context import Context
 from crow.core.proxy import set_clock, working
@@ -22,12 +22,12 @@ BLOCKED: Key[set[str]] = Key("blocked")
 """Whom the log has named in a session."""
 
 
-async def attended(view: Context, what: str, work: Callable[[], Awaitable[T]]) -> T:
-    """What somebody's work comes to; ``what`` is its name in the log, if it blocks.
+async def attended(view: Context, what: str, thing: object, work: Callable[[], Awaitable[T]]) -> T:
+    """What the work of a thing comes to; ``what`` is its name in the log, if it blocks.
 
     Where a hook that it makes happen blocks, it is that hook which is named.
     """
-    clock = Clock(inf, partial(_blocks, view, what))
+    clock = Clock(inf, partial(_blocks, view, what, thing))
     set_clock(view, clock)
     with working(view):
         clock.begin()
@@ -61,8 +61,16 @@ def _steps(coroutine: Coroutine[Any, Any, T], clock: Clock) -> Generator[Any, An
             step, value = coroutine.throw, error
 
 
-def _blocks(view: Context, what: str, seconds: float) -> None:
+def _blocks(view: Context, what: str, thing: object, seconds: float) -> None:
+    """Name it once a session; nothing can be done from outside about what is Crow's own."""
     named = BLOCKED.setdefault(view, set())
     if what not in named:
         named.add(what)
-        logger.warning("%s blocked everything for %.2f s: make it async", what, seconds)
+        level = logging.INFO if _is_crows(thing) else logging.WARNING
+        logger.log(level, "%s blocked everything for %.2f s: make it async", what, seconds)
+
+
+def _is_crows(thing: object) -> bool:
+    written = unwrap(cast(Any, getattr(thing, "function", thing)))
+    module = getattr(written, "__module__", None) or type(written).__module__
+    return module.partition(".")[0] == "crow"

@@ -172,7 +172,9 @@ async def _command(ctx: RunContext) -> Ruling:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
     view = lend_by_name(now, now.owner, "a command")
-    said = await attended(view, f"the command /{now.command}", lambda: command.run(now))
+    said = await attended(
+        view, f"the command /{now.command}", command.run, lambda: command.run(now)
+    )
     if isinstance(said, str):
         ctx.prompt = said
         return Ruling()

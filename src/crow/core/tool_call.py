@@ -177,7 +177,9 @@ async def foresee(call: ToolContext) -> bool:
     try:
         preview, args = getattr(call.tool, "preview"), copy.deepcopy(call.args)  # noqa: B009
         ctx = lend_by_name(call, call.call.name, "a preview")
-        told = await attended(ctx, f"the preview of {call.call.name}", lambda: preview(args, call))
+        told = await attended(
+            ctx, f"the preview of {call.call.name}", call.tool, lambda: preview(args, call)
+        )
     except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
         told = None
     if not isinstance(told, ToolResult) or (told.error and _comes_second(call)):
@@ -309,7 +311,7 @@ async def run_tool(call: ToolContext) -> ToolResult:
     tool, ctx = call.tool, lend_by_name(call, call.call.name, "a tool's work")
     args = copy.deepcopy(call.approved)
     try:
-        work = attended(ctx, f"the tool {call.call.name}", lambda: tool.run(args, ctx))
+        work = attended(ctx, f"the tool {call.call.name}", tool, lambda: tool.run(args, ctx))
         return ToolResult.of(await work)
     except asyncio.CancelledError:
         task = asyncio.current_task()

@@ -6,14 +6,17 @@ import asyncio
 import logging
 import threading
 import time
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from crow import tool
 from crow.core.agent import Agent
 from crow.core.contexts import ToolContext
 from crow.core.errors import HookError
+from crow.core.events import ToolProgress
 from crow.core.points import POINTS
+from crow.core.scope import Command
 from crow.core.tasks import Errand
 from crow.core.tools import ToolResult
 from crow.core.verdicts import Allow, Ask, Deny
@@ -439,6 +442,70 @@ async def test_a_hook_is_not_named_for_one_that_blocks_at_what_it_makes_happen(p
     agent.hooks.register("after_turn", emits)
     with caplog.at_level(logging.WARNING):
         await agent.run("go")
+    blocked = [line for line in caplog.messages if "blocked everything" in line]
+    assert [line.split()[1] for line in blocked] == ["culprit"]
+
+
+@pytest.mark.parametrize("where", ["tool", "preview", "command"])
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_tool_a_preview_and_a_command_that_block_are_named_once(
+    where, late, watcher, caplog
+):
+    async def work(at: str) -> None:
+        if late:
+            await asyncio.sleep(0)
+        if at == where:
+            block()
+
+    class Slow:
+        def __init__(self) -> None:
+            self.name, self.description, self.kind = "slow", "Take its time.", "other"
+            self.parameters: dict[str, Any] = {"type": "object", "properties": {}}
+
+        async def preview(self, args: Any, ctx: Any) -> ToolResult:
+            await work("preview")
+            return ToolResult("")
+
+        async def run(self, args: Any, ctx: Any) -> str:
+            await work("tool")
+            return "done"
+
+    async def slowly(ctx: Any) -> str:
+        await work("command")
+        return "go"
+
+    watcher.answer = "allow_once"
+    agent = Agent(ScriptedModel(*[call("slow"), "done"] * 2), tools=[cast(Any, Slow())])
+    agent.add_command(Command("slowly", "Go slowly.", slowly))
+    agent.hooks.register("before_tool", lambda: Ask("sure?"))
+    session = await agent.new_session(client=watcher)
+    with caplog.at_level(logging.WARNING):
+        await agent.prompt(session, "/slowly")
+        await agent.prompt(session, "/slowly")
+    (told,) = [line for line in caplog.messages if "blocked everything" in line]
+    name = {
+        "tool": "the tool slow",
+        "preview": "the preview of slow",
+        "command": "the command /slowly",
+    }
+    assert told.startswith(f"{name[where]} blocked everything for 0.")
+
+
+async def test_a_tool_is_not_named_for_a_hook_that_blocks_at_what_it_tells(caplog):
+    @tool
+    async def tells(ctx: ToolContext) -> str:
+        """Tell something."""
+        await ctx.progress("well")
+        return "done"
+
+    def culprit(ctx: Any) -> None:
+        if isinstance(ctx.update, ToolProgress):
+            block()
+
+    agent = Agent(ScriptedModel(call("tells"), "done"), tools=[tells])
+    agent.hooks.register("on_update", culprit)
+    with caplog.at_level(logging.WARNING):
+        assert (await agent.run("go")).session.messages[2]["content"] == "done"
     blocked = [line for line in caplog.messages if "blocked everything" in line]
     assert [line.split()[1] for line in blocked] == ["culprit"]
 

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from crow.core.attended import attended
 from crow.core.context import RunContext
 from crow.core.contexts import CommandContext
 from crow.core.errors import ModelError, SessionError, message_of
@@ -13,7 +14,7 @@ from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.filters import name_slips
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.proxy import awaiting, lend_by_name, watching, working
+from crow.core.proxy import awaiting, lend_by_name, watching
 from crow.core.session import SUBAGENTS, Session
 from crow.core.tasks import DOING
 from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
@@ -170,8 +171,10 @@ async def _command(ctx: RunContext) -> Ruling:
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
-    with working(lend_by_name(now, now.owner, "a command")):
-        said = await command.run(now)
+    view = lend_by_name(now, now.owner, "a command")
+    said = await attended(
+        view, f"the command /{now.command}", command.run, lambda: command.run(now)
+    )
     if isinstance(said, str):
         ctx.prompt = said
         return Ruling()

@@ -70,6 +70,7 @@ class Errand(Coroutine[Any, Any, Any]):
 
     __slots__ = (
         "__weakref__",
+        "_begun",
         "_context",
         "_coroutine",
         "_first",
@@ -99,11 +100,11 @@ class Errand(Coroutine[Any, Any, Any]):
         self._coroutine = coroutine
         self._context = copy_context()
         self.about = about
-        self.ended = False
+        self.ended = self._begun = False
 
     def carry(self, loop: asyncio.AbstractEventLoop, errands: Errands) -> None:
         """Have a task, which can be cancelled from now on."""
-        self.loop, self.errands, self._outer = loop, errands, copy_context()
+        self.loop, self.errands, self._outer = loop, errands, self._context
         self.task = asyncio.Task(self, loop=loop, context=self._outer)
         errands.hold(self.task)
 
@@ -115,7 +116,7 @@ class Errand(Coroutine[Any, Any, Any]):
         _leave_task(loop, caller)
         _enter_task(loop, task)
         try:
-            self._first = self._context.run(self._begin)
+            self._first = self._go_on(self._begin)
         except StopIteration as stop:
             self.ended = True
             return stop.value
@@ -127,12 +128,14 @@ class Errand(Coroutine[Any, Any, Any]):
             _enter_task(loop, caller)
             if self.ended and getrefcount(task) <= known:  # or somebody has kept it
                 self.errands.offer(self)
-        self._outer.run(DOING.set, self.about)  # what it waits for looks there
+        self._begun = True
+        if self._context is not self._outer:
+            self._outer.run(DOING.set, self.about)  # what it waits for looks there
         return NOTHING
 
     def _begin(self) -> Any:
         DOING.set(self.about)
-        return self._go_on(self._coroutine.send, None)
+        return self._coroutine.send(None)
 
     def send(self, value: Any) -> Any:
         """Go on, for a task; the first time with what was waited for already."""
@@ -140,7 +143,7 @@ class Errand(Coroutine[Any, Any, Any]):
             self.over()
             raise StopIteration
         first, self._first = self._first, NOTHING
-        return self._later(self._coroutine.send, value) if first is NOTHING else first
+        return self._go_on(self._coroutine.send, value) if first is NOTHING else first
 
     def throw(self, *error: Any) -> Any:
         """Let the coroutine hear of an error or a cancellation."""
@@ -153,14 +156,7 @@ class Errand(Coroutine[Any, Any, Any]):
             self.over()
             raise asyncio.CancelledError
         self._told = self._told or self.abandoned
-        return self._later(self._coroutine.throw, *error)
-
-    def _later(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return self._context.run(self._go_on, step, *arguments)
-        except BaseException:
-            self.over()
-            raise
+        return self._go_on(self._coroutine.throw, *error)
 
     def _go_on(self, step: Callable[..., Any], *arguments: Any) -> Any:
         """Make a step; who wants to end the program there has failed, and ends only itself."""
@@ -168,12 +164,22 @@ class Errand(Coroutine[Any, Any, Any]):
         if clock is not None:
             clock.begin()
         try:
-            return step(*arguments)
+            if self._context is self._outer and self._begun:
+                return step(*arguments)
+            return self._context.run(step, *arguments)
         except (SystemExit, GeneratorExit) as error:
+            self._ends()
             raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+        except BaseException:
+            self._ends()
+            raise
         finally:
             if clock is not None:
                 clock.end()
+
+    def _ends(self) -> None:
+        if self._begun:  # else nobody waits, and its task may carry on another one
+            self.over()
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
@@ -189,7 +195,10 @@ class Errand(Coroutine[Any, Any, Any]):
         """End the coroutine where it stands; what it does about that counts for nothing."""
         self.ended = True
         with suppress(BaseException):  # somebody else's code, which may refuse to end
-            self._context.run(self._coroutine.close)
+            (self._coroutine.close if self._context is self._outer else self._close_within)()
+
+    def _close_within(self) -> None:
+        self._context.run(self._coroutine.close)
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._coroutine.__await__()

@@ -11,6 +11,7 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from crow.core.attended import attended
 from crow.core.context import RunContext
 from crow.core.contexts import ToolContext, open_call
 from crow.core.errors import CrowError, HookError, message_of
@@ -18,7 +19,7 @@ from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
 from crow.core.messages import Message, tool_answer
 from crow.core.ports import PermissionRequest
-from crow.core.proxy import lend_by_name, working
+from crow.core.proxy import lend_by_name
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
@@ -174,7 +175,11 @@ async def foresee(call: ToolContext) -> bool:
     What an earlier call of the same reply is still to do to the same file, nobody can tell.
     """
     try:
-        told = await getattr(call.tool, "preview")(copy.deepcopy(call.args), call)  # noqa: B009
+        preview, args = getattr(call.tool, "preview"), copy.deepcopy(call.args)  # noqa: B009
+        ctx = lend_by_name(call, call.call.name, "a preview")
+        told = await attended(
+            ctx, f"the preview of {call.call.name}", call.tool, lambda: preview(args, call)
+        )
     except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
         told = None
     if not isinstance(told, ToolResult) or (told.error and _comes_second(call)):
@@ -303,10 +308,11 @@ async def run_tool(call: ToolContext) -> ToolResult:
     hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    ctx = lend_by_name(call, call.call.name, "a tool's work")
+    tool, ctx = call.tool, lend_by_name(call, call.call.name, "a tool's work")
+    args = copy.deepcopy(call.approved)
     try:
-        with working(ctx):
-            return ToolResult.of(await call.tool.run(copy.deepcopy(call.approved), ctx))
+        work = attended(ctx, f"the tool {call.call.name}", tool, lambda: tool.run(args, ctx))
+        return ToolResult.of(await work)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if call.run.cancelled or (task is not None and task.cancelling()):

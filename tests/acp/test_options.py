@@ -190,6 +190,7 @@ async def test_a_local_server_is_asked_for_its_models_and_answers_as_the_chosen_
 ) -> None:
     async with Endpoint() as endpoint:
         endpoint.models = ["qwen3:8b", "llama3"]
+        endpoint.others["/api/ps"] = {"models": []}
         endpoint.play(answer("Moo."))
         host = endpoint.url.removeprefix("http://").removesuffix("/v1")
         editor = FakeEditor()

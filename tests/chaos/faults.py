@@ -135,7 +135,7 @@ FAULTS = (
           _of(BASH, "test_t10_") + _of("tests/tools/test_in_the_loop.py", "test_t10_")),
     # the client
     Fault("C01", "the end of input in the middle of a turn", "answered, ended, nothing stays",
-          _of(f"{ACP}/test_process.py", "test_the_end_of_input_ends_the_process",
+          _of(f"{ACP}/test_process.py", "test_what_ends_the_process_ends_it",
               "test_a_signal_that_ends_it")),
     Fault("C02", "the parent dies and the pipe stays open", "noticed, ended",
           _of(f"{ACP}/test_process.py", "test_the_death_of_the_parent")),

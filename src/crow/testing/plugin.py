@@ -84,7 +84,9 @@ def build_agent(
 
     It is what `crow.build` makes, permissions and persistence included, with a `scripted` model.
     The home directory is an empty one for as long as the test lasts: no settings and no sessions
-    of whoever runs it. ``async with build_agent(...) as agent:`` closes what it holds open.
+    of whoever runs it. There is no sandbox, so that what is asked is the same on every machine;
+    ``monkeypatch.delenv("CROW_SANDBOX")`` gives the machine's. ``async with build_agent(...) as
+    agent:`` closes what it holds open.
     """
     from crow import build
 
@@ -93,6 +95,7 @@ def build_agent(
         monkeypatch.setenv(name, home)
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.delenv(f"XDG_{name}_HOME", raising=False)
+    monkeypatch.setenv("CROW_SANDBOX", "off")
 
     def make(*script: Line, **options: Any) -> Agent:
         return build(model=scripted(*script), **options)

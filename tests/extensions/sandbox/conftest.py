@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,7 @@ class Command(ChildProcess):
 
 async def run(backend: Backend, policy: Policy, command: str, seconds: float = 20) -> Ran:
     """Run a shell command in a ring until its end."""
+    policy = replace(policy, readable=(*policy.readable, sys.prefix))  # it may lie in /tmp
     launcher, process = Confined(backend, policy), Command()
     env = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"]}
     argv = ["/bin/sh", "-c", command]

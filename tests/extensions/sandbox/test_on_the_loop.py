@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +16,16 @@ from crow import Agent, Allow
 from crow.core.events import Event, Notice
 from crow.core.ports import Files, PermissionRequest, Question
 from crow.extensions import SandboxHook
+from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.probe import find_backend
 from crow.project import SandboxSettings
 from crow.testing import BuildAgent, ScriptedModel, call
 
 OUT = {"dangerouslyDisableSandbox": True}
 ELSEWHERE = Path(__file__).with_name("elsewhere.txt")
+elsewhere = pytest.mark.skipif(
+    is_below(str(ELSEWHERE), PRIVATE), reason="this clone lies where commands have their own files"
+)
 """A file beside the project that its user could write; ``/tmp`` is a session's own."""
 
 
@@ -63,8 +68,9 @@ def bash(args: dict[str, Any]) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Switch the sandbox on, as it is where nobody says anything."""
+def on(build_agent: BuildAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Switch the sandbox on, as it is where nobody says anything; `build_agent` switches it off."""
+    del build_agent
     monkeypatch.delenv("CROW_SANDBOX")
 
 
@@ -121,6 +127,7 @@ class TestInside:
         assert played == Played(["hi", "a\nb"], [], [])
         assert (project / "b").read_text() == "x"
 
+    @elsewhere
     async def test_nothing_is_written_elsewhere_and_the_model_is_told_how_to_go_on(
         self, play: Play
     ):
@@ -131,6 +138,17 @@ class TestInside:
             "the project or in $TMPDIR, or set dangerouslyDisableSandbox and give the reason in "
             "description]"
         )
+
+    async def test_programs_of_the_path_are_found_in_tmp_too(
+        self, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        program = tmp_path / "tools/bin/greet"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\ncat $(dirname $0)/../lib\n")
+        program.chmod(0o755)
+        (tmp_path / "tools/lib").write_text("hello")
+        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        assert (await play("greet")).outputs == ["hello"]
 
     async def test_the_network_is_off_and_the_model_is_told(self, play: Play):
         [output] = (
@@ -207,6 +225,7 @@ class TestInside:
         [output] = (await play(f'python3 -c "{code}"')).outputs
         assert "SECRET" not in output
 
+    @elsewhere
     async def test_in_the_background_too(self, build_agent: BuildAgent, project: Path):
         script = [
             call("Bash", command=f"echo in; echo x > {ELSEWHERE}", run_in_background=True),

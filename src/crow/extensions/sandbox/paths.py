@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow import frozen
+from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.policy import Limits, Policy, Proxy, Ring
 from crow.extensions.sandbox.protected import (
     IN_REPOSITORY,
@@ -53,10 +55,22 @@ def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
         writable=tuple(dict.fromkeys(writable)) if ring == "workspace" else (),
         read_only=tuple(dict.fromkeys((*protected, *denied))),
         masked=tuple(dict.fromkeys(unreadable(settings, rules, roots))),
-        readable=settings.allow_read,
+        readable=(*settings.allow_read, *programs()),
         network=network(settings, rules) if ring == "workspace" else "none",
         limits=Limits(limits.processes, limits.memory, limits.open_files, limits.file_size),
     )
+
+
+def programs() -> Iterator[str]:
+    """Where programs may lie in a folder that a command has to itself, such as ``/tmp``.
+
+    A virtual environment of Python or Node is the folder around its ``bin``.
+    """
+    yield sys.prefix
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        if is_below(folder, PRIVATE) and folder not in PRIVATE:
+            above = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120
+            yield folder if above in PRIVATE else above
 
 
 def unreadable(settings: SandboxSettings, rules: Any, roots: tuple[str, ...]) -> Iterator[str]:

@@ -7,6 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crow.extensions.permissions.explanation import deeds, explain
+from crow.extensions.permissions.permissions import Permissions
+from crow.extensions.permissions.shell.commands import script_of
+from crow.extensions.permissions.shell.script import Simple, walk
+from crow.extensions.permissions.suggestion import suggest
 
 OPAQUE = "something that only the shell will know"
 
@@ -60,6 +64,16 @@ def test_every_line_of_the_table_is_one() -> None:
         for deed in lines:
             assert deed.text.format("X")
             assert all(option.startswith("-") for option in deed.options)
+
+
+@pytest.mark.parametrize("letter", ["\U0001f600", "\U000e0100", "\U000371a7", "\U0010fffd"])
+def test_a_character_beyond_the_parsers_tables_ends_nothing(letter: str) -> None:
+    """A scanner of tree-sitter-bash read behind its table, and the process was gone."""
+    for command in (f"echo {{{letter}a", f"{{{letter}}}", f"echo ${{{letter}}}", f"a{letter}=1"):
+        assert explain("Bash", {"command": command}, cwd="/tmp")
+        suggest(Permissions(), "Bash", {"command": command}, cwd="/tmp")
+    [echo] = [each for each in walk(script_of(f"echo {letter}")) if isinstance(each, Simple)]
+    assert [word.text for word in echo.words] == ["echo", letter]
 
 
 @given(st.text(max_size=60))

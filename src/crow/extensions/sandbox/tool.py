@@ -8,7 +8,7 @@ from crow import Tool, ToolEnvironment, ToolResult
 from crow.tools import ToolKind
 
 ESCAPE = "dangerouslyDisableSandbox"
-ABOUT = "only where the sandbox refused: ask the user to run it outside, and say why in description"
+ABOUT = "only after the sandbox refused; reason in description"
 
 
 class Escapable:

@@ -58,6 +58,14 @@ PLAIN_PATTERN = re.compile(r"[\w.*?:,/@^+\[\]-]+\$?")
 REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 
 
+ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+STAND_IN = "%%%%"
+"""What the parser sees in the place of a character beyond U+FFFF: as many bytes, of a word as well.
+
+Its scanner looks such characters up behind the end of a table, which can end the process.
+"""
+
+
 @frozen
 class Reading:
     """What a parser made of a script; ``fault`` says why it cannot be relied on."""
@@ -77,7 +85,8 @@ def new_parser() -> Parser:
 def read(parser: Parser, text: str) -> Reading:
     """Read a script. Never raises; a script that cannot be read whole has a ``fault``."""
     source = text.encode("utf-8", "surrogatepass")
-    root = parser.parse(source).root_node
+    shown = ASTRAL.sub(STAND_IN, text).encode("utf-8", "surrogatepass")
+    root = parser.parse(shown).root_node
     fault = "the command does not parse" if root.has_error else gap_fault(root, source)
     try:
         script = _Reader(source).sequence(root)

@@ -32,7 +32,7 @@ CREATED = Point("on_task_created", "gate", FIELDS, aliases=("TaskCreated",))
 COMPLETED = Point("on_task_completed", "gate", FIELDS, aliases=("TaskCompleted",))
 DESCRIPTION = (
     "Show the user the steps of a longer task: always the whole list, one step in_progress. "
-    "activeForm is like 'Running tests'."
+    "activeForm: 'Running tests'."
 )
 PARAMETERS: dict[str, Any] = {
     "type": "object",

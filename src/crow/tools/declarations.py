@@ -98,7 +98,7 @@ async def bash(
     timeout: int = 120_000,
     run_in_background: bool = False,
 ) -> ToolResult:
-    """Run command in a new bash in the working directory. timeout: ms; description: 5-10 words."""
+    """Run command in a new bash. timeout: ms; description: 5-10 words."""
     from crow.tools.bash import run
     from crow.tools.bash import run_in_background as start
 
@@ -137,7 +137,7 @@ async def glob(
     pattern: str,
     path: str = "",
 ) -> ToolResult:
-    """Find files, newest first, by a pattern like src/**/*.ts. Heeds .gitignore, as Grep does."""
+    """Find files, newest first, by a pattern like src/**/*.ts. Heeds .gitignore."""
     from crow.tools.glob import run
 
     return await run(ctx, pattern, path)
@@ -180,7 +180,7 @@ async def grep(
 @tool(name="LS", kind="read", title="List {path}", preview=preview_in("ls"))
 async def ls(
     ctx: ToolEnvironment,
-    path: str = ".",
+    path: str = "",
     ignore: Sequence[str] = (),
 ) -> ToolResult:
     """List a directory."""

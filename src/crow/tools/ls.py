@@ -17,7 +17,7 @@ MOST = 1000
 _SCANNED = 100_000
 
 
-async def preview(ctx: ToolEnvironment, path: str = ".", ignore: list[str] | None = None) -> None:
+async def preview(ctx: ToolEnvironment, path: str = "", ignore: list[str] | None = None) -> None:
     """Nothing but why it cannot be listed."""
     top = absolute(path, ctx.cwd)
     if await asyncio.to_thread(may_tell, ctx, top):

@@ -8,7 +8,6 @@ from crow import Tool, ToolEnvironment, ToolResult
 from crow.tools import ToolKind
 
 ESCAPE = "dangerouslyDisableSandbox"
-ABOUT = "only after the sandbox refused; reason in description"
 
 
 class Escapable:
@@ -18,7 +17,7 @@ class Escapable:
         self.without_sandbox = tool
         self.name, self.description = tool.name, tool.description
         self.kind: ToolKind = tool.kind
-        argument = {ESCAPE: {"type": "boolean", "description": ABOUT}}
+        argument = {ESCAPE: {"type": "boolean"}}  # the line of a refusal says what it is for
         own = tool.parameters
         self.parameters = {**own, "properties": {**own["properties"], **argument}}
 

@@ -11,14 +11,13 @@ import pytest
 from tests.chaos.full import SETTINGS
 from tests.extensions.persistence.test_scarcity import ALONE, can_mount
 
-PROGRAM = Path(__file__).with_name("full.py")
+ROOT = Path(__file__).parents[2]
+PROGRAM = (sys.executable, "-m", "tests.chaos.full")
 
 
 @pytest.mark.skipif(not can_mount(), reason="this machine lets nobody mount")
 def test_an_answer_that_cannot_be_kept_counts_and_no_setting_is_lost(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [*ALONE, sys.executable, PROGRAM, tmp_path], capture_output=True, text=True
-    )
+    ran = subprocess.run([*ALONE, *PROGRAM, tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
     assert said["settings"] == SETTINGS

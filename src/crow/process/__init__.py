@@ -8,12 +8,13 @@ from crow._lazy import lazy
 
 if TYPE_CHECKING:
     from crow.process.child import ChildProcess as ChildProcess
+    from crow.process.child import each_process as each_process
     from crow.process.child import python_cache_env as python_cache_env
     from crow.process.environment import is_secret as is_secret
     from crow.process.reaper import ProcessReaper as ProcessReaper
 
 _ROOMS = {
-    "crow.process.child": "ChildProcess python_cache_env",
+    "crow.process.child": "ChildProcess each_process python_cache_env",
     "crow.process.environment": "is_secret",
     "crow.process.reaper": "ProcessReaper",
 }

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -79,6 +79,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
             launch = self._launch.enter_context(launcher.launch(argv, cwd, env))
             files = tuple(launch.pass_fds)
             await self._spawn(launch.argv, cwd, launch.env, stdin, files, launch.restrict)
+            if launch.started is not None:
+                launch.started(self.pid)
         except BaseException:
             self._launch.close()
             raise
@@ -254,25 +256,28 @@ async def within(seconds: float, event: asyncio.Event) -> bool:
 
 def runs(group: int) -> bool:
     """True where a process of a group is more than a zombie (elsewhere than on Linux always)."""
-    stats = list(Path("/proc").glob("[0-9]*/stat"))
-    for path in stats:
-        try:
-            state, _, its_group = path.read_text("latin-1").rpartition(")")[2].split()[:3]
-        except (OSError, ValueError):
-            continue
-        if int(its_group) == group and state not in "ZX":
+    is_linux = False
+    for _, stat in each_process("stat"):
+        is_linux = True
+        state, _, its_group = stat.rpartition(b")")[2].split()[:3]
+        if int(its_group) == group and state not in b"ZX":
             return True
-    return not stats
+    return not is_linux
 
 
 def marked(mark: str) -> list[int]:
     """Processes that have a variable in their environment (Linux; elsewhere none)."""
     sought = mark.encode()
-    found: list[int] = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if sought in entry.read_bytes():
-                found.append(int(entry.parent.name))
-        except OSError:
-            continue
-    return found
+    return [pid for pid, environ in each_process("environ") if sought in environ]
+
+
+def each_process(file: str) -> Iterator[tuple[int, bytes]]:
+    """Every process by its number, and what one of its files in `/proc` says (Linux; else none).
+
+    One that ends meanwhile is left out. `Path.glob` looks at each of them and fails then (ESRCH).
+    """
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir("/proc"):  # noqa: PTH208 - the names alone
+            if name.isdecimal():
+                with contextlib.suppress(OSError):
+                    yield int(name), Path("/proc", name, file).read_bytes()

@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import time
+from functools import cache
 from pathlib import Path
 
 _SUBREAPER = 36
@@ -22,7 +23,7 @@ class Survivors:
 
     def __init__(self) -> None:
         self._running = 0
-        self._own = _filters("self")
+        self._own = own_filters()
 
     def begin(self) -> None:
         """A command starts: its orphans come here."""
@@ -36,7 +37,7 @@ class Survivors:
             return  # it cannot be told whose they are
         ended: set[str] = set()
         for _ in range(_ROUNDS):
-            left = [pid for pid in _children() if _filters(pid) > self._own]
+            left = [pid for pid in _children() if filters(pid) > self._own]
             for pid in left:
                 with contextlib.suppress(OSError):
                     os.kill(int(pid), signal.SIGKILL)
@@ -56,19 +57,25 @@ def _adopt(is_wanted: bool) -> None:
 def _children() -> list[str]:
     """Of this process, whichever thread of it they belong to."""
     found: list[str] = []
-    for path in Path("/proc/self/task").glob("*/children"):
+    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - one may end before it is looked at
         with contextlib.suppress(OSError):
-            found += path.read_text().split()
+            found += Path("/proc/self/task", thread, "children").read_text().split()
     return found
 
 
-def _filters(pid: str) -> int:
+def filters(pid: int | str) -> int:
     """How many filters of system calls a process has; containers bring one."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in Path("/proc", pid, "status").read_text().splitlines():
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/status") as file:  # noqa: PTH123
+        for line in file:
             if line.startswith("Seccomp_filters:"):
                 return int(line.split()[1])
     return 0
+
+
+@cache
+def own_filters() -> int:
+    """How many this process has."""
+    return filters("self")
 
 
 def _forget(pid: str) -> bool:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import Context
 from crow.core.events import CallDelta, ToolEnded, ToolPending
 from crow.core.history import flaw
+from crow.core.hooks.context import Context
 from crow.core.messages import Message
 from crow.core.ports import Completion
 from crow.core.tools import Call

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.contexts import ToolContext
 from crow.core.events import TextDelta, ToolEnded
+from crow.core.hooks.contexts import ToolContext
 from crow.core.tools import Call
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay

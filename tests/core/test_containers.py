@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.history import flaw
-from crow.core.points import POINTS
+from crow.core.hooks.points import POINTS
 from crow.core.session import Key
 from crow.testing import ScriptedModel, call
 

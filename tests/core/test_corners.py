@@ -9,8 +9,8 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import HookError, ModelError
+from crow.core.hooks.points import Point
 from crow.core.messages import Usage, is_prompt
-from crow.core.points import Point
 from crow.core.ports import NullClient, Question, Request
 from crow.core.scope import Command
 from crow.core.tasks import Clock
@@ -160,7 +160,7 @@ async def test_a_time_out_of_the_hooks_own_making_is_its_error(echo):
 
 
 async def test_interrupts_pass_through_hooks():
-    from crow.core.hook_call import run_hook
+    from crow.core.hooks.call import run_hook
 
     def interrupt(ctx: Any) -> None:
         raise KeyboardInterrupt
@@ -168,7 +168,7 @@ async def test_interrupts_pass_through_hooks():
     agent = bare()
     agent.hooks.register("after_run", interrupt)
     session = await agent.new_session()
-    from crow.core.context import RunContext
+    from crow.core.hooks.context import RunContext
 
     with pytest.raises(KeyboardInterrupt):
         await run_hook(agent.hooks.after_run.entries[0], RunContext(agent, session, "go"))
@@ -471,7 +471,7 @@ async def test_reasoning_stays_with_the_message():
 
 
 async def test_a_run_that_has_not_begun_can_be_cancelled_too():
-    from crow.core.context import RunContext
+    from crow.core.hooks.context import RunContext
 
     agent = bare()
     run = RunContext(agent, await agent.new_session(), "go")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import ErrorContext
 from crow.core.errors import HookError
-from crow.core.points import POINTS
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import ErrorContext
+from crow.core.hooks.points import POINTS
 from crow.core.tools import ToolKind
 from crow.core.verdicts import Answer
 from crow.testing import ScriptedModel, call

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
-from crow.core.points import POINTS
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.points import POINTS
 from crow.core.ports import Completion, NullClient, PermissionRequest
 from crow.core.scope import Command
 from crow.core.session import Reply, Session

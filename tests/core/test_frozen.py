@@ -4,13 +4,13 @@ import copy
 import dataclasses
 import inspect
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.frozen import frozen
+from crow.core.frozen import frozen, mutable
 from crow.core.tools import Call
 
 KINDS: Any = dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +31,30 @@ class Mine:
 @KINDS
 class Theirs:
     """The same by the standard library."""
+
+    a: int
+    b: str = "b"
+    c: list[int] = dataclasses.field(default_factory=list[int])
+    d: object = dataclasses.field(default=None, repr=False)
+    e: object = dataclasses.field(default=None, compare=False)
+    f: object = dataclasses.field(default=None, hash=False)
+
+
+@mutable
+class Changing:
+    """The same, and it may change."""
+
+    a: int
+    b: str = "b"
+    c: list[int] = dataclasses.field(default_factory=list[int])
+    d: object = dataclasses.field(default=None, repr=False)
+    e: object = dataclasses.field(default=None, compare=False)
+    f: object = dataclasses.field(default=None, hash=False)
+
+
+@dataclasses.dataclass(slots=True)
+class ChangingTheirs:
+    """That by the standard library."""
 
     a: int
     b: str = "b"
@@ -158,3 +182,56 @@ def test_a_class_without_fields_is_one_too():
 
     assert Nothing() == Nothing()
     assert repr(Nothing()).endswith("Nothing()")
+
+
+def test_what_is_no_field_stays_what_it_was():
+    @frozen
+    class Counted:
+        known: ClassVar[int] = 7
+        name: str
+
+    assert Counted("x").known == Counted.known == 7
+    assert [each.name for each in dataclasses.fields(Counted)] == ["name"]
+
+
+@given(ARGUMENTS, ARGUMENTS)
+def test_a_mutable_one_is_the_dataclass_that_may_change(one: dict[str, Any], two: dict[str, Any]):
+    mine, theirs = Changing(**one), ChangingTheirs(**one)
+    assert repr(mine) == repr(theirs).replace("ChangingTheirs", "Changing")
+    assert (mine == Changing(**two)) == (theirs == ChangingTheirs(**two))
+    for name, value in two.items():
+        setattr(mine, name, value)
+        setattr(theirs, name, value)
+    assert dataclasses.asdict(mine) == dataclasses.asdict(theirs)
+    assert copy.deepcopy(mine) == mine
+    assert dataclasses.asdict(dataclasses.replace(mine, a=5)) == {
+        **dataclasses.asdict(mine),
+        "a": 5,
+    }
+
+
+def test_a_mutable_one_has_no_hash_and_no_other_fields():
+    mine: Any = Changing(1)
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(mine)
+    with pytest.raises(AttributeError):
+        mine.z = 2
+
+
+def test_a_mutable_one_below_a_frozen_class_is_refused_as_ever():
+    with pytest.raises(TypeError, match="non-frozen"):
+
+        @mutable  # pyright: ignore[reportGeneralTypeIssues]
+        class Below(Mine):  # pyright: ignore[reportUnusedClass]
+            g: int = 0
+
+
+def test_a_mutable_one_sets_its_fields_as_anybody_does():
+    @mutable
+    class Loud:
+        name: str
+
+        def __setattr__(self, name: str, value: object) -> None:
+            object.__setattr__(self, name, f"{value}!")
+
+    assert Loud("x").name == "x!"

@@ -10,10 +10,10 @@ import pytest
 
 from crow import tool
 from crow.core.agent import Agent
-from crow.core.context import Context
 from crow.core.errors import HookError
 from crow.core.events import Notice
 from crow.core.history import flaw, repaired
+from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import Completion
 from crow.core.tools import Call

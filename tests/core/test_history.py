@@ -13,8 +13,8 @@ from tests.properties import examples
 from crow.core.agent import Agent
 from crow.core.errors import HookError
 from crow.core.history import History, flaw, open_end
+from crow.core.hooks.points import POINTS
 from crow.core.messages import tool_answer, user
-from crow.core.points import POINTS
 from crow.core.tools import ToolKind
 from crow.testing import ScriptedModel, call
 
@@ -409,3 +409,30 @@ async def test_a_new_history_of_calls_whose_results_are_cut_off_has_the_results(
     session.restart(session.messages[:2])
     assert [message["role"] for message in session.messages] == ["user", "assistant", "tool"]
     assert session.messages[-1]["content"] == "found"
+
+
+@pytest.mark.parametrize("point", ["before_tool", "around_tool", "after_tool", "on_message"])
+@pytest.mark.parametrize("around", [list.append, lambda messages, _: list.clear(messages)])
+async def test_who_goes_around_the_methods_of_the_history_loses_no_result_either(
+    echo: Any, around: Any, point: str
+) -> None:
+    model = ScriptedModel(call("echo", text="one"), "Done.", "And again.")
+    agent = Agent(model, tools=[echo])
+    left = [1]
+
+    def spoil(ctx: Any) -> None:
+        if open_end(ctx.session.messages) and left:
+            left.pop()
+            around(ctx.session.messages, user("behind the back"))
+
+    async def wrap(ctx: Any, call_next: Any) -> Any:
+        spoil(ctx)
+        return await call_next()
+
+    agent.hooks.register(point, wrap if point.startswith("around") else spoil)
+    reply = await agent.run("Go")
+    await agent.run("More", session=reply.session)
+    sent_whole(model)
+    assert not left
+    said = [m["content"] for m in reply.session.messages if m["role"] == "tool"]
+    assert said == (["echo one"] if around is list.append else [])

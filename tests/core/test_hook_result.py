@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crow import Agent, Ask, Context, Deny, HookResult, Point, tool
-from crow.core.hook_result import understood
-from crow.core.points import POINTS
+from crow.core.hooks.points import POINTS
+from crow.core.hooks.result import understood
 from crow.events import Notice, TextDelta, TitleChanged
 from crow.keys import FIRST_PROMPT
 from crow.messages import text_of

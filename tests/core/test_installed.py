@@ -7,9 +7,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from crow.core.agent import Agent
-from crow.core.extensions import Found, entry_points
+from crow import Agent
+from crow.core.extensions import Found
 from crow.core.verdicts import Ask
+from crow.entry_points import entry_points
 from crow.testing import ScriptedModel, call
 
 WEATHER = """

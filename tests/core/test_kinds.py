@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError
 from crow.core.events import Notice, RunEnded, TextDelta
-from crow.core.hooks import FIRST, LAST
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.registry import FIRST, LAST
 from crow.core.messages import Usage
 from crow.core.ports import Completion
 from crow.core.tools import ToolResult
@@ -48,7 +48,7 @@ async def ruling_of(*answers: Any) -> Ruling:
     for answer in answers:
         agent.hooks.register("before_run", lambda answer=answer: answer)
     session = await agent.new_session()
-    from crow.core.context import RunContext
+    from crow.core.hooks.context import RunContext
 
     return await agent.hooks.before_run.fire(RunContext(agent, session, "hi"))
 

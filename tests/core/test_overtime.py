@@ -12,10 +12,10 @@ import pytest
 
 from crow import tool
 from crow.core.agent import Agent
-from crow.core.contexts import ToolContext
 from crow.core.errors import HookError
 from crow.core.events import ToolProgress
-from crow.core.points import POINTS
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.points import POINTS
 from crow.core.scope import Command
 from crow.core.tasks import Errand
 from crow.core.tools import ToolResult

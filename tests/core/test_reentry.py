@@ -9,7 +9,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
-from crow.core.points import POINTS
+from crow.core.hooks.points import POINTS
 from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.tools import ToolKind

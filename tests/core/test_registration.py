@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import ToolContext
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import Notice
-from crow.core.hooks import FIRST, LAST, HookRegistry, Hooks, hook, name_of
-from crow.core.points import ELSEWHERE, POINTS, AgentHook, Point
+from crow.core.hooks.collect import hook, name_of
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.points import ELSEWHERE, POINTS, AgentHook, Point
+from crow.core.hooks.registry import FIRST, LAST, HookRegistry, Hooks
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command
 from crow.core.tools import Call

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import RunContext
 from crow.core.errors import ExtensionError, HookError, SessionError
-from crow.core.hooks import FIRST, LAST, hook
-from crow.core.points import Point
+from crow.core.hooks.collect import hook
+from crow.core.hooks.context import RunContext
+from crow.core.hooks.points import Point
+from crow.core.hooks.registry import FIRST, LAST
 from crow.core.scope import Command, Mode, PromptSection
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny

@@ -39,7 +39,7 @@ Firings = frozenset[tuple[str, str]]
 """Events, and who heard them: ``recorder``, ``inherited`` (by sub-agents) or ``settings``."""
 Fired = dict[str, Firings]
 Say = Callable[[str], Awaitable[Any]]
-PATIENCE = 30.0
+PATIENCE = 50.0
 CROW = str(Path(sys.executable).with_name("crow"))
 HERE = Path(__file__).parent
 SERVER = HERE.parent / "extensions/mcp/servers/raw.py"

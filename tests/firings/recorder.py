@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent
-from crow.core.points import ELSEWHERE
+from crow.core.hooks.points import ELSEWHERE
 
 LOG = "FIRINGS_LOG"
 

@@ -8,35 +8,39 @@ import os
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType, TracebackType
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
-from crow.core.context import RunContext
-from crow.core.contexts import ConfigContext, NotificationContext, SessionContext, ToolContext
 from crow.core.errors import ModelError, SessionError
 from crow.core.events import ConfigChanged, Notice
-from crow.core.extensions import ON_REQUEST, Found, attempt, entry_points
+from crow.core.extensions import Found
 from crow.core.frozen import KeptList, kept
-from crow.core.hook import Owner
-from crow.core.hooks import Hooks
+from crow.core.hooks.context import RunContext
+from crow.core.hooks.contexts import ConfigContext, NotificationContext, SessionContext, ToolContext
+from crow.core.hooks.hook import Owner
+from crow.core.hooks.registry import Hooks
+from crow.core.hooks.work import is_own, refuse_own
 from crow.core.messages import Content, ToolSpec, prompt_of, sendable
 from crow.core.ports import LLM, Client, NullClient, Request, SlashCommand, Tool
-from crow.core.prompt import answer, follow_up, following, is_own, refuse_own
+from crow.core.prompt import answer, follow_up, following
 from crow.core.scope import AnyCatalog, Mode, PromptSection, Scope
 from crow.core.session import Host, Reply, Session, Store
 from crow.core.tasks import nobodys
 from crow.core.tool_call import call_tools
-from crow.core.tools import Call
+from crow.core.tools import Call, ToolResult
 from crow.core.ui import withdraw
 
 logger = logging.getLogger("crow.extensions")
 
 SETTLING = 0.3
 AFTERWARDS = 5.0
+Said = TypeVar("Said", str, ToolResult)
 STEERING = frozenset(
     "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
     "PS4".split()
 )
 """Variables that make a shell run, or understand, more than what the command says."""
+SHORTEST = 8
+"""Characters of a secret that is taken out of texts: what is shorter could be any word."""
 
 
 class ChatClient(Protocol):
@@ -49,7 +53,7 @@ class ChatClient(Protocol):
 
 
 class Defaults:
-    """What an agent starts with that is given no model and no tools; nothing, in the core."""
+    """What an agent has from around it: model, tools, extensions; nothing, in the core."""
 
     def llm(self, given: ChatClient | str | None, model: str | None) -> LLM:
         """The model of a client, of this name, or the one to use where none is named."""
@@ -61,6 +65,16 @@ class Defaults:
 
     def keys(self) -> Iterable[str]:
         """The environment variables that hold keys for models."""
+        return ()
+
+    def discover(
+        self,
+        agent: Agent,
+        options: Mapping[str, Mapping[str, Any]],
+        disabled: frozenset[str],
+        trusted: frozenset[str],
+    ) -> Iterable[Found]:
+        """Use the extensions of installed packages; what became of each."""
         return ()
 
 
@@ -99,6 +113,7 @@ class Agent(Host):
         self.store: Store | None = None
         self.stop_cap = 8
         self.withheld = parent.withheld if parent else frozenset(self.defaults.keys())
+        self.known_secrets: frozenset[str] = frozenset()
         self._sessions: dict[str, Session] = {}
         self._closing: dict[str, asyncio.Task[None]] = {}
         self._specs: tuple[int, list[ToolSpec]] = (-1, [])
@@ -121,6 +136,27 @@ class Agent(Host):
         """
         left_out = self.withheld | STEERING
         return {name: text for name, text in os.environ.items() if name not in left_out}
+
+    @property
+    def secrets(self) -> list[str]:
+        """What no output may show, the longest first.
+
+        These are the values of what is ``withheld``, the ``known_secrets``, and the keys that
+        models have come by in another way.
+        """
+        values = {os.environ[name] for name in self.withheld if name in os.environ}
+        values |= {*self.known_secrets, *getattr(self._llm, "secrets", ())}
+        values |= {*self.parent.secrets} if self.parent else set()
+        return sorted((each for each in values if len(each) >= SHORTEST), key=len, reverse=True)
+
+    def scrubbed(self, said: Said) -> Said:
+        """What a tool says, without the `secrets`."""
+        secrets = self.secrets
+        if not secrets:
+            return said
+        from crow.core.scrub import scrubbed
+
+        return scrubbed(said, secrets)
 
     # what it is made of
 
@@ -150,10 +186,9 @@ class Agent(Host):
 
     def scope_of(self, session: Session | None) -> Scope:
         """Where what counts in a session hangs, next to it: there, or on the agent."""
-        while session is not None:
-            if session.hung is not None and session.agent is self:
-                return session.hung
-            session = session.parent
+        for each in session.line if session else ():
+            if each.hung is not None and each.agent is self:
+                return each.hung
         return self.scope
 
     def tools_of(self, session: Session) -> Mapping[str, Tool]:
@@ -212,17 +247,8 @@ class Agent(Host):
         are left to `crow.build`, and those of the group ``crow.extensions.on_request`` out where
         there are no ``options`` for them.
         """
-        options = options or {}
-        for point in entry_points():
-            if point.own or (point.group == ON_REQUEST and point.name not in options):
-                continue
-            off = point.name in set(disabled)
-            chosen = dict(options.get(point.name, {}))
-            before = self.hooks.owners
-            is_trusted = point.name in set(trusted)
-            error = None if off else attempt(self.use, point.alone, is_trusted, chosen)
-            names = self.scope.names_since(before)
-            self.found.append(Found(point.name, point.package, error, off, names=names))
+        off, listed = frozenset(disabled), frozenset(trusted)
+        self.found += self.defaults.discover(self, options or {}, off, listed)
         return self.found
 
     def child(

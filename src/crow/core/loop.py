@@ -5,7 +5,7 @@ It knows when a hook point fires and never what hangs there.
 
 from __future__ import annotations
 
-from crow.core.context import RunContext
+from crow.core.hooks.context import RunContext
 from crow.core.messages import Message, context_block, is_prompt
 from crow.core.tool_call import run_tools
 from crow.core.turn import ask

@@ -7,6 +7,8 @@ never changed in place once it is in a history; replace it instead.
 from __future__ import annotations
 
 from copy import deepcopy
+from itertools import repeat
+from operator import contains
 from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict, cast
 
 from crow.core.frozen import kept
@@ -168,7 +170,7 @@ def prompt_of(content: Content, written: list[dict[str, Any]] | None) -> Message
 
 def sendable(messages: list[Message]) -> list[Message]:
     """The messages as a model gets them; the same list where nothing has to be left out."""
-    if not any("written" in message for message in messages):
+    if not any(map(contains, messages, repeat("written"))):
         return messages
     return [kept(cast(Message, {k: v for k, v in m.items() if k != "written"})) for m in messages]
 

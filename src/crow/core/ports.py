@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 from crow.core.events import CallDelta, Event, Notice, Retrying, TextDelta, ThoughtDelta
-from crow.core.frozen import frozen
+from crow.core.frozen import frozen, mutable
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.tools import Call, Diff, Location, ToolKind, ToolResult
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter"]
 
 
-@dataclass(slots=True)
+@mutable
 class Request:
     """One request to a model. ``params`` go into the request's body as they are.
 
@@ -83,7 +83,8 @@ class LLM(Protocol):
     and ``async find_models() -> bool``, which looks for more; ``inputs``, what is taken beside text
     (``image``, ``audio``); ``thought_levels``, what the parameter ``reasoning_effort`` can be;
     ``purposes``, names of models for what is asked beside a conversation (`Context.model_for`);
-    ``async forget()``, which is called when keys have changed.
+    ``async forget()``, which is called when keys have changed; ``secrets``, the keys that it has
+    used, which no tool's output shows.
     """
 
     @property
@@ -139,9 +140,9 @@ class PermissionRequest:
 
     @property
     def description(self) -> str:
-        """Why it is asked, and what the call would do, a line each."""
+        """Why it is asked, and what the call would do, a paragraph each."""
         explained = f"It {self.explanation}." if self.explanation else ""
-        return "\n".join(filter(None, (self.reason, explained)))
+        return "\n\n".join(filter(None, (self.reason, explained)))
 
     @property
     def details(self) -> str:
@@ -295,6 +296,11 @@ class Launch(Protocol):
         """What the thread that starts it calls before, so that it begins with less."""
         ...
 
+    @property
+    def started(self) -> Callable[[int], object] | None:
+        """What is called with the number of its process, once it runs."""
+        ...
+
 
 class Launcher(Protocol):
     """Says how programs are started for a model, so that they can be confined."""
@@ -336,6 +342,11 @@ class ToolEnvironment(Protocol):
     @property
     def environment(self) -> Mapping[str, str]:
         """What a program that the tool starts finds: this process's, without keys of models."""
+        ...
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What no output may show, such as keys of models; results are without it in any case."""
         ...
 
     @property

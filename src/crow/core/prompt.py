@@ -6,16 +6,15 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-from crow.core.attended import attended
-from crow.core.context import RunContext
-from crow.core.contexts import CommandContext
 from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
-from crow.core.filters import name_slips
+from crow.core.hooks.context import RunContext
+from crow.core.hooks.contexts import CommandContext
+from crow.core.hooks.report import name_slips
+from crow.core.hooks.work import OWN, attended, is_awaited, watching
 from crow.core.loop import react
 from crow.core.messages import text_of, user
-from crow.core.proxy import awaiting, lend_by_name, watching
-from crow.core.session import SUBAGENTS, Session
+from crow.core.session import Session
 from crow.core.tasks import DOING
 from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
@@ -23,46 +22,6 @@ from crow.core.verdicts import Answer, Ruling
 
 GRACE = 0.5
 FOLLOWING = "after_run"
-
-OWN = "a hook cannot wait for its own session: use agent.queue(...)"
-
-
-def refuse_own(session: Session) -> None:
-    """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
-    if is_own(session):
-        raise SessionError(OWN)
-
-
-def is_own(session: Session) -> bool:
-    """True in the session's own work: what it waits for cannot wait for it."""
-    return _is_own(DOING.get(), session) or _works_for(_task(), session)
-
-
-def _is_own(doing: Any, session: Session) -> bool:
-    """True where a run of the session waits for what is done."""
-    return any(_is_for(view.session, session) for view in awaiting(doing))
-
-
-def _task() -> asyncio.Task[Any] | None:
-    try:
-        return asyncio.current_task()
-    except RuntimeError:  # in a thread
-        return None
-
-
-def _is_for(doing: Session | None, session: Session) -> bool:
-    """True for the session itself and those of its sub-agents."""
-    while doing is not None and doing is not session:
-        doing = doing.parent
-    return doing is session
-
-
-def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
-    if task is None:
-        return False
-    own = task in session.tasks or any(task is run.task for run in session.runs)
-    subs = SUBAGENTS.get(session) or {}
-    return own or any(_works_for(task, sub) for sub in subs.values())
 
 
 async def answer(ctx: RunContext) -> None:
@@ -119,7 +78,7 @@ async def _turn(session: Session) -> None:
         async with asyncio.timeout(None) as limit:
 
             def look() -> None:
-                if session.lock.locked() and _is_own(doing, session):
+                if session.lock.locked() and is_awaited(session, doing):
                     limit.reschedule(0)
 
             with watching(doing, look):
@@ -171,10 +130,8 @@ async def _command(ctx: RunContext) -> Ruling:
     if ruling.refused or ruling.answer is not None:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
-    view = lend_by_name(now, now.owner, "a command")
-    said = await attended(
-        view, f"the command /{now.command}", command.run, lambda: command.run(now)
-    )
+    what = f"the command /{now.command}"
+    said = await attended(now, now.owner, what, command.run, lambda _: command.run(now))
     if isinstance(said, str):
         ctx.prompt = said
         return Ruling()

@@ -11,13 +11,14 @@ from weakref import WeakSet
 from crow.core.errors import CrowError, ExtensionError, HookError, nearest
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
-from crow.core.hook import NUMBERS, Owner, replaced
-from crow.core.hooks import MARK, Hooks, name_of, unknown_event
+from crow.core.hooks.collect import MARK, name_of, unknown_event
+from crow.core.hooks.hook import NUMBERS, Owner, replaced
+from crow.core.hooks.registry import Hooks
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session
 
 if TYPE_CHECKING:
-    from crow.core.contexts import CommandContext
+    from crow.core.hooks.contexts import CommandContext
     from crow.core.verdicts import Answer
 
 T = TypeVar("T")
@@ -295,7 +296,7 @@ class Scope:
     def names_since(self, before: tuple[Owner, ...]) -> tuple[str, ...]:
         """The names of what is in use and was not before, without what this uses in turn."""
         new = [owner for owner in self.hooks.owners if owner not in before]
-        return tuple(owner.name for owner in new if owner.by not in new)
+        return tuple([owner.name for owner in new if owner.by not in new])
 
     def _free_name(self, name: str) -> str:
         taken = {*self.extensions, *(owner.name for owner in self.hooks.owners)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from crow.core.errors import HookError, SessionError, last_line
 from crow.core.events import StopReason
-from crow.core.frozen import Inbox, OwnList, Shelf, frozen, kept
+from crow.core.frozen import Inbox, OwnList, Shelf, frozen, kept, mutable
 from crow.core.history import NO_ANSWERS, UNBEGUN, History, begins, open_end, unanswered
 from crow.core.messages import (
     INTERRUPTED,
@@ -164,7 +164,7 @@ class Session(Host):
     ``hung`` is what hangs here beside what hangs on the agent, None as long as nothing does.
     """
 
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    id: str = field(default_factory=lambda: os.urandom(16).hex())
     cwd: str = "."
     directories: tuple[str, ...] = ()
     messages: list[Message] = field(default_factory=History)
@@ -282,7 +282,15 @@ class Session(Host):
     @property
     def root(self) -> Session:
         """The session that a person talks to: this one, or whichever it works for in the end."""
-        return self if self.parent is None else self.parent.root
+        return self.line[-1]
+
+    @property
+    def line(self) -> list[Session]:
+        """This one, and those that it works for, outwards."""
+        line: list[Session] = [self]
+        while line[-1].parent is not None:
+            line.append(line[-1].parent)
+        return line
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -395,7 +403,7 @@ class Session(Host):
             telling.add_done_callback(self.tasks.release)
 
 
-@dataclass(slots=True)
+@mutable
 class Reply:
     """The answer to one prompt.
 
@@ -462,6 +470,7 @@ class SessionInfo:
     title: str
     updated: str
     messages: int
+    archived: bool = False
 
 
 class Store(Protocol):

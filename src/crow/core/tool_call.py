@@ -7,25 +7,25 @@ import copy
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from inspect import isawaitable
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from crow.core.attended import attended
-from crow.core.context import RunContext
-from crow.core.contexts import ToolContext, open_call
 from crow.core.errors import CrowError, HookError, message_of
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
+from crow.core.hooks.context import RunContext
+from crow.core.hooks.contexts import ToolContext, open_call
+from crow.core.hooks.work import attended
+from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
 from crow.core.ports import PermissionRequest
-from crow.core.proxy import lend_by_name
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
 from crow.core.validation import mismatch
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
-from crow.core.wraps import CUT_OFF
 
 NOT_RUN = "not run: the run was stopped before"
 CANCELLED = "cancelled by the user"
@@ -176,9 +176,8 @@ async def foresee(call: ToolContext) -> bool:
     """
     try:
         preview, args = getattr(call.tool, "preview"), copy.deepcopy(call.args)  # noqa: B009
-        ctx = lend_by_name(call, call.call.name, "a preview")
         told = await attended(
-            ctx, f"the preview of {call.call.name}", call.tool, lambda: preview(args, call)
+            call, call.name, f"the preview of {call.name}", call.tool, lambda _: preview(args, call)
         )
     except Exception:  # noqa: BLE001 - a tool without it, or with a faulty one, is asked about
         told = None
@@ -272,7 +271,7 @@ async def execute(call: ToolContext) -> None:
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
         text = message_of(error)
         named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
-        conclude(call, "error", ToolResult.failure(named))
+        conclude(call, "error", ToolResult.failure(call.agent.scrubbed(named)))
         await call.fail(error, "tool")
     finally:
         call.duration = perf_counter() - started
@@ -308,11 +307,10 @@ async def run_tool(call: ToolContext) -> ToolResult:
     hold_back(call)
     if call.args != call.approved:
         raise RuntimeError("a hook changed the arguments after they had been judged")
-    tool, ctx = call.tool, lend_by_name(call, call.call.name, "a tool's work")
-    args = copy.deepcopy(call.approved)
+    tool, args = call.tool, copy.deepcopy(call.approved)
     try:
-        work = attended(ctx, f"the tool {call.call.name}", tool, lambda: tool.run(args, ctx))
-        return ToolResult.of(await work)
+        work = attended(call, call.name, f"the tool {call.name}", tool, partial(tool.run, args))
+        return call.agent.scrubbed(ToolResult.of(await work))
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if call.run.cancelled or (task is not None and task.cancelling()):
@@ -365,9 +363,13 @@ def answers_of(calls: Iterable[ToolContext]) -> dict[str, Message]:
 async def answer_calls(ctx: RunContext) -> None:
     """Put the results of the open calls into the history, in source order."""
     await ctx.heal()
-    unanswered = set(ctx.session.unanswered())
     opened = ctx.open.take()
     ctx.count_in_row = 0 if opened else ctx.count_in_row
-    for call in opened:
-        if call.call.id in unanswered and call.result is not None:
-            await ctx.append(tool_answer(call.call.id, call.result.content))
+    answers = answers_of(opened)
+    unanswered = set(ctx.session.unanswered())
+    if not answers.keys() <= unanswered:  # somebody went around the methods of the history
+        for message in ctx.session.repair(answers=answers):
+            await ctx.tell_of(message)
+    for call_id, answer in answers.items():
+        if call_id in unanswered:
+            await ctx.append(answer)

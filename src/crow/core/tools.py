@@ -108,9 +108,7 @@ class Diff:
     line: int | None = None
 
 
-LABEL = re.compile(
-    r"<(?P<tag>[a-z]+-data)(?: [^<>\n]*)?>\n?(?P<inner>.*?)\n?</(?P=tag)>", re.DOTALL
-)
+LABEL = r"(?s)<(?P<tag>[a-z]+-data)(?: [^<>\n]*)?>\n?(?P<inner>.*?)\n?</(?P=tag)>"
 
 
 @frozen
@@ -139,7 +137,7 @@ class ToolResult:
 
         Such a label is a tag that ends in ``-data``, around the whole: ``<mcp-data server="x">``.
         """
-        labelled = LABEL.fullmatch(self.text)
+        labelled = re.fullmatch(LABEL, self.text)
         return labelled["inner"] if labelled else self.text
 
     @classmethod

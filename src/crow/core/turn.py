@@ -7,14 +7,14 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from crow.core.context import Context, RunContext
-from crow.core.contexts import TurnContext, open_call
 from crow.core.errors import ModelError
 from crow.core.events import CallDelta, StopReason, TextDelta, UsageReported
 from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import TurnContext, open_call
+from crow.core.hooks.wraps import Sink
 from crow.core.messages import Message, add_usage
-from crow.core.pieces import Sink
 from crow.core.ports import Completion, Delta, Request
 from crow.core.validation import fits
 

@@ -10,21 +10,14 @@ from collections.abc import Awaitable, Callable  # noqa: F401 - in strings as we
 from copy import copy
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from crow.core.context import Context, RunContext
 from crow.core.events import Notice
-from crow.core.hook import Hook, HookPoint
-from crow.core.hook_call import (
-    Ran,
-    calls,
-    described,
-    finish_hook,
-    note,
-    report,
-    run_hook,
-)
-from crow.core.hook_result import HookResult, Said, is_result, understood
-from crow.core.points import Point, deny
-from crow.core.proxy import lend, seen
+from crow.core.hooks.call import calls, finish_hook, run_hook
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.hook import Hook, HookPoint
+from crow.core.hooks.points import Point, deny
+from crow.core.hooks.proxy import lend, seen
+from crow.core.hooks.report import Ran, described, note, report
+from crow.core.hooks.result import HookResult, Said, is_result, understood
 from crow.core.validation import check, short
 from crow.core.verdicts import (
     NO_RULING,

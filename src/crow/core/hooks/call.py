@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import threading
 from asyncio import current_task
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
@@ -14,33 +13,28 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar, cast
 
-from crow.core.context import Context
-from crow.core.contexts import ToolContext
-from crow.core.errors import HookError, text_of
-from crow.core.hook import Hook, HookPoint, Line, behind, place_of
-from crow.core.messages import Message
-from crow.core.proxy import (
+from crow.core.errors import HookError
+from crow.core.hooks.context import Context
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.hook import Hook, HookPoint, Line, behind
+from crow.core.hooks.proxy import (
     SETTLED,
-    copied,
     given,
     is_over,
     kind_of_view,
-    nested,
+    put,
     seen,
-    set_awaited,
-    set_clock,
 )
+from crow.core.hooks.report import Ran, blocks, describe, tell
+from crow.core.hooks.work import nested, set_awaited
 from crow.core.session import Session
 from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, standing
-from crow.core.trace import Record, record_of
+from crow.core.trace import record_of
 
-logger = logging.getLogger("crow.hooks")
 C = TypeVar("C", bound=Context)
 
 new: Callable[[type[Any]], Any] = object.__new__
 CANCELLED_TIMEOUT = 0.25
-CROW = "crow"
-"""Where extensions come from that come with Crow."""
 NESTED = 8
 """How often a hook may be called again, by what it does itself, before it has ended."""
 
@@ -56,37 +50,6 @@ class Around(Protocol):
     call_next: Callable[..., Any]
 
     def driven(self, yielded: AsyncGenerator[Any, Any]) -> Awaitable[Any]: ...
-
-
-class Ran:
-    """How one run of a hook ended; ``values`` is what the trace is to keep of it.
-
-    ``touched`` is the history before somebody changed it, as it was when the hook was called.
-    ``unfinished`` says that there is more to do than to take its answer: to wait for that, or to
-    look at what the hook has done.
-    """
-
-    changed: tuple[str, ...] = ()
-    errand: Errand | None = None
-    unfinished: bool = True
-
-    def __init__(
-        self,
-        answer: Any,
-        error: BaseException | None,
-        began: float,
-        seconds: float,
-        *,
-        has_cancelled: bool = False,
-        touched: list[Message] | None = None,
-    ) -> None:
-        self.answer = answer
-        self.error = error
-        self.began = began
-        self.seconds = seconds
-        self.has_cancelled = has_cancelled
-        self.touched = touched
-        self.values: dict[str, Any] = {}
 
 
 def calls(
@@ -261,7 +224,7 @@ async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) ->
     if ran.has_cancelled and not _is_part_of_the_cancelled(view.session):
         await _spared(cast("asyncio.Task[Any]", asyncio.current_task()))
     if ran.seconds > BLOCKING:
-        _blocks(hook, ran, ran.seconds)
+        blocks(hook, ran, ran.seconds)
         _not_by_whom_it_is_called(ran.seconds)
     if not hook.instant and hasattr(answer, "__await__"):
         _must_end(view, answer)
@@ -285,11 +248,9 @@ def _must_end(view: Context, answer: Any) -> None:
         raise HookError(f"makes happen what it is called for, {NESTED} times over")
 
 
-def _is_part_of_the_cancelled(session: Session | None) -> bool:
+def _is_part_of_the_cancelled(session: Session) -> bool:
     """True where a run that waits for what is done in this session was cancelled."""
-    while session is not None and not any(run.cancelled for run in session.runs):
-        session = session.parent
-    return session is not None
+    return any(run.cancelled for each in session.line for run in each.runs)
 
 
 async def _spared(task: asyncio.Task[Any]) -> None:
@@ -309,8 +270,8 @@ class Cancelled(asyncio.CancelledError):
 async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
     """What a hook answers before its time is over; it is left behind where it does not end then."""
     seconds, where = _limit(hook, view)
-    clock = Clock(seconds, partial(_blocks, hook, ran))
-    set_clock(view, clock)
+    clock = Clock(seconds, partial(blocks, hook, ran))
+    put(view, "clock", clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
     errands = view.session.tasks if view.run is None else view.run.errands
     began = perf_counter()
@@ -388,7 +349,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
     future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     context = copy_context()
 
-    def tell(ended: tuple[Any, BaseException | None]) -> None:
+    def give(ended: tuple[Any, BaseException | None]) -> None:
         if not future.done():
             future.set_result(ended)
 
@@ -398,7 +359,7 @@ async def _in_thread(hook: Hook, view: Context) -> Any:
         except BaseException as error:  # noqa: BLE001 - whatever it is, it is the hook's
             ended = None, error
         with suppress(RuntimeError):  # the loop is gone
-            loop.call_soon_threadsafe(tell, ended)
+            loop.call_soon_threadsafe(give, ended)
 
     threading.Thread(target=work, name=f"hook {hook}", daemon=True).start()
     answer, error = await future
@@ -418,21 +379,6 @@ def _is_cancelled(view: Context) -> bool:
     return run.cancelled
 
 
-def _blocks(hook: Hook, ran: Ran, seconds: float) -> None:
-    """Name a hook that kept everything else waiting, once in the log and always in the trace.
-
-    Who uses Crow is not warned of its own: nothing can be done about them from outside.
-    """
-    ran.values["blocked"] = round(seconds, 3)
-    if not hook.blocked:
-        hook.blocked = True
-        logger.log(
-            logging.INFO if hook.owner.source == CROW else logging.WARNING,
-            "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
-            hook, seconds, hook.event, place_of(hook),
-        )  # fmt: skip
-
-
 async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
     """Keep what a hook did to the history itself, or take it back: then that is its error."""
     history = view.session.history
@@ -445,50 +391,3 @@ async def _heal(hook: Hook, view: Context, ran: Ran) -> None:
         ran.error = error
     else:
         ran.changed = ("session.messages",)
-
-
-def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
-    """Put a run of a hook into the session's trace."""
-    call = ctx.call.id if isinstance(ctx, ToolContext) else None
-    values, changed = ran.values, ran.changed
-    for name in changed:
-        value: Any = getattr(ctx, name, None)
-        if value is not None and not isinstance(value, list):
-            values[name] = copied(value)
-    error = None if ran.error is None else described(hook, ran.error)
-    owner, session = hook.owner.name, ctx.session
-    made = hook.role.moment, owner, hook.name, answer, changed, error, ran.seconds, call, values
-    watchers = ctx.agent.hooks.watching(session)
-    if watchers:
-        tell(ctx, Record(*made), watchers)
-    else:
-        session.trace.add(made)
-
-
-def tell(ctx: Context, record: Record, watchers: Iterable[Callable[..., None]]) -> None:
-    """Put a record into the trace and let those know who look on."""
-    ctx.session.trace.add(record)
-    for watcher in watchers:
-        try:
-            watcher(record, ctx)
-        except Exception as failure:  # noqa: BLE001 - who looks on must not stop anything
-            logger.warning("%r, which watches hooks, failed: %r", watcher, failure)
-
-
-def describe(error: BaseException) -> str:
-    """An error in one line."""
-    text = " ".join(text_of(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def described(hook: Hook, error: BaseException) -> str:
-    """A hook's error in one line, with the file and line where it happened."""
-    place = place_of(hook, error)
-    return f"{describe(error)} ({place})" if place else describe(error)
-
-
-async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
-    """Log a hook's failure and fire ``on_error`` for it."""
-    logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
-    if hook.event != "on_error":
-        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))

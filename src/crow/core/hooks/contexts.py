@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from crow.core.context import Context, RunContext
 from crow.core.events import Event, ToolProgress
 from crow.core.frozen import KeptList, kept
+from crow.core.hooks.context import Context, RunContext
 from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Launcher, Option, Request, Tool
 from crow.core.session import SHAPES
@@ -332,7 +332,7 @@ class ToolContext(Context):
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:
         """Show output of the call while it runs."""
-        await self.emit(ToolProgress(self.call.id, text, terminal))
+        await self.emit(ToolProgress(self.call.id, self.agent.scrubbed(text), terminal))
 
 
 def open_call(run: RunContext, call: Call) -> ToolContext:

@@ -7,22 +7,21 @@ in copies of its own, which reach the run by `settle` alone, checked and all at 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cache
 from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from crow.core.context import Context
 from crow.core.errors import HookError
 from crow.core.frozen import all_kept
 from crow.core.history import flaw, flaw_before, open_end
+from crow.core.hooks.context import Context
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.session import Session
-from crow.core.tasks import DOING, Clock, Spawned
+from crow.core.tasks import Clock, Spawned
 from crow.core.tools import Call
 from crow.core.trace import Role
 from crow.core.validation import check
@@ -48,7 +47,8 @@ SHOWN = {
 """What a view has of the context and of its role."""
 
 _new = object.__new__
-_put = cast("Callable[[object, str, object], None]", object.__setattr__)
+put = cast("Callable[[object, str, object], None]", object.__setattr__)
+"""Sets what a view has of its own: an assignment is a hook's."""
 
 
 class View:
@@ -92,14 +92,14 @@ class View:
         if type(value) is Call and name == "call":
             args = cast(Any, self).args
             value = Call(value.id, value.name, args, value.raw, value.fault)
-            _put(self, name, value)
+            put(self, name, value)
         elif name == "results":
             role = self._onlooker()
             value = [lend(each, role) for each in cast("list[Context]", value)]
-            _put(self, name, value)
+            put(self, name, value)
         elif self._is_its_own(name, value):
             self._keep(name, own := copied(value), copied(value))
-            _put(self, name, own)
+            put(self, name, own)
             return own
         return value
 
@@ -123,13 +123,13 @@ class View:
         check(f"ctx.{name}", value, base.shapes.get(name, Any))
         known = self._given or {}
         self._keep(name, value, known[name][1] if name in known else copied(getattr(base, name)))
-        _put(self, name, value)
+        put(self, name, value)
         if name == "args" and "result" in base.shapes:
-            _put(cast(Any, self).call, "args", value)
+            put(cast(Any, self).call, "args", value)
 
     def _keep(self, name: str, own: Any, before: Any) -> None:
         if self._given is None:
-            _put(self, "_given", {})
+            put(self, "_given", {})
         cast("dict[str, tuple[Any, Any]]", self._given)[name] = own, before
 
     def _onlooker(self) -> Role:
@@ -175,8 +175,8 @@ class View:
     def close(self, late: str = "") -> None:
         """Let no assignment count any more, and nothing at all where it is ``late``."""
         if late and not self._late:
-            _put(self, "_late", late)
-        _put(self, "ended", self._late or SETTLED)
+            put(self, "_late", late)
+        put(self, "ended", self._late or SETTLED)
 
     def hold_back(self) -> None:
         """Raise where the hook is too late to do anything to the conversation."""
@@ -238,82 +238,6 @@ given: Callable[[Any], object] = attrgetter("_given")
 def seen(ctx: Context) -> View:
     """A context that `lend` has made, as a view."""
     return cast(View, ctx)
-
-
-def set_awaited(ctx: Context, awaited: bool) -> None:
-    """Know of somebody's work whether a run waits for it."""
-    if awaited:
-        outer: View | Spawned | None = DOING.get()
-        while isinstance(outer, View) and not outer.awaited:
-            outer = outer.outer
-        _put(ctx, "outer", outer)
-    _put(ctx, "awaited", awaited)
-
-
-def nested(ctx: Context) -> int:
-    """How often the hook that has a view is already at work on what made this moment happen."""
-    view = seen(ctx)
-    outer: View | Spawned | None = DOING.get()
-    count = 0
-    while isinstance(outer, View):
-        count += outer.owner == view.owner and outer.moment == view.moment
-        outer = outer.outer
-    return count
-
-
-@contextmanager
-def working(ctx: C) -> Generator[C]:
-    """Let what is done here be the work that a view stands for, which a run waits for."""
-    before = DOING.get()
-    set_awaited(ctx, True)
-    DOING.set(ctx)
-    try:
-        yield ctx
-    finally:
-        DOING.set(before)
-        set_awaited(ctx, False)
-
-
-def involved(doing: View | Spawned | None) -> list[View | Spawned]:
-    """What is done, what that is a part of, and what waits for it, in turn."""
-    found: list[View | Spawned] = []
-    left = [doing]
-    while left:
-        one = left.pop()
-        if one is not None and one not in found:
-            found.append(one)
-            left += [one.outer, *one.waiters]
-    return found
-
-
-def awaiting(doing: View | Spawned | None) -> Iterator[View]:
-    """Whose work it is, and whose that is part of in turn, while somebody waits for it."""
-    return (each for each in involved(doing) if isinstance(each, View) and each.awaited)
-
-
-@contextmanager
-def watching(doing: View | Spawned | None, told: Callable[[], object]) -> Generator[None]:
-    """Be told meanwhile of everybody who begins to wait for something that is done."""
-    watched: set[Spawned] = set()
-
-    def look() -> None:
-        new = {each for each in involved(doing) if isinstance(each, Spawned)}
-        for each in new - watched:
-            each.watchers.add(look)
-        watched.update(new)
-        told()
-
-    look()
-    try:
-        yield
-    finally:
-        for each in watched:
-            each.watchers.discard(look)
-
-
-def set_clock(ctx: Context, clock: Clock | None) -> None:
-    """Give a view the clock of its hook."""
-    _put(ctx, "clock", clock)
 
 
 def copied(value: Any) -> Any:

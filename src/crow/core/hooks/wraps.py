@@ -10,15 +10,16 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from crow.core.attempts import Attempt, NextCall
-from crow.core.context import Context
-from crow.core.contexts import ToolContext
 from crow.core.errors import CrowError, HookError
-from crow.core.hook import Hook, HookPoint, place_of
-from crow.core.hook_call import Ran, described, note, run_hook
-from crow.core.hook_result import HookResult
-from crow.core.pieces import Sink, nowhere
-from crow.core.proxy import lend, seen
+from crow.core.hooks.attempts import Attempt, NextCall
+from crow.core.hooks.call import run_hook
+from crow.core.hooks.context import Context
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.hook import Hook, HookPoint, place_of
+from crow.core.hooks.proxy import lend, seen
+from crow.core.hooks.report import Ran, described, note
+from crow.core.hooks.result import HookResult
+from crow.core.ports import Delta
 from crow.core.tasks import Clock, Errand
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
@@ -30,6 +31,8 @@ C = TypeVar("C", bound=Context)
 N = TypeVar("N", bound=Callable[..., Any])
 R = TypeVar("R")
 
+Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
+"""Where the pieces of an answer go."""
 Go: TypeAlias = Callable[[Any, Sink], Awaitable[Any]]
 """What lies further in, from a context on; pieces of what it gives go to the sink meanwhile."""
 Other: TypeAlias = Callable[[ToolContext, dict[str, Any]], Awaitable[ToolContext]]
@@ -46,6 +49,10 @@ HAD_RUN = "the tool itself had run"
 HAD_NOT_RUN = "the tool itself did not run"
 CUT_OFF = "the tool had begun, and was cut off"
 FORGOTTEN = "answered nothing (is a return missing?)"
+
+
+async def nowhere(piece: Delta) -> None:
+    """A sink for pieces that nobody is to see."""
 
 
 class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):

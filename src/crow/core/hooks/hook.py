@@ -13,10 +13,11 @@ from operator import attrgetter
 from types import CodeType
 from typing import Any, Generic, Protocol, TypeVar, cast, overload
 
-from crow.core.context import Context
-from crow.core.contexts import ToolContext
 from crow.core.errors import HookError, last_line
-from crow.core.points import COMMON, Filter, Point, sub
+from crow.core.hooks.context import Context
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.points import COMMON, Filter, Point, sub
+from crow.core.parameters import KEYWORD_ONLY, parameters
 from crow.core.session import Session
 from crow.core.tasks import BLOCKING
 from crow.core.trace import Role
@@ -185,16 +186,14 @@ def _at_once(function: Callable[..., Any], *given: Any) -> Any:
 
 def _sources(fn: Callable[..., Any], point: Point) -> list[str]:
     try:
-        parameters = inspect.signature(fn).parameters.values()
+        known = parameters(fn)
     except (TypeError, ValueError) as error:
         raise HookError(f"{fn!r} cannot be a hook: {error}") from None
     sources: list[str] = []
-    for index, parameter in enumerate(parameters):
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+    for index, parameter in enumerate(known):
+        if not parameter.required:
             continue
-        if parameter.default is not parameter.empty:
-            continue
-        if parameter.kind is parameter.KEYWORD_ONLY:
+        if parameter.kind is KEYWORD_ONLY:
             raise HookError(f"{_named(fn)}: {parameter.name!r} must not be keyword-only")
         sources.append(_source(fn, point, parameter.name, first=index == 0))
     return sources
@@ -257,7 +256,7 @@ class Edits:
 
 
 class Registry(Protocol):
-    """A point's `crow.core.hooks.Hooks`: an agent's, or a session's own.
+    """A point's `Hooks`: an agent's, or a session's own.
 
     ``owners`` are the extensions in use there, ``edits`` counts the changes there and around.
     """

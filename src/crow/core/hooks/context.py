@@ -115,6 +115,11 @@ class Context:
         return self.agent.environment()
 
     @property
+    def secrets(self) -> list[str]:
+        """What no output may show, such as keys of models."""
+        return self.agent.secrets
+
+    @property
     def trace(self) -> Trace:
         """What the hooks of this session did."""
         return self.session.trace

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from math import inf
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overload
 
-from crow.core.attempts import Next
-from crow.core.context import Context, RunContext
-from crow.core.contexts import (
+from crow.core.errors import HookError
+from crow.core.events import Event
+from crow.core.hooks.attempts import Next
+from crow.core.hooks.collect import hooks_of, owner_of, unknown_event
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
@@ -26,20 +26,18 @@ from crow.core.contexts import (
     TurnContext,
     UpdateContext,
 )
-from crow.core.errors import HookError, nearest
-from crow.core.events import Event
-from crow.core.hook import NUMBERS, Edits, Hook, HookPoint, Owner
-from crow.core.hook_points import Fold, Gate, StopPoint, Watch
+from crow.core.hooks.hook import NUMBERS, Edits, Hook, HookPoint, Owner
+from crow.core.hooks.kinds import Fold, Gate, StopPoint, Watch
+from crow.core.hooks.points import ELSEWHERE, POINTS, Filter, Point
+from crow.core.hooks.request_wraps import RequestWrap
+from crow.core.hooks.work import doing, moment_of
+from crow.core.hooks.wraps import ToolWrap, Wrap
 from crow.core.messages import Message
-from crow.core.moments import doing, give_back, moment_of
-from crow.core.points import ELSEWHERE, POINTS, AgentHook, Filter, Point
 from crow.core.ports import Completion
-from crow.core.request_wraps import RequestWrap
 from crow.core.session import Reply, Session
-from crow.core.tools import ToolResult
+from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
-from crow.core.wraps import ToolWrap, Wrap
 
 if TYPE_CHECKING:
     from crow.core.session import Agent
@@ -50,8 +48,6 @@ FIRST = -1000
 """The order of the outermost hooks: they run first, and last at points that are reversed."""
 LAST = 1000
 """The order of the innermost hooks: they run last, and first at points that are reversed."""
-MARK = "__crow_hooks__"
-EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
 KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
     "gate": Gate,
     "fold": Fold,
@@ -64,18 +60,6 @@ KINDS: Mapping[str, type[HookPoint[Any, Any]]] = {
 """What a point is, by its kind; some are more than others of their kind."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-Marks: TypeAlias = "tuple[tuple[str, Mapping[str, Any]], ...]"
-"""What ``@hook(...)`` writes on a function: events, each with the options of `Hooks.register`."""
-
-
-def hook(event: str, **options: Any) -> Callable[[F], F]:
-    """Mark a function or method as a hook for ``event``, with the options of `Hooks.register`."""
-
-    def mark(fn: F) -> F:
-        setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))
-        return fn
-
-    return mark
 
 
 class Options(TypedDict, total=False):
@@ -309,7 +293,12 @@ class Hooks:
             told = f"{event} takes a {wanted.__name__}"
             raise HookError(f"{told}: await agent.hooks[{event!r}].fire(...)")
         said = await hook_point.fire(ctx)
-        give_back(ctx, given[0])
+        match given[0], ctx:
+            case Call(args=own), ToolContext(args=args) if own != args:
+                own.clear()
+                own.update(args)
+            case _:
+                pass
         if isinstance(said, Ruling):
             said = await ctx.ui.agreed(said)
             return said.reason or f"denied at {event}" if said.refused else None
@@ -320,21 +309,21 @@ class Hooks:
         hook_point, when = self._lookup(hook.asked)
         hook.hang(hook_point.point, when)
         hooks = self._hooks[hook_point.point.name]
-        alike = (other for other in hooks if other.function == hook.function)
-        same = next((other for other in alike if other.when in (hook.when, None)), None)
-        if same is None:
-            hook.place = hook.place or self._place(hook.owner)
-            hooks.append(hook)
-            hook_point.put(hooks)
-        return same or hook
+        for other in hooks:
+            if other.function == hook.function and other.when in (hook.when, None):
+                return other
+        hook.place = hook.place or self._place(hook.owner)
+        hooks.append(hook)
+        hook_point.put(hooks)
+        return hook
 
     def _place(self, owner: Owner) -> tuple[int, ...]:
         """Behind what hangs already; where an extension stands for one of the agent's, there."""
         number = next(NUMBERS)
         if self.agent is None:
             return 0, number
-        numbers = [other.used for other in self.agent.owners]
-        stands = owner in self.owners and owner.used in numbers
+        numbers = [other.used for other in self.agent._owners]  # noqa: SLF001 - its own class
+        stands = owner in self._owners and owner.used in numbers
         return (0, owner.used, number) if stands else (1, number)
 
     def _unhang(self, hook: Hook) -> None:
@@ -355,37 +344,28 @@ class Hooks:
             for hook in (*thing, *thing._waiting):  # noqa: SLF001 - its own class
                 self._add(hook.again(owner))
             return
-        names = {*self.names, *ELSEWHERE}
-        for name, method in _methods(thing):
-            marks: Marks = getattr(method, MARK, ())
-            for event, options in marks:
-                self.register(event, _callable(method), owner=owner, **options)
-            if marks or not callable(method):
-                continue
-            if name in names and not _untouched(thing, name):
-                self.register(name, method, owner=owner)
-            elif name.startswith(EVENT_LIKE) and name not in names:
-                self._refuse_misspelt(name)
-
-    def _refuse_misspelt(self, name: str) -> None:
-        near = nearest(name, self.names, 0.9)
-        if near:
-            raise HookError(f"{name} is no event; did you mean {near}?")
+        for event, fn, options in hooks_of(thing, {*self.names, *ELSEWHERE}):
+            self.register(event, fn, owner=owner, **options)
 
     def whose(self, fn: object = None) -> Owner | None:
         """The extension that hangs something now: a method of its own, or from its own code."""
         if self.owner is not None:
             return self.owner
-        known = [*self.owners, *(self.agent.owners if self.agent else ())]
+        known = [*self._owners, *(self.agent.owners if self.agent else ())]
         thing = getattr(fn, "__self__", None)
         now = doing()
         if now is not None:
             known += [
                 owner for each in now.agent.hooks.around(now.session) for owner in each.owners
             ]
-        mine = [owner for owner in known if thing is not None and owner.thing is thing]
-        theirs = [owner for owner in known if now is not None and owner.name == now.owner]
-        return next(iter((*mine, *theirs)), None)
+        for owner in known:
+            if thing is not None and owner.thing is thing:
+                return owner
+        called = now.owner if now is not None else None
+        for owner in known:
+            if owner.name == called:
+                return owner
+        return None
 
     def below(self, root: HookPoint[Any, Any]) -> HookPoint[Any, Any] | None:
         """What a session has at a point of its agent's; hooks that waited for it are registered."""
@@ -402,10 +382,9 @@ class Hooks:
 
     def around(self, session: Session | None) -> Iterator[Hooks]:
         """Those of a session, of this agent, and of those that they work for."""
-        while session is not None:
-            if session.hung is not None:
-                yield session.hung.hooks
-            session = session.parent
+        for each in session.line if session else ():
+            if each.hung is not None:
+                yield each.hung.hooks
         hooks: Hooks | None = self
         while hooks is not None:
             yield hooks
@@ -460,58 +439,3 @@ def _demand_options(order: object, timeout: object, flags: Mapping[str, object])
     for name, value in flags.items():
         if not isinstance(value, bool):
             raise HookError(f"{name} is True or False, not {value!r}")
-
-
-def _callable(method: Any) -> Callable[..., Any]:
-    if not callable(method):
-        raise HookError(f"{method!r} is marked as a hook and cannot be called")
-    return method
-
-
-def _methods(thing: object) -> list[tuple[str, Any]]:
-    """What an object has by name; no classes, and nothing that is made when it is asked for."""
-    parts = [vars(cls) for cls in reversed(type(thing).__mro__)]
-    members = {name: member for part in parts for name, member in part.items()}
-    computed = {
-        name
-        for name, member in members.items()
-        if hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
-    }
-    names = [name for name in dir(thing) if not name.startswith("__") and name not in computed]
-    found = [(name, getattr(thing, name, None)) for name in names]
-    return [(name, member) for name, member in found if not isinstance(member, type)]
-
-
-def _untouched(thing: object, name: str) -> bool:
-    here = inspect.getattr_static(type(thing), name, None)
-    return here is not None and here is AgentHook.__dict__.get(name)
-
-
-def unknown_event(event: str, known: Iterable[str]) -> str:
-    """One line that says that there is no such event, and which one may be meant."""
-    near = nearest(event, known) or nearest(event.lower(), known)
-    hint = f"; did you mean {near!r}?" if near else ": see crow.core.points for all of them"
-    return f"there is no event {event!r}{hint}"
-
-
-def name_of(thing: object) -> str:
-    """The name under which a thing is known: its ``name``, or its type's in snake case.
-
-    A trailing ``Hook`` or ``Extension`` does not count: ``PersistenceHook`` is ``persistence``.
-    """
-    name = getattr(thing, "name", None)
-    if isinstance(name, str) and name:
-        return name
-    if isinstance(thing, ModuleType):
-        return thing.__name__.rpartition(".")[2]
-    written = getattr(thing, "__name__", None) or type(thing).__name__
-    written = re.sub(r"(?<=.)(Hook|Extension)$", "", written)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", written).lower()
-
-
-def owner_of(fn: Callable[..., Any]) -> Owner:
-    """The owner of a callable that was registered by hand: the object it is a method of."""
-    thing = getattr(fn, "__self__", None)
-    if thing is None or isinstance(thing, ModuleType):
-        thing = fn
-    return Owner(name_of(thing), thing)

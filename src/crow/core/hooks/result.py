@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast
 from crow.core.errors import nearest
 from crow.core.events import TextDelta, TitleChanged
 from crow.core.frozen import frozen
+from crow.core.hooks.points import Point
 from crow.core.messages import Message, text_of
-from crow.core.points import Point
 from crow.core.session import FIRST_PROMPT
 from crow.core.tools import ToolResult
 from crow.core.validation import short

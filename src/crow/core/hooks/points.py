@@ -13,9 +13,11 @@ from dataclasses import field, replace
 from functools import wraps
 from typing import Any, Literal, TypeAlias
 
-from crow.core.attempts import Next, NextCall, NextRequest
-from crow.core.context import Context, RunContext
-from crow.core.contexts import (
+from crow.core.events import ConfigChanged, Event, StopReason, TextDelta
+from crow.core.frozen import frozen
+from crow.core.hooks.attempts import Next, NextCall, NextRequest
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import (
     CommandContext,
     CompactContext,
     ConfigContext,
@@ -29,8 +31,6 @@ from crow.core.contexts import (
     TurnContext,
     UpdateContext,
 )
-from crow.core.events import ConfigChanged, Event, StopReason, TextDelta
-from crow.core.frozen import frozen
 from crow.core.messages import Content, Message, ToolSpec, Usage
 from crow.core.ports import Completion, Option, Tool
 from crow.core.session import Reply, Session
@@ -190,7 +190,7 @@ def event(
     def make(method: Callable[..., Any]) -> Callable[..., Any]:
         code = method.__code__
         names = code.co_varnames[1 : code.co_argcount]
-        fields = tuple(name for name in names if name not in (*COMMON, "call_next"))
+        fields = tuple([name for name in names if name not in (*COMMON, "call_next")])
         point = Point(method.__name__, kind, fields, context=context, **row)
         POINTS.append(point)
 

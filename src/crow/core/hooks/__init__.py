@@ -1,0 +1,1 @@
+"""How hooks are hung, called and heard; what they see."""

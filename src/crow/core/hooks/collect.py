@@ -1,0 +1,100 @@
+"""What an object brings: its methods that are named like events, or marked as hooks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+from crow.core.errors import HookError, nearest
+from crow.core.hooks.hook import Owner
+from crow.core.hooks.points import AgentHook
+
+MARK = "__crow_hooks__"
+"""Where ``@hook(...)`` writes events on a function, each with the options of `Hooks.register`."""
+EVENT_LIKE = tuple("before_ after_ around_ on_ pre_ post_ mid_".split())
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def hook(event: str, **options: Any) -> Callable[[F], F]:
+    """Mark a function or method as a hook for ``event``, with the options of `Hooks.register`."""
+
+    def mark(fn: F) -> F:
+        setattr(fn, MARK, (*getattr(fn, MARK, ()), (event, options)))
+        return fn
+
+    return mark
+
+
+def hooks_of(
+    thing: object, names: Collection[str]
+) -> list[tuple[str, Callable[..., Any], Mapping[str, Any]]]:
+    """Event, function and options of each; raises `HookError` for a name that nearly is one.
+
+    Classes do not count: a module that imports `Stop` has no hook of that name.
+    """
+    found: list[tuple[str, Callable[..., Any], Mapping[str, Any]]] = []
+    for name, method in _methods(thing):
+        marks = getattr(method, MARK, ())
+        if not callable(method):
+            if marks:
+                raise HookError(f"{method!r} is marked as a hook and cannot be called")
+        elif marks:
+            found += [(event, method, options) for event, options in marks]
+        elif name in names:
+            found += [] if _untouched(thing, name) else [(name, method, {})]
+        elif name.startswith(EVENT_LIKE) and (near := nearest(name, names, 0.9)):
+            raise HookError(f"{name} is no event; did you mean {near}?")
+    return found
+
+
+def _methods(thing: object) -> list[tuple[str, Any]]:
+    """What an object has by name; no classes, and nothing that is made when it is asked for."""
+    parts = [vars(cls) for cls in reversed(type(thing).__mro__)]
+    members = {name: member for part in parts for name, member in part.items()}
+    computed = {
+        name
+        for name, member in members.items()
+        if hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
+    }
+    names = [name for name in dir(thing) if not name.startswith("__") and name not in computed]
+    found = [(name, getattr(thing, name, None)) for name in names]
+    return [(name, member) for name, member in found if not isinstance(member, type)]
+
+
+def _untouched(thing: object, name: str) -> bool:
+    here = inspect.getattr_static(type(thing), name, None)
+    return here is not None and here is AgentHook.__dict__.get(name)
+
+
+def unknown_event(event: str, known: Iterable[str]) -> str:
+    """One line that says that there is no such event, and which one may be meant."""
+    near = nearest(event, known) or nearest(event.lower(), known)
+    hint = f"; did you mean {near!r}?" if near else ": see crow.core.hooks.points for all of them"
+    return f"there is no event {event!r}{hint}"
+
+
+def name_of(thing: object) -> str:
+    """The name under which a thing is known: its ``name``, or its type's in snake case.
+
+    A trailing ``Hook`` or ``Extension`` does not count: ``PersistenceHook`` is ``persistence``.
+    """
+    name = getattr(thing, "name", None)
+    if isinstance(name, str) and name:
+        return name
+    if isinstance(thing, ModuleType):
+        return thing.__name__.rpartition(".")[2]
+    written = getattr(thing, "__name__", None) or type(thing).__name__
+    written = re.sub(r"(?<=.)(Hook|Extension)$", "", written)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", written).lower()
+
+
+def owner_of(fn: Callable[..., Any]) -> Owner:
+    """The owner of a callable that was registered by hand: the object it is a method of."""
+    thing = getattr(fn, "__self__", None)
+    if thing is None or isinstance(thing, ModuleType):
+        thing = fn
+    return Owner(name_of(thing), thing)

@@ -1,0 +1,237 @@
+"""Work that is being done: by whom, what that is a part of, and who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import types
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from functools import partial
+from inspect import iscoroutine, unwrap
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from crow.core.errors import HookError, SessionError
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.proxy import View, lend_by_name, put, seen
+from crow.core.session import SUBAGENTS, Key, Session
+from crow.core.tasks import DOING, Clock, Spawned
+from crow.core.tools import Call, ToolResult
+
+if TYPE_CHECKING:
+    from crow.core.session import Agent
+
+logger = logging.getLogger("crow.hooks")
+
+C = TypeVar("C", bound=Context)
+T = TypeVar("T")
+BLOCKED: Key[set[str]] = Key("blocked")
+"""Whom the log has named in a session."""
+OWN = "a hook cannot wait for its own session: use agent.queue(...)"
+
+
+def doing() -> Any:
+    """The view of whatever hook, tool or command is at work; None where none is."""
+    now = DOING.get()
+    while isinstance(now, Spawned):
+        now = now.whose
+    return now
+
+
+def set_awaited(ctx: Context, awaited: bool) -> None:
+    """Know of somebody's work whether a run waits for it."""
+    if awaited:
+        outer: View | Spawned | None = DOING.get()
+        while isinstance(outer, View) and not outer.awaited:
+            outer = outer.outer
+        put(ctx, "outer", outer)
+    put(ctx, "awaited", awaited)
+
+
+def nested(ctx: Context) -> int:
+    """How often the hook that has a view is already at work on what made this moment happen."""
+    view = seen(ctx)
+    outer: View | Spawned | None = DOING.get()
+    count = 0
+    while isinstance(outer, View):
+        count += outer.owner == view.owner and outer.moment == view.moment
+        outer = outer.outer
+    return count
+
+
+# who waits for what
+
+
+def _involved(doing: View | Spawned | None) -> list[View | Spawned]:
+    """What is done, what that is a part of, and what waits for it, in turn."""
+    found: list[View | Spawned] = []
+    left = [doing]
+    while left:
+        one = left.pop()
+        if one is not None and one not in found:
+            found.append(one)
+            left += [one.outer, *one.waiters]
+    return found
+
+
+@contextmanager
+def watching(doing: View | Spawned | None, told: Callable[[], object]) -> Generator[None]:
+    """Be told meanwhile of everybody who begins to wait for something that is done."""
+    watched: set[Spawned] = set()
+
+    def look() -> None:
+        new = {each for each in _involved(doing) if isinstance(each, Spawned)}
+        for each in new - watched:
+            each.watchers.add(look)
+        watched.update(new)
+        told()
+
+    look()
+    try:
+        yield
+    finally:
+        for each in watched:
+            each.watchers.discard(look)
+
+
+def refuse_own(session: Session) -> None:
+    """Raise `SessionError` for who would wait for what waits for it: the session's own work."""
+    if is_own(session):
+        raise SessionError(OWN)
+
+
+def is_own(session: Session) -> bool:
+    """True in the session's own work: what it waits for cannot wait for it."""
+    return is_awaited(session, DOING.get()) or _works_for(_task(), session)
+
+
+def is_awaited(session: Session, doing: View | Spawned | None) -> bool:
+    """True where a run of the session, or of its sub-agents, waits for what is done."""
+    awaited = (each for each in _involved(doing) if isinstance(each, View) and each.awaited)
+    return any(session in view.session.line for view in awaited)
+
+
+def _task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # in a thread
+        return None
+
+
+def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
+    if task is None:
+        return False
+    own = task in session.tasks or any(task is run.task for run in session.runs)
+    subs = SUBAGENTS.get(session) or {}
+    return own or any(_works_for(task, sub) for sub in subs.values())
+
+
+# work that is no hook's
+
+
+async def attended(
+    ctx: C, by: str, what: str, thing: object, work: Callable[[C], Awaitable[T]]
+) -> T:
+    """What the work of a thing comes to, which may have a view of its own.
+
+    ``what`` is its name in the log, if it blocks. Where a hook that it makes happen blocks, it is
+    that hook which is named.
+    """
+    view = lend_by_name(ctx, by, what)
+    clock = Clock(inf, partial(_blocks, view, what, thing))
+    put(view, "clock", clock)
+    before = DOING.get()
+    set_awaited(view, True)
+    DOING.set(view)
+    try:
+        clock.begin()
+        try:
+            begun = work(view)
+        finally:
+            clock.end()
+        return await (_steps(begun, clock) if iscoroutine(begun) else begun)
+    finally:
+        DOING.set(before)
+        set_awaited(view, False)
+
+
+@types.coroutine
+def _steps(coroutine: Coroutine[Any, Any, T], clock: Clock) -> Generator[Any, Any, T]:
+    """Await a coroutine, and look at how long each of its steps takes."""
+    step: Callable[[Any], Any] = coroutine.send
+    value: Any = None
+    while True:
+        clock.begin()
+        try:
+            waited = step(value)
+        except StopIteration as stop:
+            return stop.value
+        finally:
+            value = None
+            clock.end()
+        try:
+            step, value = coroutine.send, (yield waited)
+        except GeneratorExit:
+            coroutine.close()
+            raise
+        except BaseException as error:  # noqa: BLE001 - a cancellation is the work's to hear
+            step, value = coroutine.throw, error
+
+
+def _blocks(view: Context, what: str, thing: object, seconds: float) -> None:
+    """Name it once a session; nothing can be done from outside about what is Crow's own."""
+    named = BLOCKED.setdefault(view, set())
+    if what not in named:
+        named.add(what)
+        level = logging.INFO if _is_crows(thing) else logging.WARNING
+        logger.log(level, "%s blocked everything for %.2f s: make it async", what, seconds)
+
+
+def _is_crows(thing: object) -> bool:
+    written = unwrap(cast(Any, getattr(thing, "function", thing)))
+    module = getattr(written, "__module__", None) or type(written).__module__
+    return module.partition(".")[0] == "crow"
+
+
+# a moment made of what a loop of one's own has at hand
+
+
+async def moment_of(
+    wanted: type[Context], agent: Agent | None, session: Session | None, given: tuple[Any, ...]
+) -> Context | None:
+    """A context of a call, of a call and its result, or of a prompt; None for anything else.
+
+    It is of the session, else of that of the hook that asks, else of the agent's only one, else of
+    a new one. Raises `HookError` where it could be one of several.
+    """
+    match given:
+        case (Context() as ctx,):
+            return ctx
+        case (Call() as call, *more) if wanted is ToolContext and len(more) <= 1:
+            run = await _run(agent, session)
+            ctx = ToolContext(run, call, run.agent.tool(call.name, run.session))
+            ctx.result = ToolResult.of(more[0]) if more else None
+            return ctx
+        case (str() as prompt,) if wanted is RunContext:
+            return await _run(agent, session, prompt)
+        case _:
+            return None
+
+
+async def _run(agent: Agent | None, session: Session | None, prompt: str = "") -> RunContext:
+    """The run that is at work, or one that stands for it."""
+    now = doing()
+    if now is not None and session in (None, now.session):
+        agent, session = now.agent, now.session
+        if now.run is not None and not prompt:
+            return now.run
+    if agent is None:
+        raise HookError("these hooks are no agent's: hang them on one")
+    if session is None:
+        known = list(agent.sessions.values())
+        if len(known) > 1:
+            raise HookError("which session is it about? session.hooks.trigger_hooks(...) knows")
+        session = known[0] if known else await agent.new_session()
+    return RunContext(agent, session, prompt)

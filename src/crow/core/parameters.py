@@ -1,0 +1,77 @@
+"""The parameters of what can be called, read from its code where that says them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from inspect import CO_VARARGS, CO_VARKEYWORDS
+from types import CodeType, FunctionType, MethodType
+from typing import Any, NamedTuple
+
+NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
+KEYWORD_ONLY = inspect.Parameter.KEYWORD_ONLY
+VAR_POSITIONAL = inspect.Parameter.VAR_POSITIONAL
+VAR_KEYWORD = inspect.Parameter.VAR_KEYWORD
+OPEN_ENDED = {CO_VARARGS: VAR_POSITIONAL, CO_VARKEYWORDS: VAR_KEYWORD}
+VARIADIC = frozenset(OPEN_ENDED.values())
+SAYS_MORE = frozenset({"__wrapped__", "__signature__", "_partialmethod"})
+"""Attributes of a function that is called in another way than its code says."""
+
+
+class Parameter(NamedTuple):
+    """One parameter; ``kind`` is that of `inspect`, where none is positional only."""
+
+    name: str
+    kind: object
+    required: bool = False
+
+
+def parameters(called: Any) -> list[Parameter]:
+    """What `inspect.signature` says of a function, method or class, in a tenth of the time.
+
+    A start asks a hundred times. ``*args`` and ``**kwargs`` are the last ones. Raises what that
+    raises where nothing is known.
+    """
+    function: Any = called
+    skipped = 0
+    if called.__class__ is type and _is_made_by_init(called):
+        if called.__init__ is object.__init__:
+            return []
+        function, skipped = called.__init__, 1
+    elif called.__class__ is MethodType:
+        function, skipped = called.__func__, 1
+    if function.__class__ is FunctionType and SAYS_MORE.isdisjoint(function.__dict__):
+        code: CodeType = function.__code__
+        if code.co_argcount >= skipped:
+            return _of_code(function, code)[skipped:]
+    return _of_signature(called)
+
+
+def _is_made_by_init(cls: Any) -> bool:
+    return cls.__new__ is object.__new__ and not hasattr(cls, "__signature__")
+
+
+def _of_code(function: Any, code: CodeType) -> list[Parameter]:
+    names, count = code.co_varnames, code.co_argcount
+    required, last = count - len(function.__defaults__ or ()), count + code.co_kwonlyargcount
+    given: Mapping[str, Any] = function.__kwdefaults__ or {}
+    found: list[Parameter] = []
+    for at, name in enumerate(names[:last]):
+        if at < count:
+            found.append(Parameter(name, NAMED, at < required))
+        else:
+            found.append(Parameter(name, KEYWORD_ONLY, name not in given))
+    for flag, kind in OPEN_ENDED.items():
+        if code.co_flags & flag:
+            found.append(Parameter(names[last], kind))
+            last += 1
+    return found
+
+
+def _of_signature(called: Any) -> list[Parameter]:
+    said = inspect.signature(called).parameters.values()
+    empty = inspect.Parameter.empty
+    return [
+        Parameter(each.name, each.kind, each.default is empty and each.kind not in VARIADIC)
+        for each in said
+    ]

@@ -71,6 +71,8 @@ class Strict(Endpoint):
     rule: Callable[[dict[str, Any]], str | None] = staticmethod(lambda body: None)
 
     def _steps(self, received: Received) -> Response:
+        if received.path.endswith("/models"):
+            return super()._steps(received)
         self.requests.append(received)
         fault = self.rule(received.body)
         return respond(400, {"error": {"message": fault}}) if fault else answer("Hello.")

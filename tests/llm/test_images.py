@@ -122,6 +122,7 @@ BLIND = [
 
 
 @pytest.mark.parametrize("status, said", BLIND)
+@pytest.mark.variants(6)
 async def test_a_model_that_turns_out_to_see_nothing_is_asked_once_without_and_then_always(
     endpoint: Endpoint, make: Make, pictures: tuple[Path, Path], status: int, said: Any
 ):

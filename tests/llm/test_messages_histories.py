@@ -121,8 +121,9 @@ class Conversation:
                 self.messages[number] = {**each, "tool_call_id": f"{each['tool_call_id']}_2"}
 
     def another_model_s_turn(self) -> None:
-        if FOREIGN not in self.messages:
-            results = [tool_answer(each["id"], "a") for each in FOREIGN.get("tool_calls", [])]
+        results = [tool_answer(each["id"], "a") for each in FOREIGN.get("tool_calls", [])]
+        ids = {each.get("tool_call_id") for each in self.messages}
+        if not any(each.get("tool_call_id") in ids for each in results):
             self.messages += [user("so"), FOREIGN, *results]
 
     def late_system(self) -> None:

@@ -89,6 +89,7 @@ WHOLE_BLOCKS = [
         ([{"thinking_blocks": [piece]} for piece in BLOCKS], {"thinking_blocks": WHOLE_BLOCKS}),
     ],
 )  # fmt: skip
+@pytest.mark.variants(10)
 async def test_what_came_goes_back_under_the_name_that_it_had(
     endpoint: Endpoint, make: Make, pieces: list[dict[str, Any]], fields: dict[str, Any]
 ):

@@ -121,7 +121,7 @@ async def test_a_server_that_is_not_there_yet_is_waited_for(crow: Crow, own: Mod
 async def test_the_terminal_shows_an_answer_a_call_and_the_next_prompt(crow: Crow, model: Model):
     await crow("run", "Call LS to see the files here.")  # the server knows the prompt then
     screen = Screen()
-    chat = await screen.start(crow)
+    chat = await screen.start(crow, "--plain")
     await screen.until(PROMPT)
     screen.type("Call LS to see the files here.\r")
     await screen.until("lines")

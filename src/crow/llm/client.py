@@ -68,12 +68,18 @@ class ClientModel:
         where = getattr(self._client, "base_url", None)
         return None if where is None else str(where)
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The client's key, if it has one that can be seen."""
+        key = getattr(self._client, "api_key", None)
+        return frozenset({key} if isinstance(key, str) else ())
+
     def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model; see `crow.core.ports.LLM`."""
         clock = Clock(self._timeouts)
         where = self.base_url or type(self._client).__name__
         model = request.model or self.model
-        redact = Redactor([str(getattr(self._client, "api_key", None) or "")])
+        redact = Redactor(self.secrets)
 
         def attempt(shown: Shown) -> AsyncGenerator[Batch, None]:
             answer = partial(self._answer, request, shown, clock)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from crow.project.files import write_atomically
+from crow.project.home import config_directory
 
 SERVICE = "crow"
 KEYRING = "keyring"
@@ -43,6 +44,11 @@ def forget(provider: str) -> bool:
     return True
 
 
+def kept() -> list[str]:
+    """The keys that are in the file itself."""
+    return [key for entry in _entries().values() if isinstance(key := entry.get(KEY), str)]
+
+
 def providers() -> list[str]:
     """The providers that have a stored key."""
     return sorted(_entries())
@@ -50,9 +56,7 @@ def providers() -> list[str]:
 
 def path() -> Path:
     """The file."""
-    import platformdirs
-
-    return Path(platformdirs.user_config_dir("crow", appauthor=False), "credentials.json")
+    return config_directory() / "credentials.json"
 
 
 def _entries() -> dict[str, dict[str, Any]]:

@@ -19,7 +19,8 @@ class Routed:
 
     ``find(None)`` makes the model of requests that name none, ``find("ollama/qwen3")`` another;
     it raises `ModelError` where there is none. ``models`` are names to choose from; where it is
-    empty, ``look`` finds them when `find_models` is first called. ``call`` gives the one name
+    empty, ``look`` finds them when `find_models` is first called; until then those stand there that
+    were ``known`` an earlier time. ``call`` gives the one name
     that a model has in lists, however it is written; ``purposes`` are models for what is asked
     beside a conversation.
     """
@@ -31,14 +32,24 @@ class Routed:
         look: Callable[[], Awaitable[list[str]]] | None = None,
         call: Callable[[str | None], str] | None = None,
         purposes: Mapping[str, str] = NONE,
+        known: Callable[[], Iterable[str]] = tuple,
     ) -> None:
-        self.models = tuple(models)
+        self._models = tuple(models) or None
+        self._known = known
         self.purposes = purposes
         self._find = find
         self._call = call
-        self._look = None if self.models else look
+        self._look = None if self._models else look
         self._found: dict[str | None, LLM] = {}
         self._former: list[LLM] = []
+        self._used: set[str] = set()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names to choose from: as given, as found, else as they are ``known``."""
+        if self._models is None:
+            self._models = tuple(self._known())
+        return self._models
 
     @property
     def first(self) -> LLM:
@@ -86,11 +97,12 @@ class Routed:
         if look is None:
             return False
         try:
-            self.models = tuple(await look())
+            before, found = self.models, tuple(await look())
         except BaseException:
             self._look = look
             raise
-        return bool(self.models)
+        self._models = found or before
+        return self._models != before
 
     async def stream(self, request: Request) -> AsyncGenerator[Delta | Completion, None]:
         """Ask the model that the request names."""
@@ -100,14 +112,23 @@ class Routed:
             async for delta in deltas:
                 yield delta
 
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys that the models have used, those that were forgotten among them."""
+        for llm in (*self._found.values(), *self._former):
+            self._used |= {*getattr(llm, "secrets", ())}
+        return frozenset(self._used)
+
     async def forget(self) -> None:
         """Make every model anew when it is asked next, as after a change of keys."""
+        self._used |= self.secrets
         found, self._found = self._found, {}
         await _close(found.values())
 
     def become(self, other: Routed) -> None:
         """Stand for what another one stands for, from the next request on; open ones end first."""
-        self.models, self._find, self._look = other.models, other._find, other._look
+        self._models, self._find, self._look = other._models, other._find, other._look
+        self._known = other._known
         self.purposes = other.purposes
         self._call = other._call
         self._former += self._found.values()

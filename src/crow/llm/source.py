@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import field
-from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
+from crow.core.errors import ModelError
 from crow.core.frozen import frozen
+from crow.llm.http.connection import new_client
+from crow.llm.http.retry import Timeouts
 from crow.llm.http.text import is_array, is_object
 from crow.llm.models import model_info
 from crow.llm.presets import PRESETS
 
 TIMEOUT = 3.0
+WHOLE = 6.0
 KNOCK = 0.5
+PATIENCE = 10.0
+"""So many times as long it may take where nobody waits."""
 MOST = 40
 NOT_FOR_TALK = re.compile(
     r"embed|tts|whisper|dall-e|image|audio|realtime|transcribe|moderation|search|rerank|guard|ocr"
@@ -76,9 +83,9 @@ async def ask(source: Source) -> list[Listed]:
     ]
 
 
-async def listed(source: Source) -> list[Listed]:
+async def listed(source: Source, patience: float = 1.0) -> list[Listed]:
     """All that an endpoint lists, by name; nothing where it does not answer."""
-    body = await _got(source, f"{source.url}/models")
+    body = await _got(source, f"{source.url}/models", patience)
     rows = body.get("data") if is_object(body) else None
     found = [_listed(row) for row in rows if is_object(row)] if is_array(rows) else []
     return sorted((each for each in found if each.model), key=lambda each: each.model)
@@ -87,21 +94,22 @@ async def listed(source: Source) -> list[Listed]:
 async def find_window(source: Source, model: str) -> int | None:
     """The window that a server says it has for a model, in tokens.
 
-    Servers that have models in several sizes say it elsewhere, of those that are loaded.
+    Servers that have models in several sizes say it elsewhere, of those that are loaded. Nobody
+    waits for it: it is asked behind an answer.
     """
-    found = {each.model: each.window for each in await listed(source)}
+    found = {each.model: each.window for each in await listed(source, PATIENCE)}
     if (window := found.get(model)) is not None:
         return window
-    loaded = await _loaded(source)
+    loaded = await _loaded(source, PATIENCE)
     return loaded.get(model) or loaded.get(f"{model}:latest")
 
 
-async def _loaded(source: Source) -> dict[str, int | None]:
+async def _loaded(source: Source, patience: float = 1.0) -> dict[str, int | None]:
     """The windows of models that are loaded, where a server says these elsewhere."""
     if source.provider not in LOADED:
         return {}
     path, rows_in, name_in, window_in = LOADED[source.provider]
-    body = await _got(source, source.url.removesuffix("/v1") + path)
+    body = await _got(source, source.url.removesuffix("/v1") + path, patience)
     rows = body.get(rows_in) if is_object(body) else None
     listed_rows = filter(is_object, rows if is_array(rows) else [])
     return {str(row.get(name_in)): _count(row.get(window_in)) for row in listed_rows}
@@ -119,40 +127,27 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and value > 0 else None
 
 
-async def _got(source: Source, url: str) -> object:
+async def _got(source: Source, url: str, patience: float) -> object:
     """The JSON that an endpoint answers; None without an answer."""
-    if source.is_local and not await _is_there(url):
-        return None
-    await asyncio.to_thread(import_module, "httpx2")  # the loop goes on meanwhile
-    import httpx2
-
     headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
     if source.provider == "anthropic":
         headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
-    verify = not url.startswith("http:")  # loading certificates takes a while
-    options: Any = {"timeout": TIMEOUT, "trust_env": not source.is_local, "verify": verify}
+    knock = KNOCK if source.is_local else TIMEOUT
+    times = Timeouts(connect=knock * patience, first_byte=TIMEOUT * patience)
+    client = await new_client(url, times, by_proxy=not source.is_local)
     try:
-        async with httpx2.AsyncClient(**options) as client:
-            response = await client.get(url, headers=headers)
-            return response.json() if response.is_success else None
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+        async with asyncio.timeout(WHOLE * patience):
+            response = await client.request("GET", url, headers)
+            async with aclosing(response):
+                body = b"".join([chunk async for chunk in response.chunks()])
+        return json.loads(body) if 200 <= response.status < 300 else None
+    except (ModelError, TimeoutError, ValueError):
         return None
+    finally:
+        await client.aclose()
 
 
 def _is_for_talk(provider: str, name: str) -> bool:
     """True for a well-known model that answers in text; providers list all that they have."""
     known = model_info(provider, name).context_window is not None
     return known and not NOT_FOR_TALK.search(name.lower())
-
-
-async def _is_there(url: str) -> bool:
-    """True where something listens."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    try:
-        async with asyncio.timeout(KNOCK):
-            _, writer = await asyncio.open_connection(parts.hostname, port)
-    except OSError:
-        return False
-    writer.close()
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Unpack
 
 from crow.core.errors import ModelError
@@ -19,6 +20,7 @@ from crow.llm.http.splice import Shown
 from crow.llm.models import UNKNOWN, ModelInfo
 
 PATH = "/chat/completions"
+ENCODED, MOVED = itemgetter(0), itemgetter(1)
 READ = b'{"role":"assistant","content":"I have the results."}'
 
 
@@ -118,6 +120,8 @@ class ChatWire:
 
     def _join(self, messages: Sequence[Message], pieces: Sequence[Piece]) -> list[bytes]:
         """All messages, images behind the results that they belong to."""
+        if not self._answered and not any(map(MOVED, pieces)):
+            return list(map(ENCODED, pieces))
         items: list[bytes] = []
         waiting: list[ImagePart] = []
         before = ""

@@ -40,7 +40,7 @@ def credentials(url: str, env: Mapping[str, str]) -> Mapping[str, Any]:
     require("botocore", "bedrock", f"set {KEY}")
     found = IN_HOST.search(urlsplit(url).hostname or "")
     signature = Signature(found[1] if found else places(env)["region"], service_at(url))
-    return {"sign": signature.headers, "key_origin": "your AWS credentials"}
+    return {"sign": signature, "key_origin": "your AWS credentials"}
 
 
 def service_at(url: str) -> str:
@@ -51,15 +51,17 @@ def service_at(url: str) -> str:
 class Signature:
     """Signs requests with version 4, for a region and a service.
 
-    Credentials are looked for with the first request and renewed by botocore itself.
+    Credentials are looked for with the first request and renewed by botocore itself; ``secrets``
+    are what they hold.
     """
 
     def __init__(self, region: str, service: str) -> None:
         self._region = region
         self._service = service
         self._credentials: Any = None
+        self.secrets: set[str] = set()
 
-    async def headers(self, url: str, body: bytes) -> Mapping[str, str]:
+    async def __call__(self, url: str, body: bytes) -> Mapping[str, str]:
         """The headers that vouch for a POST. Raises `ModelError` (unconfigured)."""
         return await asyncio.to_thread(self._signed, url, body)
 
@@ -74,6 +76,7 @@ class Signature:
         except (errors.BotoCoreError, errors.ClientError) as error:
             what = f"the AWS credentials cannot be used: {error}"
             raise ModelError(what, kind="unconfigured") from error
+        self.secrets |= {keys.secret_key, *filter(None, [keys.token])}
         request = import_module("botocore.awsrequest").AWSRequest("POST", url, SIGNED, body)
         sign = import_module("botocore.auth").SigV4Auth(keys, self._service, self._region)
         sign.add_auth(request)

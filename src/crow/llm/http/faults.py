@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.core.errors import ModelError
-from crow.llm.http.google import is_passing, retry_delay
-from crow.llm.http.overflow import overflow_in
 from crow.llm.http.retry import StartingError, retry_after
 from crow.llm.http.stream import snippet
 from crow.llm.http.text import is_array, is_object
+
+if TYPE_CHECKING:
+    from crow.llm.http.overflow import Overflow
 
 KIND_OF_STATUS = {
     400: "invalid_request",
@@ -79,7 +80,7 @@ class RefusedError(ModelError):
         super().__init__(message, **fields)
         self.body = body
         self.again = again
-        self.overflow = overflow_in(body) if self.kind == "context_length" else None
+        self.overflow = _overflow_in(body) if self.kind == "context_length" else None
 
 
 class Redactor:
@@ -103,6 +104,8 @@ class Redactor:
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
     """The error of a response that is no success."""
+    from crow.llm.http.google import is_passing, retry_delay
+
     text = body.decode("utf-8", "replace")
     parsed = _parsed(text)
     said = _message(parsed) or _unless_html(text, headers)
@@ -126,6 +129,8 @@ def error_of_event(event: Mapping[str, Any]) -> ModelError | None:
     error = event.get("error")
     if not error and ("choices" in event or not _looks_like_error(event)):
         return None
+    from crow.llm.http.google import is_passing, retry_delay
+
     error = error or event
     status = _status(error) or _status(event)
     text = json.dumps(error, ensure_ascii=False)
@@ -162,7 +167,7 @@ def _kind(status: int, text: str) -> str:
 
 
 def _kind_of_words(text: str) -> str | None:
-    if overflow_in(text):
+    if _overflow_in(text):
         return "context_length"
     found = (kind for words, kind in KIND_OF_WORD if re.search(words, text, re.IGNORECASE))
     return next(found, None)
@@ -217,3 +222,9 @@ def _unless_html(text: str, headers: Mapping[str, str]) -> str:
         return text
     title = re.search(r"<title>([^<]*)", text, re.IGNORECASE)
     return title.group(1) if title else "an HTML page"
+
+
+def _overflow_in(text: str) -> Overflow | None:
+    from crow.llm.http.overflow import overflow_in
+
+    return overflow_in(text)

@@ -7,13 +7,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from crow.core.errors import ModelError
 from crow.core.ports import Completion, Delta, Request
-from crow.llm.http.connection import Connection, chunks_of
-from crow.llm.http.failed_call import failed_call
+from crow.llm.http.connection import Connection, Response
 from crow.llm.http.faults import Redactor, RefusedError, error_of_response, named_error
 from crow.llm.http.form import Form, Forms
 from crow.llm.http.reading import Reading
@@ -21,9 +20,6 @@ from crow.llm.http.retry import Batch, Clock, Retries, Timeouts, repeat
 from crow.llm.http.splice import Shown
 from crow.llm.http.wire import Reply, Wire
 from crow.llm.models import UNKNOWN, ModelInfo
-
-if TYPE_CHECKING:
-    import httpx2
 
 MAX_OUTPUT = 8 * 1024 * 1024
 ERROR_BODY = 64 * 1024
@@ -118,12 +114,18 @@ class HttpModel:
         self._fetched = ""
         self._query = urlencode(query or {})
         self._key_headers = partial(_named, key_header) if key_header else wire.key_headers
-        self._redact = Redactor([api_key or "", *(headers or {}).values()])
+        self._keys = {api_key} if api_key else set[str]()
+        self._redact = Redactor([*self._keys, *(headers or {}).values()])
         sent = _headers(self._key_headers, api_key, headers or {})
         self._connection = Connection(self.base_url, sent, self._timeouts)
 
     def __repr__(self) -> str:
         return f"{self._wire.name}({self.model!r}, {self.base_url!r})"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The keys that it has used, fetched ones and what signs its requests among them."""
+        return frozenset({*self._keys, *getattr(self._sign, "secrets", ())})
 
     @property
     def timeouts(self) -> Timeouts:
@@ -174,6 +176,8 @@ class HttpModel:
                     async for deltas in pieces:
                         yield shown.filter(deltas)
             except RefusedError as error:
+                from crow.llm.http.failed_call import failed_call
+
                 failed = failed_call(error, request) if reply.said_nothing else None
                 if failed is None:
                     raise
@@ -191,7 +195,7 @@ class HttpModel:
     ) -> AsyncGenerator[list[Delta], None]:
         """Read one response into a reply. Raises `ModelError`."""
         response = await self._respond(request, clock, form)
-        chunks = chunks_of(response)
+        chunks = response.chunks()
         reading = Reading(chunks, reply, clock, response.headers.get("content-type", ""))
         whole = False
         try:
@@ -237,7 +241,7 @@ class HttpModel:
             self.context_window = window
 
     async def _leave(
-        self, response: httpx2.Response, chunks: AsyncGenerator[bytes, None], *, whole: bool
+        self, response: Response, chunks: AsyncGenerator[bytes, None], *, whole: bool
     ) -> None:
         """Keep the connection of an answer that came whole; close any other at once."""
         if whole:
@@ -246,20 +250,20 @@ class HttpModel:
         await chunks.aclose()
         await response.aclose()
 
-    async def _respond(self, request: Request, clock: Clock, form: Form) -> httpx2.Response:
+    async def _respond(self, request: Request, clock: Clock, form: Form) -> Response:
         """The response, if it is a success. Raises `ModelError`."""
         response = await self._post(request, clock, form, await self._key_fetched())
-        if response.status_code == 401 and self._fetch_key:
-            await self._leave(response, chunks_of(response), whole=False)
+        if response.status == 401 and self._fetch_key:
+            await self._leave(response, response.chunks(), whole=False)
             response = await self._post(request, clock, form, await self._key_fetched(refused=True))
-        if 200 <= response.status_code < 300:
+        if 200 <= response.status < 300:
             return response
         body = await self._error_body(response, clock)
-        raise error_of_response(response.status_code, response.headers, body)
+        raise error_of_response(response.status, response.headers, body)
 
     async def _post(
         self, request: Request, clock: Clock, form: Form, keyed: Mapping[str, str]
-    ) -> httpx2.Response:
+    ) -> Response:
         """The response, whatever it is. Raises `ModelError`."""
         model = request.model or self.model
         body = self._body(request, model, form)
@@ -274,6 +278,7 @@ class HttpModel:
         if self._fetch_key is None:
             return {}
         self._fetched = await self._fetch_key(self._fetched if refused else "")
+        self._keys.add(self._fetched)
         self._redact.add(self._fetched)
         return self._key_headers(self._fetched)
 
@@ -281,9 +286,9 @@ class HttpModel:
         path = self._wire.path(model)
         return f"{path}{'&' if '?' in path else '?'}{self._query}" if self._query else path
 
-    async def _error_body(self, response: httpx2.Response, clock: Clock) -> bytes:
+    async def _error_body(self, response: Response, clock: Clock) -> bytes:
         """As much of an error's body as is worth reading."""
-        chunks = chunks_of(response)
+        chunks = response.chunks()
         body = b""
         try:
             while len(body) < ERROR_BODY:

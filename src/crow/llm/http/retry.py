@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from datetime import UTC
 from typing import TypeAlias, TypeVar
 
 from crow.core.errors import ModelError
@@ -132,6 +130,16 @@ class NotListeningError(StartingError):
     """Nobody listens on this machine yet."""
 
 
+WHY = "is it running, and is the base URL right?"
+
+
+def unreachable(why: str = "") -> UnreachableError:
+    """The error where nobody answers; without a reason where that took too long."""
+    if not why:
+        return UnreachableError("could not be reached in time", kind="timeout")
+    return UnreachableError(f"could not be reached: {why} ({WHY})", kind="network")
+
+
 @frozen
 class Retries:
     """Bounded retries with full jitter; times in seconds.
@@ -156,7 +164,9 @@ class Retries:
         retryable = error.kind in RETRYABLE if again is None else again
         if not retryable or failures > self._limit_for(error) or asked > self.patience:
             return None
-        jitter = random.uniform(0, min(self.ceiling, self.base * 2 ** (failures - 1)))  # noqa: S311
+        from random import uniform
+
+        jitter = uniform(0, min(self.ceiling, self.base * 2 ** (failures - 1)))  # noqa: S311
         return max(jitter, asked)
 
     def _limit_for(self, error: ModelError) -> int:
@@ -271,6 +281,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _until(text: str | None) -> float | None:
+    from datetime import UTC
     from email.utils import parsedate_to_datetime
 
     try:

@@ -22,11 +22,11 @@ DATA = Path(__file__).with_name("data")
 Row = Mapping[str, Any]
 ELSEWHERE = Preset("")
 EMPTY: Row = MappingProxyType({"usual": {}, "models": {}, "families": {}})
-DATED = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{4}|\d{3}|latest|preview.*)$")
+DATED = r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{4}|\d{3}|latest|preview.*)$"
 """What stands behind a model's name and says which of its versions is meant."""
-SOLD = re.compile(r"^(?:[a-z-]{2,6}\.)?[a-z0-9]+\.(?=[a-z])")
+SOLD = r"^(?:[a-z-]{2,6}\.)?[a-z0-9]+\.(?=[a-z])"
 """What a cloud puts before a model's name: where it may run, and who made it."""
-VERSION = re.compile(r"-v\d+(?::\d+)?$")
+VERSION = r"-v\d+(?::\d+)?$"
 OPEN = "open"
 """The file of open weights, which anybody may serve."""
 SERVED: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -52,7 +52,7 @@ def model_info(provider: str, model: str) -> ModelInfo:
     named: dict[str, Any] = {"provider": provider, "model": model, "wire": preset.wire}
     name = model.rpartition("/")[2]
     if preset.cloud:
-        name = VERSION.sub("", SOLD.sub("", name))
+        name = re.sub(VERSION, "", re.sub(SOLD, "", name))
     made = _found(OPEN, name) or _found(provider_meant(name) or "", name)
     if made is not None and preset.cloud and made.wire in (preset.urls or {}):
         return replace(made, provider=provider, model=model, prices=None)
@@ -80,7 +80,7 @@ def _found(provider: str, model: str) -> ModelInfo | None:
     table = _table(provider)
     rows, families = table["models"], table["families"]
     name = model.removeprefix("models/")
-    plain = DATED.sub("", name.lower().partition(":")[0])
+    plain = re.sub(DATED, "", name.lower().partition(":")[0])
     for each in (name, name.lower(), plain):
         if each in rows:
             return replace(_info(provider, each), model=model)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.extensions.sandbox.conftest import backend, run
 from crow.extensions.sandbox.backend import Backend
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.protected import protected_paths, shared_repository
+from crow.extensions.sandbox.snapshot import take_away
 
 Workspace = Callable[..., Policy]
 
@@ -176,3 +179,16 @@ def test_a_worktree_that_only_claims_a_repository_has_none(repository: Path, roo
     (root / "evil").mkdir()
     (root / "evil" / ".git").write_text(f"gitdir: {repository}/.git/worktrees/x\n")
     assert shared_repository(f"{root}/evil") is None
+
+
+def test_what_was_taken_away_is_kept_for_a_month(home: Path, tmp_path: Path) -> None:
+    del home
+    for name in ("old", "new", "last"):
+        (tmp_path / name).write_text(name)
+    old = Path(take_away(str(tmp_path / "old")))
+    new = Path(take_away(str(tmp_path / "new")))
+    ago = time.time() - 31 * 24 * 3600
+    os.utime(old.parent, (ago, ago))
+    assert Path(take_away(str(tmp_path / "last"))).read_text() == "last"
+    assert not old.parent.exists()
+    assert new.read_text() == "new"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -13,9 +14,10 @@ from crow.extensions.sandbox.backend import GUARANTEES
 from crow.extensions.sandbox.probe import everyone
 
 
-def crow(*line: str) -> subprocess.CompletedProcess[str]:
+def crow(*line: str, wanted: str = "on") -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "crow", "sandbox", *line]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=100)
+    env = {**os.environ, "CROW_SANDBOX": wanted}
+    return subprocess.run(argv, capture_output=True, text=True, timeout=100, env=env)
 
 
 def test_it_says_what_holds_what_does_not_and_why_not_another() -> None:
@@ -48,6 +50,27 @@ def test_no_sandbox_is_loud_and_nothing_is_tried_against_it() -> None:
     tried = crow("try", "--backend", "none")
     assert tried.returncode == 2
     assert "nothing confines commands here" in tried.stderr
+
+
+@pytest.mark.parametrize(
+    ("wanted", "line", "why"),
+    [
+        ("none", (), "CROW_SANDBOX=none is set."),
+        ("off", (), "It is switched off (CROW_SANDBOX=off)."),
+        ("on", ("--no-sandbox",), "It is switched off (command line)."),
+        ("jail", (), "The sandbox jail does not work here: there is none of this name "),
+    ],
+)
+def test_what_holds_here_is_what_settings_and_environment_want(
+    wanted: str, line: tuple[str, ...], why: str
+) -> None:
+    told = crow(*line, wanted=wanted)
+    first, second = told.stdout.splitlines()[:2]
+    assert (told.returncode, first[:10]) == (1, "NO SANDBOX")
+    assert second.startswith(why)
+    about = json.loads(crow(*line, "--json", wanted=wanted).stdout)
+    assert about["backend"] == "none"
+    assert why[1:-1] in about["why"] + "."
 
 
 @pytest.mark.parametrize("line", [("escape",), ("--backend", "jail")])

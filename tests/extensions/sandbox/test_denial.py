@@ -11,7 +11,7 @@ from crow import ToolResult
 from crow.extensions.sandbox.denial import denial
 from crow.extensions.sandbox.finder import Finder
 from crow.extensions.sandbox.launcher import RingLauncher
-from crow.extensions.sandbox.policy import Policy, Proxy
+from crow.extensions.sandbox.policy import Limits, Policy, Proxy
 from crow.project import SandboxSettings
 
 OUT = "or set dangerouslyDisableSandbox and give the reason in description"
@@ -20,6 +20,7 @@ OUT = "or set dangerouslyDisableSandbox and give the reason in description"
 class Holder:
     settings = SandboxSettings()
     finder = Finder()
+    limits = Limits()
 
     def __init__(self) -> None:
         self.late: list[str] = []

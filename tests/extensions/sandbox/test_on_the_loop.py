@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.extensions.sandbox.conftest import backend
 
 from crow import Agent, Allow
 from crow.core.events import Event, Notice
@@ -18,6 +19,7 @@ from crow.core.ports import Files, PermissionRequest, Question
 from crow.extensions import SandboxHook
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.probe import find_backend
+from crow.keys import SANDBOX
 from crow.project import SandboxSettings
 from crow.testing import BuildAgent, ScriptedModel, call
 
@@ -173,6 +175,18 @@ class TestInside:
         assert "ghp_secret" not in environment
         assert "PLAIN=plain" in environment
 
+    async def test_what_is_secret_in_the_system_and_in_the_users_own_home_is_not_there_either(
+        self, play: Play
+    ):
+        """The user's home is not what ``HOME`` says, here; for root there is more to hide."""
+        shadow = Path("/etc/shadow")
+        if not os.access(shadow, os.R_OK):
+            pytest.skip("this user cannot read it anyway")
+        first = shadow.read_text().splitlines()[0]
+        seen, unasked = (await play("cat /etc/shadow", "make -v >&-; cat /etc/shadow")).outputs
+        assert first not in seen
+        assert first not in unasked
+
     async def test_a_variable_that_is_passed_by_name_is_there(
         self, play: Play, home: Path, monkeypatch: pytest.MonkeyPatch, project: Path
     ):
@@ -264,6 +278,34 @@ class TestInside:
         assert "the sandbox's reading ring refused" in str(reply.session.messages[2].get("content"))
         assert not (project / "here").exists()
 
+    async def test_a_model_that_plans_runs_what_it_likes_and_changes_nothing(
+        self, play: Play, project: Path
+    ):
+        path = Path.home() / ".crow/settings.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps({"permissions": {"defaultMode": "plan"}}))
+        writes = 'python3 -c \'print(6 * 7, flush=True); open("new", "w")\''
+        played = await play("python3 -c 'print(6 * 7)'", writes, writes)
+        assert played.outputs[0] == "42"
+        assert played.outputs[1].endswith(
+            f"[the sandbox's reading ring refused access to {project}/new: only $TMPDIR is written "
+            "there; once more, the same command asks for the workspace ring]"
+        )
+        assert len(played.asked) == 1
+        assert (project / "new").exists()
+
+    async def test_readers_need_no_question_though_landlock_does_not_hold_the_workspace(
+        self, play: Play, project: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        backend("landlock")
+        monkeypatch.setenv("CROW_SANDBOX", "landlock")
+        (project / "a").write_text("b\na\n")
+        played = await play("awk '{print $1}' a | sort", "awk '{print > \"c\"}' a", "make x; true")
+        assert played.outputs[0] == "a\nb"
+        assert "reading ring refused" in played.outputs[1]
+        assert not (project / "c").exists()
+        assert len(played.asked) == 1
+
     async def test_a_terminal_of_the_clients_is_left_alone_for_it_could_not_be_held(
         self, play: Play
     ):
@@ -318,9 +360,35 @@ class TestWithout:
     ):
         monkeypatch.setenv("CROW_SANDBOX", "nosuch")
         played = await play("make -v", "make -v")
-        [loud] = [each for each in played.notices if "without a sandbox" in each]
-        assert "with all that you may do" in loud
+        [loud] = played.notices
+        assert loud.startswith(
+            "NO SANDBOX: commands run with all that you may do; the sandbox nosu"
+        )
         assert played.asked == ["no rule allows make -v"] * 2
+
+    @pytest.mark.parametrize("wanted", ["none", "nosuch"])
+    async def test_a_session_says_so_before_anything_runs(
+        self, build_agent: BuildAgent, project: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+    ):
+        monkeypatch.setenv("CROW_SANDBOX", wanted)
+        person = Person()
+        async with build_agent(cwd=project) as agent:
+            session = await agent.new_session(str(project), client=person)
+            [loud] = person.notices
+            await agent.new_session(str(project), client=person, parent=session)
+        assert loud.startswith("NO SANDBOX: commands run with all that you may do; ")
+        assert person.notices == [loud]
+
+    async def test_what_an_earlier_process_has_found_is_known_at_the_start(
+        self, build_agent: BuildAgent, project: Path, held: None
+    ):
+        person = Person()
+        async with build_agent(cwd=project) as agent:
+            session = await agent.new_session(str(project), client=person)
+            sandbox = SANDBOX.get(session)
+        assert sandbox is not None
+        assert sandbox.line == find_backend().name
+        assert person.notices == []
 
     async def test_where_it_is_required_no_command_runs(
         self, play: Play, project: Path, monkeypatch: pytest.MonkeyPatch
@@ -328,6 +396,8 @@ class TestWithout:
         settings(required=True)
         monkeypatch.setenv("CROW_SANDBOX", "nosuch")
         played = await play("echo hi")
+        [loud] = played.notices
+        assert loud.endswith(" No command will run.")
         assert played.outputs[0].startswith("sandbox.required is set, and no sandbox works here: ")
         assert played.asked == []
 
@@ -388,7 +458,8 @@ async def test_the_command_tells_where_there_is_none(
     assert told == "Commands run without a sandbox: it is switched off."
 
 
-def test_nothing_of_a_back_end_is_imported_before_a_command_needs_it(tmp_path: Path):
+@pytest.mark.usefixtures("held")
+def test_nothing_of_a_back_end_that_is_known_is_imported_before_a_command_needs_it(tmp_path: Path):
     import subprocess
     import sys
 
@@ -405,7 +476,10 @@ print(*(name for name in sys.modules if name.startswith("crow.extensions.sandbox
     shown = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    light = {f"crow.extensions.sandbox.{name}" for name in ("hook", "finder", "session", "tool")}
+    light = {
+        f"crow.extensions.sandbox.{name}"
+        for name in ("hook", "finder", "memory", "session", "tool")
+    }
     assert set(shown.stdout.split()) == light
 
 

@@ -15,8 +15,9 @@ import pytest
 from tests.extensions.sandbox.conftest import Command, Confined, backend, run
 
 from crow.extensions.sandbox.backend import Backend
+from crow.extensions.sandbox.memory import remembered
 from crow.extensions.sandbox.policy import Limits, Policy
-from crow.extensions.sandbox.probe import everyone, find_backend, known_backend
+from crow.extensions.sandbox.probe import everyone, find_backend
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
 Workspace = Callable[..., Policy]
@@ -103,16 +104,16 @@ async def test_a_server_of_its_own_is_reached_from_inside(workspace: Workspace) 
     assert ran.output == "b'hi'\n"
 
 
-async def test_limits_are_kept(any_backend: Backend, workspace: Workspace) -> None:
-    limits = Limits(memory=300_000_000, open_files=50, file_size=1_000_000)
+async def test_the_kernel_keeps_the_limits_of_each_process(
+    any_backend: Backend, workspace: Workspace
+) -> None:
+    limits = Limits(open_files=50, file_size=1_000_000)
     command = f"""
-        {sys.executable} -c 'bytearray(400_000_000)' 2>&1 | tail -1
         {sys.executable} -c 'x = [open("/dev/null") for _ in range(60)]' 2>&1 | tail -1
         head -c 2000000 /dev/zero > big; wc -c < big; ulimit -c
     """
     ran = await run(any_backend, workspace(limits=limits), command)
-    assert ran.output.splitlines()[0] == "MemoryError"
-    assert "Too many open files" in ran.output.splitlines()[1]
+    assert "Too many open files" in ran.output.splitlines()[0]
     sizes = [int(line) for line in ran.output.splitlines() if line.strip().isdigit()]
     assert sizes == [999_936, 0]
 
@@ -133,40 +134,47 @@ async def test_a_command_is_ended_with_all_that_it_started(
     any_backend: Backend, root: Path, workspace: Workspace
 ) -> None:
     process = Command()
-    argv = ["/bin/sh", "-c", "setsid sleep 97.31 & (env -i sleep 97.31 &) ; echo up; sleep 97.31"]
+    sleep = f"sleep {(seconds := nobodys())}"
+    argv = ["/bin/sh", "-c", f"setsid {sleep} & (env -i {sleep} &) ; echo up; {sleep}"]
     launcher = Confined(any_backend, workspace())
     await process.start(argv, str(root), {"PATH": os.environ["PATH"]}, launcher=launcher)
     await wait_for(lambda: b"up" in process.output)
     await process.stop(0.1)
     process.close()
-    await wait_for(lambda: not running("97.31"))
+    await wait_for(lambda: not running(seconds))
 
 
 async def test_nothing_outlives_an_agent_that_is_killed(root: Path) -> None:
     """Of bubblewrap: its namespace ends with it."""
     backend("bubblewrap")
+    seconds = nobodys()
     code = f"""
 import asyncio, os
 from tests.extensions.sandbox.conftest import *
 async def main():
     policy = Policy("workspace", ({str(root)!r},))
-    command = "for i in 1 2 3; do setsid nohup sleep 97.47 >/dev/null 2>&1 & done; echo > up; wait"
+    command = "for i in 1 2 3; do setsid nohup sleep {seconds} >/dev/null 2>&1 & done; echo > up; wait"
     await run(find_backend("bubblewrap"), policy, command)
 asyncio.run(main())
 """
     agent = subprocess.Popen([sys.executable, "-c", code])  # noqa: ASYNC220
     try:
-        await wait_for(lambda: (root / "up").exists() and len(running("97.47")) == 3)
+        await wait_for(lambda: (root / "up").exists() and len(running(seconds)) == 3)
     finally:
         agent.send_signal(signal.SIGKILL)
         agent.wait()
-    await wait_for(lambda: not running("97.47"))
+    await wait_for(lambda: not running(seconds))
 
 
 async def wait_for(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while not happened():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+def nobodys() -> str:
+    """Seconds that nobody else sleeps for, nor do tests of another checkout on this machine."""
+    return f"97.{os.getpid()}"
 
 
 def running(word: str) -> list[int]:
@@ -184,11 +192,13 @@ def test_the_answer_is_remembered_until_the_machine_changes(home: Path) -> None:
     first = find_backend()
     if first.name == "none":
         pytest.skip("nothing to remember")
-    assert known_backend() == first.name
+    known = remembered()
+    assert known is not None
+    assert known.name == first.name
     assert find_backend().name == first.name
     [path] = home.rglob("sandbox.json")
     path.write_text(path.read_text().replace('"for": ["', '"for": ["another '))
-    assert known_backend() is None
+    assert remembered() is None
     path.write_text("{")
     assert find_backend().name == first.name
 

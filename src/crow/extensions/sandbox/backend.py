@@ -42,14 +42,16 @@ class Finding:
 class Launch:
     """How a command is started so that it is confined.
 
-    ``restrict`` is called on a thread of its own, which then starts the program. ``found`` is
-    filled when the context is left, ``refused`` with the hosts that a proxy did not let through.
+    ``restrict`` is called on a thread of its own, which then starts the program, ``started`` with
+    its number. ``found`` is filled when the context is left, ``refused`` with the hosts that a
+    proxy did not let through.
     """
 
     argv: Sequence[str]
     env: Mapping[str, str]
     pass_fds: Sequence[int] = ()
     restrict: Callable[[], None] | None = None
+    started: Callable[[int], None] | None = None
     found: list[Finding] = field(default_factory=list[Finding])
     refused: list[str] = field(default_factory=list[str])
 
@@ -101,6 +103,8 @@ class Unconfined:
     def confine(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], policy: Policy
     ) -> Generator[Launch]:
-        """As it was meant."""
-        del cwd, policy
-        yield Launch(argv, env)
+        """As it was meant, but for what the kernel limits."""
+        from crow.extensions.sandbox.limits import limited
+
+        del cwd
+        yield Launch(limited(argv, policy.limits), env)

@@ -9,10 +9,8 @@ nobody from connecting to a socket: the filter of system calls does.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cache
 
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
 from crow.extensions.sandbox.check import Check
@@ -60,13 +58,13 @@ class Bubblewrap:
             line += ["--seccomp", files.data(assemble(Filter(families(policy))))]
             command = limited(argv, policy.limits)
             if isinstance(policy.network, Proxy):
-                from crow.extensions.sandbox.proxy import ENVIRONMENT, Gate
+                from crow.extensions.sandbox.proxy import Gate, environment
 
                 gate = Gate(policy.network, launch.refused)
                 stack.callback(gate.close)
                 command = gate.line(command)
                 files.all.append(gate.descriptor)
-                launch.env = {**launch.env, **ENVIRONMENT}
+                launch.env = environment(launch.env)
             launch.argv = [*line, "--chdir", cwd, "--", *command]
             launch.pass_fds = tuple(files.all)
             yield launch
@@ -100,8 +98,8 @@ def _file_system(cwd: str, policy: Policy, files: _Descriptors) -> list[str]:
     mounts = plan_mounts(policy, cwd)
     base = "--bind" if ("/", "write") in mounts else "--ro-bind"
     line = [base, "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    for path in _kernel_files() if os.geteuid() == 0 else ():
-        line += ["--ro-bind", path, path]
+    if os.geteuid() == 0:  # owns the kernel's settings: `core_pattern` is run as root
+        line += ["--remount-ro", "/proc"]
     for folder in PRIVATE:
         if os.path.isdir(folder) and not os.path.islink(folder):  # noqa: PTH112, PTH114
             line += _private(folder, policy)
@@ -111,22 +109,6 @@ def _file_system(cwd: str, policy: Policy, files: _Descriptors) -> list[str]:
             line += _mount(path, how, shown, files)
     masked = [path for path, how in mounts if how == "mask" and os.path.isdir(path)]  # noqa: PTH112
     return line + [word for path in masked for word in ("--remount-ro", path)]
-
-
-@cache
-def _kernel_files() -> tuple[str, ...]:
-    """What root can write in ``/proc`` without any capability: ``core_pattern`` is run as root."""
-    with os.scandir("/proc") as entries:
-        kept = [each for each in entries if not each.name.isdigit() and not each.is_symlink()]
-    return tuple(each.path for each in kept if each.name == "sys" or _can_write(each))
-
-
-def _can_write(entry: os.DirEntry[str]) -> bool:
-    """True for a file whose owner may write it, and for a folder with one."""
-    if not entry.is_dir():
-        return bool(entry.stat().st_mode & stat.S_IWUSR)
-    inner = (f"{folder}/{name}" for folder, _, names in os.walk(entry.path) for name in names)
-    return any(os.lstat(path).st_mode & stat.S_IWUSR for path in inner)
 
 
 def _private(folder: str, policy: Policy) -> list[str]:

@@ -1,4 +1,4 @@
-"""What confines the commands that run for a model, and what does not.
+"""What confines the commands that run for a model here, and what does not.
 
   crow sandbox        which back end of the operating system, what it holds, why not another
   crow sandbox try    tries to get out of it, against a scratch folder; fails if anything does
@@ -14,7 +14,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from crow.cli import Output, UsageError
+from crow.cli import Output, UsageError, declare_agent, load_agent
+from crow.project import SandboxSettings
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend
@@ -33,63 +34,91 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--backend", metavar="NAME", help="bubblewrap, landlock, seatbelt or none")
     parser.add_argument("--all", action="store_true", help="with try: the slow ones, too")
     parser.add_argument("--json", action="store_true", help="as JSON; with try an object a line")
+    declare_agent(parser)
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow sandbox``; 1 where nothing confines, or something came through."""
-    from crow.extensions.sandbox.probe import find_backend
+    from crow.extensions.sandbox.backend import Unconfined
+    from crow.extensions.sandbox.finder import Finder
 
     if options.action not in ACTIONS:
         raise UsageError(f"there is no action {options.action!r} (crow sandbox, crow sandbox try)")
+    settings = _settings(options, out)
+    wanted = options.backend or settings.backend
+    if options.action == "try":
+        return attempt(_confining(wanted), options, out)
+    finder = Finder(wanted, anew=True)
+    off = "" if options.backend or settings.enabled else f"it is switched off ({settings.off})"
+    backend = Unconfined() if off else finder.find()
+    if options.backend not in (None, backend.name):
+        raise UsageError(finder.why)
+    return show(backend, "" if backend.holds else off or finder.why, options, out)
+
+
+def _confining(wanted: str | None) -> Backend:
+    """The back end to attack."""
+    from crow.extensions.sandbox.probe import find_backend
+
     try:
-        backend = find_backend(options.backend, anew=True)
+        backend = find_backend(wanted, anew=True)
     except OSError as error:
         raise UsageError(str(error)) from None
-    if options.action == "show":
-        return show(backend, options, out)
     if not backend.holds:
         raise UsageError("nothing confines commands here, so there is nothing to try")
-    return attempt(backend, options, out)
+    return backend
 
 
-def show(backend: Backend, options: argparse.Namespace, out: Output) -> int:
-    """Say what there is."""
+def _settings(options: argparse.Namespace, out: Output) -> SandboxSettings:
+    """What settings, environment and options say of the sandbox in this project."""
+    from crow.extensions.sandbox.hook import SandboxHook
+
+    used = load_agent(options, out).extensions.values()
+    hook = next((each for each in used if isinstance(each, SandboxHook)), None)
+    disabled = SandboxSettings(enabled=False, off="the extension is disabled")
+    return disabled if hook is None else hook.settings
+
+
+def show(backend: Backend, why: str, options: argparse.Namespace, out: Output) -> int:
+    """Say what there is, and why there is nothing."""
     from crow.extensions.sandbox.probe import everyone
 
     others = [each for each in everyone() if each.name != backend.name]
     if options.json:
-        out.verbatim(json.dumps(_about(backend, others), ensure_ascii=False))
+        out.verbatim(json.dumps(_about(backend, why, others), ensure_ascii=False))
     else:
-        _tell(backend, others, out)
+        _tell(backend, why, others, out)
     return 0 if backend.holds else 1
 
 
-def _about(backend: Backend, others: Sequence[Answer]) -> dict[str, Any]:
+def _about(backend: Backend, why: str, others: Sequence[Answer]) -> dict[str, Any]:
     return {
         "backend": backend.name,
+        **({"why": why} if why else {}),
         "holds": {"workspace": sorted(backend.holds), "reading": sorted(backend.holds_reading)},
         "does_not_hold": list(backend.does_not_hold),
         "others": {each.name: each.why_not or "works" for each in others},
     }
 
 
-def _tell(backend: Backend, others: Sequence[Answer], out: Output) -> None:
+def _tell(backend: Backend, why: str, others: Sequence[Answer], out: Output) -> None:
     from crow.extensions.sandbox.backend import GUARANTEES
 
     if backend.holds:
         out.line(f"Commands are confined by {backend.name}.", "bold")
     else:
         out.line("NO SANDBOX: commands run with all that you may do.", "red", "bold")
+        if why:
+            out.line(f"{why[0].upper()}{why[1:]}.")
     for name, text in GUARANTEES.items():
         if name in backend.holds_reading:
             where = "" if name in backend.holds else "  (in the reading ring)"
             out.raw(f"  {out.styled('holds', 'green')}  {text}{where}")
     for text in backend.does_not_hold if backend.holds else ():
         out.raw(f"  {out.styled('mind', 'yellow')}   {text}")
+    works = "works as well" if backend.holds else "works"
     for each in others:
-        out.line(
-            f"{each.name}: {f'no, {each.why_not}' if each.why_not else 'works as well'}", "dim"
-        )
+        out.line(f"{each.name}: {f'no, {each.why_not}' if each.why_not else works}", "dim")
 
 
 def attempt(backend: Backend, options: argparse.Namespace, out: Output) -> int:

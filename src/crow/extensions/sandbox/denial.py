@@ -31,8 +31,10 @@ HOST = re.compile(
 )
 CODE = re.compile(r"Exit code (\d+)")
 PATH = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"|([^\s:'\"()\[\]]*/[^\s:'\"()\[\],]*|[\w.-]+)")
+_UNQUOTED = 3  # the group of it
 NO_NETWORK = "do without it"
 IN_PLACE = "write in the project or in $TMPDIR"
+AGAIN = "only $TMPDIR is written there; once more, the same command asks for the workspace ring"
 OUT = "set dangerouslyDisableSandbox and give the reason in description"
 ASK = "ask the user to run it"
 UNHEARD = frozenset({2, 127})
@@ -51,14 +53,18 @@ def denial(result: ToolResult, launcher: RingLauncher, *, escapes: bool) -> str 
     if printed.startswith("bwrap: "):
         launcher.look_again()
         return "the sandbox itself could not start this command; try it once more"
+    is_secret = False
     if host := _refused_host(printed, launcher, policy):
         what, inside = f"refused {host}", NO_NETWORK
     elif path := _refused_path(printed, launcher, policy):
         what, inside = f"refused access to {path}", IN_PLACE
+        is_secret = _is_below(path, policy.masked)
     elif int(code[1]) == KILLED or _is_perhaps(printed, int(code[1])):
         what, inside = "may have refused something", IN_PLACE
     else:
         return None
+    if launcher.ring == "reading" and not is_secret:
+        return f"the sandbox's reading ring {what}: {AGAIN}"
     out = OUT if escapes else ASK
     return f"the sandbox's {launcher.ring} ring {what}; a retry fails too: {inside}, or {out}"
 
@@ -81,7 +87,7 @@ def _refused_path(printed: str, launcher: RingLauncher, policy: Policy) -> str |
     """The path that was refused for certain."""
     for refusal in REFUSAL.finditer(printed):
         line, place = _line_at(printed, refusal.start())
-        for path in _paths(line, place, launcher.cwd):
+        for path in _paths(line, range(place, place + len(refusal[0])), launcher.cwd):
             if _is_refused(path, policy):
                 return path
     return None
@@ -94,13 +100,22 @@ def _line_at(text: str, place: int) -> tuple[str, int]:
     return text[start : end if end >= 0 else len(text)], place - start
 
 
-def _paths(line: str, place: int, cwd: str) -> Iterator[str]:
-    """The paths that a message may name, absolute: whole ones first, those near the place first."""
+def _paths(line: str, message: range, cwd: str) -> Iterator[str]:
+    """The paths that a line may name, absolute; the message in it names none.
+
+    Those that look like paths come first, then what stands in quotes, then what is near.
+    """
     found = [
-        ("/" not in match[0], abs(match.start() - place), match[match.lastindex or 0])
+        (
+            "/" not in match[0],
+            match.lastindex == _UNQUOTED,
+            abs(match.start() - message.start),
+            text,
+        )
         for match in PATH.finditer(line)
+        if match.start() not in message and (text := match[match.lastindex or 0])
     ]
-    for _, _, text in sorted(found):
+    for *_, text in sorted(found):
         yield os.path.normpath(Path(cwd, os.path.expanduser(text)))  # noqa: PTH111 - of any text
 
 

@@ -1,9 +1,11 @@
-"""Looking for a back end: once for all sessions, when a command first needs one."""
+"""Looking for a back end: once for all sessions, before a first command needs one."""
 
 from __future__ import annotations
 
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from crow.extensions.sandbox.memory import remembered
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Backend
@@ -13,13 +15,18 @@ NOTHING = "none"
 
 
 class Finder:
-    """Finds the back end that works here, or the one of the name that is ``wanted``."""
+    """Finds the back end that works here, or the one of the name that is ``wanted``.
 
-    def __init__(self, wanted: str | None = None) -> None:
+    What an earlier process has found counts, unless it is to be looked for ``anew``.
+    """
+
+    def __init__(self, wanted: str | None = None, *, anew: bool = False) -> None:
         self.wanted = wanted
-        self.why = "no back end works here"
+        self._anew = anew
         self._lock = Lock()
         self._found: Backend | None = None
+        self._before: str | None = None  # what an earlier process has found
+        self._why = ""
 
     def find(self) -> Backend:
         """The back end; looked for at the first call, which blocks meanwhile."""
@@ -33,29 +40,47 @@ class Finder:
         from crow.extensions.sandbox.probe import find_backend
 
         try:
-            return find_backend(self.wanted)
+            return find_backend(self.wanted, anew=self._anew)
         except OSError as error:
-            self.why = str(error)
+            self._why = str(error)
             return Unconfined()
+
+    @property
+    def why(self) -> str:
+        """Why there is none. May block."""
+        if self.wanted == NOTHING:
+            return "CROW_SANDBOX=none is set"
+        if not self._why:
+            from crow.extensions.sandbox.probe import everyone
+
+            reasons = [f"{each.name}: {each.why_not}" for each in everyone() if each.why_not]
+            self._why = f"no back end works here ({'; '.join(reasons)})"
+        return self._why
 
     def forget(self) -> None:
         """Look again at the next command: what was found does not work any more."""
         with self._lock:
-            self._found = None
+            self._found, self._before, self._anew = None, "", True
 
     @property
     def known(self) -> str:
         """The back end's name as far as it is known; empty before it was looked for."""
-        return "" if self._found is None else self._found.name
+        if self._found is not None:
+            return self._found.name
+        if self._before is None:
+            found = None if self.wanted else remembered()
+            self._before = found.name if found else ""
+        return self._before
 
     @property
-    def found_nothing(self) -> bool:
-        """True where it is known that nothing works."""
-        return self.known == NOTHING
+    def is_bare(self) -> bool:
+        """True where nothing is known to hold commands: it is looked for at once, then."""
+        return self.known in ("", NOTHING)
 
     @property
     def line(self) -> str:
         """What is known of it, in a few words."""
-        return {"": "looked for with the first command", NOTHING: "nothing"}.get(
-            self.known, self.known
-        )
+        return {
+            "": "looked for with the first command",
+            NOTHING: "nothing, with all that you may do",
+        }.get(self.known, self.known)

@@ -38,25 +38,29 @@ if TYPE_CHECKING:
 SESSION: Key[SessionSandbox] = Key("sandbox.session")
 RUNS = frozenset({"Bash"})
 GOES_ON = frozenset({"BashOutput", "KillShell"})
-BARE = "Commands run without a sandbox, with all that you may do: {} (crow sandbox says more)"
+BARE = "NO SANDBOX: commands run with all that you may do; {} (crow sandbox says more)"
 REFUSED = "sandbox.required is set, and no sandbox works here: {}"
+NO_COMMAND = f"{REFUSED}. No command will run."
 
 
-Amount = Annotated[int | None, Arg(minimum=1)]
+Amount = Annotated[int | None, Arg(minimum=0)]
 
 
 @frozen
 class SandboxOptions:
-    """How much a command may use; what it may touch stands in the settings' `sandbox`."""
+    """How much a command may use, 0 being no limit; the settings' `sandbox` says what it may touch.
+
+    What runs outside is limited as well.
+    """
 
     processes: Amount = None
-    """Processes of its user that may be there before it can start no more."""
+    """Processes and threads of a command together, by default 2048 or 256 a core; more end it."""
     memory: Amount = None
-    """Bytes of memory of each process."""
+    """Bytes of memory of a command together, by default three quarters of all; more end it."""
     open_files: Amount = None
-    """Open files of each process."""
+    """Open files of each process, by default 65536 where more would be inherited."""
     file_size: Amount = None
-    """Bytes of each file that it writes."""
+    """Bytes of each file that a command writes."""
 
 
 class SandboxHook:
@@ -130,7 +134,9 @@ class SandboxHook:
     async def open(self, ctx: SessionContext) -> None:
         """Hold the session's commands from now on, or say at once that nothing can."""
         sandbox = self._begin(ctx.session)
-        if sandbox is not None and ctx.session.parent is None and self.finder.found_nothing:
+        if sandbox is None or ctx.session.parent is not None or not sandbox.is_on:
+            return
+        if self.finder.is_bare and not await asyncio.to_thread(lambda: sandbox.name):
             await self._say_bare(ctx, sandbox)
 
     def _begin(self, session: Session) -> SessionSandbox | None:
@@ -173,25 +179,29 @@ class SandboxHook:
         if sandbox is None or not sandbox.is_on or await asyncio.to_thread(lambda: sandbox.name):
             return None
         if self.settings.required:
-            return Deny(REFUSED.format(self.finder.why))
+            return Deny(REFUSED.format(await asyncio.to_thread(lambda: self.finder.why)))
         await self._say_bare(ctx, sandbox)
         return None
 
     async def _say_bare(self, ctx: SessionContext | ToolContext, sandbox: SessionSandbox) -> None:
         if not sandbox.is_told_bare:
             sandbox.is_told_bare = True
-            await ctx.ui.notify(BARE.format(self.finder.why), severity="warning")
+            text = NO_COMMAND if self.settings.required else BARE
+            why = await asyncio.to_thread(lambda: self.finder.why)
+            await ctx.ui.notify(text.format(why), severity="warning")
 
     @hook("around_tool", order=LAST, tools=RUNS)
     async def confine(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
-        """Run a command in its ring, and tell the model what that has refused."""
+        """Run a command in its ring, and tell the model what that has refused and what ended it."""
         sandbox = SESSION.get(ctx)
-        if sandbox is None or ctx.ring == "outside" or not sandbox.name:
+        is_outside = sandbox is None or ctx.ring == "outside" or not sandbox.name
+        if sandbox is None or (is_outside and ctx.client.terminals is not None):
             return await call_next()
-        ring = "reading" if ctx.ring == "reading" else "workspace"
+        is_reading = ctx.ring == "reading"
+        ring = "outside" if is_outside else "reading" if is_reading else "workspace"
         ctx.launcher = launcher = sandbox.launcher(ring)
         result = await call_next()
-        return sandbox.told(result, launcher)
+        return sandbox.told(str(ctx.args.get("command")), result, launcher)
 
     @hook("around_tool", order=LAST, tools=GOES_ON)
     async def tell_later(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:

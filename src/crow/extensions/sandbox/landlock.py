@@ -11,11 +11,12 @@ import errno
 import os
 import platform
 import shutil
+import stat
 import struct
 import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 
 from crow.extensions.sandbox.backend import Launch
 from crow.extensions.sandbox.check import Check
@@ -165,7 +166,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except OSError:
         return
     try:
-        if not os.path.isdir(path):  # noqa: PTH112
+        if not stat.S_ISDIR(os.fstat(number).st_mode):
             rights &= _OF_FILES
         _call(_ADD, ruleset, 1, struct.pack("=Qi", rights, number), 0)
     finally:
@@ -183,7 +184,7 @@ def forbid_privileges() -> None:
     """Take root's capabilities from the calling thread, and all ways to new ones."""
     header, none = struct.pack("=Ii", _CAPABILITIES, 0), bytes(24)
     _call(_SET_CAPABILITIES[platform.machine()], header, none)
-    libc = ctypes.CDLL(None, use_errno=True)
+    libc = _libc()
     zero = ctypes.c_ulong(0)
     if libc.prctl(_NO_NEW_PRIVILEGES, ctypes.c_ulong(1), zero, zero, zero):
         _fail()
@@ -191,12 +192,16 @@ def forbid_privileges() -> None:
 
 def _call(number: int, *args: int | bytes | None) -> int:
     """A system call. Raises ``OSError``."""
-    libc = ctypes.CDLL(None, use_errno=True)
     passed = [ctypes.c_long(each) if isinstance(each, int) else each for each in args]
-    answer = libc.syscall(ctypes.c_long(number), *passed)
+    answer = _libc().syscall(ctypes.c_long(number), *passed)
     if answer < 0:
         _fail()
     return answer
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def _fail() -> None:

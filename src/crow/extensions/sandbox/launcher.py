@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from crow.process import is_secret
 
 if TYPE_CHECKING:
     from crow.extensions.sandbox.backend import Launch
     from crow.extensions.sandbox.finder import Finder
-    from crow.extensions.sandbox.policy import Policy, Ring
+    from crow.extensions.sandbox.policy import Limits, Policy, Ring
+    from crow.extensions.sandbox.watch import Watch
     from crow.project import SandboxSettings
 
 INHERITED = re.compile(
@@ -20,6 +21,8 @@ INHERITED = re.compile(
     r"|COLUMNS|LINES|PAGER|GIT_PAGER|VIRTUAL_ENV|CROW_COMMAND"
 )
 """What a command has of the environment that only reads."""
+MARK = "CROW_COMMAND"
+"""The variable that tells the processes of one command from others."""
 IMPATIENT = {
     "PIP_RETRIES": "0",
     "UV_HTTP_RETRIES": "0",
@@ -39,38 +42,68 @@ class Holder(Protocol):
     finder: Finder
     late: list[str]
 
+    @property
+    def limits(self) -> Limits:
+        """How much a command may use."""
+        ...
+
     def policy(self, ring: Ring) -> Policy:
         """What a command may touch now."""
         ...
 
 
 class RingLauncher:
-    """Starts the programs of one call in a ring; a `crow.core.ports.Launcher`.
+    """Starts the programs of one call in a ring, and limits them; a `crow.core.ports.Launcher`.
 
-    ``is_over`` says that the call has had its result, or that there is none: what is found later is
-    told later. ``is_named`` that whoever starts a program has chosen all of its environment.
+    Those in the ring ``outside`` are limited alone. ``is_over`` says that the call has had its
+    result, or that there is none: what is found later is told later. ``is_named`` that whoever
+    starts a program has chosen all of its environment.
     """
 
-    def __init__(self, holder: Holder, ring: Ring, *, is_named: bool = False) -> None:
-        self.ring: Ring = ring
+    def __init__(
+        self, holder: Holder, ring: Ring | Literal["outside"], *, is_named: bool = False
+    ) -> None:
+        self.ring: Ring | Literal["outside"] = ring
         self.policy: Policy | None = None
         self.cwd = ""
         self.is_over = self.is_named = is_named
         self._holder = holder
         self._launches: list[Launch] = []
+        self._watches: list[Watch] = []
 
     @contextmanager
     def launch(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Generator[Launch]:
         """How a program is started. Raises ``OSError`` where it cannot be confined."""
+        from crow.extensions.sandbox.watch import Watch
+
         holder = self._holder
-        self.cwd, self.policy = cwd, holder.policy(self.ring)
-        kept = self._environment(env)
-        with holder.finder.find().confine(argv, cwd, kept, self.policy) as launch:
+        mark = f"{MARK}={env[MARK]}" if self.ring == "outside" and MARK in env else ""
+        watch = Watch(holder.limits, mark)
+        with self._confined(argv, cwd, env) as launch, watch:
+            if not self.is_named:
+                launch.started = watch.begin
             if not self.is_over:
                 self._launches.append(launch)
+                self._watches.append(watch)
             yield launch
         if self.is_over:
-            holder.late += map(str, launch.found)
+            holder.late += [*watch.over, *map(str, launch.found)]
+
+    def _confined(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str]
+    ) -> AbstractContextManager[Launch]:
+        """In its ring."""
+        holder = self._holder
+        if self.ring == "outside":
+            from crow.extensions.sandbox.backend import Unconfined
+            from crow.extensions.sandbox.policy import Policy
+
+            return Unconfined().confine(
+                argv, cwd, env, Policy("workspace", (), limits=holder.limits)
+            )
+        self.cwd, self.policy = cwd, holder.policy(self.ring)
+        backend = holder.finder.find()
+        return backend.confine(argv, cwd, self._environment(env), self.policy)
 
     def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """What of the environment a program gets."""
@@ -87,8 +120,9 @@ class RingLauncher:
 
     @property
     def found(self) -> list[str]:
-        """What was found afterwards, in lines."""
-        return [str(each) for launch in self._launches for each in launch.found]
+        """What ended it, and what was found afterwards, in lines."""
+        over = [each for watch in self._watches for each in watch.over]
+        return over + [str(each) for launch in self._launches for each in launch.found]
 
     @property
     def refused_hosts(self) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
 
 from crow.extensions.sandbox.policy import Policy
 
@@ -25,7 +24,8 @@ def plan_mounts(policy: Policy, cwd: str) -> list[tuple[str, str]]:
     ``write`` may be written, ``show`` read wherever it lies, ``keep`` not written where it could
     be, ``mask`` not read. All else is read-only, and `PRIVATE` folders are empty.
     """
-    kept, masked = _real(policy.read_only), _real(policy.masked)
+    is_written = policy.ring == "workspace" or policy.writable
+    kept, masked = _real(policy.read_only if is_written else ()), _real(policy.masked)
     writable = [path for path in _real(policy.writable) if not is_below(path, kept)]
     seen = (cwd, *policy.readable, *((_RESOLVER,) if policy.network == "host" else ()))
     wanted = {path: "show" for path in _real(seen) if is_below(path, (*PRIVATE, *masked))}
@@ -39,7 +39,10 @@ def plan_mounts(policy: Policy, cwd: str) -> list[tuple[str, str]]:
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
     """True for one of the folders, and for what lies in one of them."""
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    for folder in folders:
+        if path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/"):
+            return True
+    return False
 
 
 def _real(paths: Iterable[str]) -> list[str]:
@@ -54,7 +57,7 @@ def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:
     is mounted itself cannot.
     """
     kept: dict[str, str] = dict.fromkeys(PRIVATE, "private")
-    for path in sorted(wanted, key=lambda path: len(PurePath(path).parts)):
+    for path in sorted(wanted, key=_depth):
         above = next((each for each in _around(path) if each in kept), "")
         around = kept.get(above, "")
         if around not in _NEEDED[wanted[path]]:
@@ -68,6 +71,14 @@ def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:
         yield path, wanted[path]
 
 
+def _depth(path: str) -> int:
+    return 0 if path == "/" else path.count("/")
+
+
 def _around(path: str) -> list[str]:
-    """The path and the folders around it, the inner ones first."""
-    return [path, *(str(each) for each in PurePath(path).parents)]
+    """The path, a real one, and the folders around it, the inner ones first."""
+    found = [path]
+    while path != "/":
+        path = path[: path.rindex("/")] or "/"
+        found.append(path)
+    return found

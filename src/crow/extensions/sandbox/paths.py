@@ -13,8 +13,8 @@ from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.policy import Limits, Policy, Proxy, Ring
 from crow.extensions.sandbox.protected import (
     IN_REPOSITORY,
+    all_secrets,
     protected_paths,
-    secret_paths,
     shared_repository,
 )
 
@@ -36,7 +36,7 @@ class Around:
     ring: Ring
     roots: tuple[str, ...]
     tmp: str
-    limits: Any
+    limits: Limits
 
 
 def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
@@ -57,7 +57,7 @@ def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
         masked=tuple(dict.fromkeys(unreadable(settings, rules, roots))),
         readable=(*settings.allow_read, *programs()),
         network=network(settings, rules) if ring == "workspace" else "none",
-        limits=Limits(limits.processes, limits.memory, limits.open_files, limits.file_size),
+        limits=limits,
     )
 
 
@@ -66,7 +66,7 @@ def programs() -> Iterator[str]:
 
     A virtual environment of Python or Node is the folder around its ``bin``.
     """
-    yield sys.prefix
+    yield from (sys.prefix, os.path.dirname(__file__))  # noqa: PTH120
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if is_below(folder, PRIVATE) and folder not in PRIVATE:
             above = os.path.dirname(folder.rstrip("/"))  # noqa: PTH120
@@ -76,7 +76,7 @@ def programs() -> Iterator[str]:
 def unreadable(settings: SandboxSettings, rules: Any, roots: tuple[str, ...]) -> Iterator[str]:
     """What no command may read: secrets, and what settings and deny rules keep from it."""
     allowed = set(settings.allow_read)
-    yield from (path for path in secret_paths(str(Path.home())) if path not in allowed)
+    yield from (path for path in all_secrets() if path not in allowed)
     yield from settings.deny_read
     yield from plain_paths(rules, "deny", READING)
     names = [*_names(rules)]

@@ -13,9 +13,9 @@ Ring: TypeAlias = Literal["reading", "workspace"]
 class Limits:
     """How much a command may use; None is as much as it likes."""
 
-    processes: int | None = None
-    memory: int | None = None  # bytes, of each process
-    open_files: int | None = None
+    processes: int | None = None  # with threads, of all that it has started
+    memory: int | None = None  # bytes, of all that it has started
+    open_files: int | None = None  # of each process
     file_size: int | None = None  # bytes
 
 

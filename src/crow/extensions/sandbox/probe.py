@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from crow import frozen
 from crow.extensions.sandbox.backend import Backend, Launch, Unconfined
+from crow.extensions.sandbox.memory import bwrap, remember, remembered
 from crow.extensions.sandbox.policy import Policy
 
 _SECONDS = 10.0
 _ORDER = ("bubblewrap", "landlock", "seatbelt")
-_TRUSTED = os.pathsep.join(("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"))
 
 
 @frozen
@@ -29,14 +25,6 @@ class Answer:
     name: str
     backend: Backend | None = None
     why_not: str = ""
-
-
-@frozen
-class Known:
-    """What is remembered of the best back end."""
-
-    name: str
-    about: str = ""
 
 
 def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
@@ -53,18 +41,13 @@ def find_backend(wanted: str | None = None, *, anew: bool = False) -> Backend:
         if answer.backend is None:
             raise OSError(f"the sandbox {wanted} does not work here: {answer.why_not}")
         return answer.backend
-    if not anew and (known := remembered()) and (backend := _MAKE[known.name](known.about)):
-        return backend
+    if not anew and (known := remembered()) and known.name in _MAKE:
+        return _MAKE[known.name](known.about)
     answers = (ask(name) for name in _ORDER)
     backend = next((each.backend for each in answers if each.backend), Unconfined())
-    _remember(backend)
+    if (about := getattr(backend, "about", None)) is not None:
+        remember(backend.name, about)
     return backend
-
-
-def known_backend() -> str | None:
-    """The name of the back end that was found before, None where that is not known."""
-    known = remembered()
-    return known.name if known else None
 
 
 def ask(name: str) -> Answer:
@@ -128,7 +111,7 @@ def _bubblewrap(about: str) -> Backend:
         return Bubblewrap(about.removeprefix("old:"), is_old=about.startswith("old:"))
     if sys.platform != "linux":
         raise OSError("it is for Linux")
-    program = shutil.which("bwrap", path=_TRUSTED)
+    program = bwrap()
     if program is None:
         raise OSError("bwrap is not installed (the package is called bubblewrap)")
     told = subprocess.run([program, "--help"], capture_output=True, timeout=_SECONDS, check=False)
@@ -173,65 +156,3 @@ _MAKE: dict[str, Callable[[str], Backend]] = {
     "seatbelt": _seatbelt,
     Unconfined.name: _none,
 }
-
-
-# remembering the best
-
-
-def remembered() -> Known | None:
-    """What was found before on the same machine; None where it is not known any more."""
-    try:
-        about: dict[str, Any] = json.loads(_file().read_text())
-        if about["for"] != _machine():
-            return None
-        return Known(about["name"], about["about"]) if about["name"] in _MAKE else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _remember(backend: Backend) -> None:
-    """Keep what was found; a machine without a sandbox is asked anew each time."""
-    about = getattr(backend, "about", None)
-    if about is None:
-        return
-    path = _file()
-    told = json.dumps({"for": _machine(), "name": backend.name, "about": about})
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(told)
-        draft.replace(path)
-    except OSError:
-        return  # it is found again
-
-
-def _machine() -> list[str | int]:
-    """What an answer depends on: kernel, program, user, and whether users may make namespaces."""
-    kernel = os.uname()
-    return [kernel.release, kernel.version, os.geteuid(), *_bwrap_time(), *_switches()]
-
-
-def _bwrap_time() -> list[int]:
-    program = shutil.which("bwrap", path=_TRUSTED)
-    return [os.stat(program).st_mtime_ns] if program else []  # noqa: PTH116
-
-
-def _switches() -> list[str]:
-    """The kernel's own switches for namespaces, Ubuntu's and Debian's among them."""
-    found: list[str] = []
-    for name in (
-        "kernel/apparmor_restrict_unprivileged_userns",
-        "kernel/unprivileged_userns_clone",
-        "user/max_user_namespaces",
-    ):
-        try:
-            found.append(Path("/proc/sys", name).read_text().strip())
-        except OSError:
-            found.append("")
-    return found
-
-
-def _file() -> Path:
-    """In the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base, "crow", "sandbox.json")

@@ -1,4 +1,4 @@
-"""What is protected in a workspace, and what is secret in a home: two tables.
+"""What is protected in a workspace, and what is secret in a home and a system: three tables.
 
 Everything here runs programs when somebody opens the folder, starts a shell or calls git.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 _MANY = 200  # folders of a root that are looked into for repositories of their own
 
@@ -24,6 +26,11 @@ SECRETS = """
 .password-store .local/share/keyrings .mozilla .config/google-chrome .config/chromium
 .cargo/credentials.toml .gem/credentials .terraform.d/credentials.tfrc.json
 """.split()
+SYSTEM_SECRETS = """
+/etc/shadow /etc/shadow- /etc/ssl/private /etc/pki/tls/private
+/etc/krb5.keytab /etc/wireguard /etc/kubernetes /etc/rancher /etc/NetworkManager/system-connections
+/etc/ssh/ssh_host_rsa_key /etc/ssh/ssh_host_ecdsa_key /etc/ssh/ssh_host_ed25519_key
+""".split()
 
 
 def protected_paths(root: str) -> tuple[str, ...]:
@@ -33,6 +40,18 @@ def protected_paths(root: str) -> tuple[str, ...]:
     if os.path.isfile(f"{root}/.git"):  # noqa: PTH113 - of a linked worktree
         found.append(f"{root}/.git")
     return tuple(found)
+
+
+def all_secrets() -> Iterator[str]:
+    """Keys and credentials that are there and could be read; root has those of every home."""
+    homes = [str(Path.home()), *(folders("/home") if os.geteuid() == 0 else ())]
+    with suppress(ImportError, KeyError):
+        import pwd
+
+        homes.append(pwd.getpwuid(os.geteuid()).pw_dir)  # $HOME may be another one
+    for home in dict.fromkeys(homes):
+        yield from secret_paths(home)
+    yield from (path for path in SYSTEM_SECRETS if os.access(path, os.R_OK))
 
 
 def secret_paths(home: str) -> tuple[str, ...]:

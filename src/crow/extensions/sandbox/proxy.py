@@ -2,6 +2,7 @@
 
 A first program inside listens on its own loopback, hands that socket over and becomes the command.
 So nothing has to be forwarded, and the command has no other way out: names are looked up here.
+It speaks HTTP and SOCKS5 on one port.
 """
 
 from __future__ import annotations
@@ -9,14 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import shlex
 import socket
 import sys
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crow.extensions.sandbox.domains import Domains
 from crow.extensions.sandbox.hello import is_begun, server_name
 from crow.extensions.sandbox.policy import Proxy
+from crow.extensions.sandbox.socks import (
+    DONE,
+    FORBIDDEN,
+    UNREACHABLE,
+    VERSION,
+    asked_for,
+    socks_answer,
+)
+from crow.extensions.sandbox.upstream import Streams, upstream_to
 
 PORT = 3128
 _HEAD, _PIECE = 65536, 65536
@@ -39,7 +51,14 @@ ENVIRONMENT = {
     **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _URL),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1"),
 }
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+_THROUGH = Path(__file__).with_name("through.py")
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What leads a command's programs to the proxy; git's own ssh stays where one is given."""
+    through = shlex.join([sys.executable, "-I", "-S", str(_THROUGH), str(PORT)]).replace("%", "%%")
+    ssh = shlex.join(["ssh", "-o", f"ProxyCommand={through} %h %p"])
+    return {"GIT_SSH_COMMAND": ssh, **given, **ENVIRONMENT}
 
 
 class RefusedError(Exception):
@@ -100,8 +119,38 @@ class Gate:
         """One connection from inside."""
         inside: Streams = await asyncio.open_connection(sock=caller, limit=_HEAD)
         try:
+            first = await inside[0].read(1)
+            if first == bytes([VERSION]):
+                await self._answer_socks(inside)
+            elif first:
+                await self._answer_http(inside, first)
+        except (asyncio.IncompleteReadError, OSError):
+            return  # it has gone, or says nothing
+        finally:
+            await _end(inside[1])
+
+    async def _answer_socks(self, inside: Streams) -> None:
+        """A connection over SOCKS5."""
+        async with asyncio.timeout(_SECONDS):
+            wanted = await asked_for(*inside)
+        if wanted is None:
+            return
+        try:
+            outside = await self._connect(*wanted)
+        except RefusedError as refusal:
+            self._note(str(refusal))
+            inside[1].write(socks_answer(FORBIDDEN))
+        except OSError:
+            inside[1].write(socks_answer(UNREACHABLE))
+        else:
+            inside[1].write(socks_answer(DONE))
+            await self._both(inside, outside, self._forward(inside[0], outside[1], *wanted))
+
+    async def _answer_http(self, inside: Streams, first: bytes) -> None:
+        """A request to a proxy for HTTP."""
+        try:
             async with asyncio.timeout(_SECONDS):
-                head = await inside[0].readuntil(b"\r\n\r\n")
+                head = first + await inside[0].readuntil(b"\r\n\r\n")
             await self._relay(inside, head)
         except RefusedError as refusal:
             self._note(str(refusal))
@@ -110,11 +159,11 @@ class Gate:
             inside[1].write(_status(502, f"The sandbox's proxy: {error or 'no answer'}."))
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             inside[1].write(_status(400, "This is no request."))
-        finally:
-            await _end(inside[1])
 
     async def _relay(self, inside: Streams, head: bytes) -> None:
         """Take a request to its host, and what follows in both directions."""
+        if {*head.replace(b"\r\n", b"")} & {*b"\r\n\0"}:  # a company's proxy may see another one
+            raise ValueError("a line ends where none may")
         method, target, version = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
         if method == "CONNECT":
             host, port = _address(target, 443)
@@ -125,9 +174,16 @@ class Gate:
             place, path = target.removeprefix("http://").partition("/")[::2]
             if not target.startswith("http://"):
                 raise ValueError("only http:// and CONNECT are understood")
-            outside = await self._connect(*_address(place, 80))
-            outside[1].write(f"{method} /{path} {version}\r\n".encode("latin-1") + _own(head))
+            outside, way = await self._connect_plain(*_address(place, 80))
+            target = target if way is not None else f"/{path}"
+            own = (way or b"") + _own(head)
+            outside[1].write(f"{method} {target} {version}\r\n".encode("latin-1") + own)
             out = _pour(inside[0], outside[1])
+        await self._both(inside, outside, out)
+
+    @staticmethod
+    async def _both(inside: Streams, outside: Streams, out: Awaitable[None]) -> None:
+        """Hand on what comes in either direction, until both have ended."""
         try:
             await asyncio.gather(_quietly(out), _quietly(_pour(outside[0], inside[1])))
         finally:
@@ -153,17 +209,42 @@ class Gate:
             self._refused.append(host)
 
     async def _connect(self, host: str, port: int) -> Streams:
-        """A connection to a host by the address that was looked at: names can change theirs."""
+        """A connection to a host, through a company's proxy where there is one."""
+        upstream = upstream_to(host, port, is_plain=False)
+        addresses = await self._addresses(host, port, is_needed=upstream is None)
+        async with asyncio.timeout(_SECONDS):
+            if upstream is not None:
+                return await upstream.tunnel(host, port)
+            return await asyncio.open_connection(addresses[0], port)
+
+    async def _connect_plain(self, host: str, port: int) -> tuple[Streams, bytes | None]:
+        """The same for a request in the open; with fields for a company's proxy."""
+        upstream = upstream_to(host, port, is_plain=True)
+        addresses = await self._addresses(host, port, is_needed=upstream is None)
+        async with asyncio.timeout(_SECONDS):
+            if upstream is not None:
+                return await upstream.connect(), upstream.fields
+            return await asyncio.open_connection(addresses[0], port), None
+
+    async def _addresses(self, host: str, port: int, *, is_needed: bool) -> list[str]:
+        """Where a host is: a connection goes to what was looked at, for names can change theirs.
+
+        A company's proxy looks names up itself; they need not be known here. Raises `RefusedError`.
+        """
         if not self._domains.allow(host, port):
             raise RefusedError(host)
-        found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        try:
+            found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError:
+            if is_needed:
+                raise
+            return []
         addresses = [str(each[4][0]) for each in found]
         if not _is_address(host):  # who allows an address itself knows where it leads
             addresses = [each for each in addresses if ipaddress.ip_address(each).is_global]
         if not addresses:
             raise RefusedError(host)
-        async with asyncio.timeout(_SECONDS):
-            return await asyncio.open_connection(addresses[0], port)
+        return addresses
 
 
 def _address(text: str, port: int) -> tuple[str, int]:

@@ -11,6 +11,7 @@ import platform
 import socket
 import struct
 from collections.abc import Iterable
+from functools import cache
 
 from crow import frozen
 
@@ -118,6 +119,7 @@ class Filter:
     shared: bool = False
 
 
+@cache
 def assemble(wanted: Filter, machine: str | None = None) -> bytes:
     """The filter as the kernel takes it, for this machine or another.
 

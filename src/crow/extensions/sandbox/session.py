@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from crow import ToolResult, frozen
 from crow.extensions.sandbox.finder import NOTHING, Finder
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from crow import Session
     from crow.extensions.sandbox.backend import Backend
     from crow.extensions.sandbox.launcher import RingLauncher
-    from crow.extensions.sandbox.policy import Policy, Ring
+    from crow.extensions.sandbox.policy import Limits, Policy, Ring
     from crow.project import SandboxSettings
 
 NEEDED = frozenset({"write", "protected", "network", "processes"})
 """What a back end must hold, or commands are asked about as if there was none."""
 LEAST = frozenset({"write", "network"})
 """The same, where somebody has said that commands need no question."""
+TRIED = frozenset({"write", "attributes", "network", "processes", "secrets"})
+"""What the reading ring must hold, or nothing is tried in it that is not known to read only."""
 RINGS = """\
 - reading: what runs unasked because it only reads. Nothing can be written but a temporary folder;
   no network, no secrets, little of the environment.
@@ -54,6 +56,7 @@ class SessionSandbox:
         self.finder = finder
         self.is_told_bare = False
         self.late: list[str] = []
+        self.refused: set[str] = set()
         self.folder = ""
         self._session = session
         self._root = root
@@ -83,6 +86,16 @@ class SessionSandbox:
         said = self.settings.unasked
         needed = LEAST if said else NEEDED
         return said is not False and bool(self.name) and needed <= self.backend.holds
+
+    @property
+    def reads(self) -> bool:
+        """True where a command may be tried in the reading ring."""
+        said = self.settings.unasked
+        return said is not False and bool(self.name) and self.backend.holds_reading >= TRIED
+
+    def has_refused(self, command: str) -> bool:
+        """True for a command to which the reading ring has refused something."""
+        return command in self.refused
 
     @property
     def over_ask(self) -> bool:
@@ -128,7 +141,7 @@ class SessionSandbox:
 
     # running
 
-    def launcher(self, ring: Ring, *, is_named: bool = False) -> RingLauncher:
+    def launcher(self, ring: Ring | Literal["outside"], *, is_named: bool = False) -> RingLauncher:
         """Confines the programs of one call, or those whose environment somebody has named."""
         from crow.extensions.sandbox.launcher import RingLauncher
 
@@ -139,8 +152,15 @@ class SessionSandbox:
         from crow.extensions.sandbox.paths import Around, policy
 
         wishes = self.wishes
-        around = Around(ring, self._session.roots, self.tmp, wishes.limits)
+        around = Around(ring, self._session.roots, self.tmp, self.limits)
         return policy(wishes.settings, wishes.rules, around)
+
+    @property
+    def limits(self) -> Limits:
+        """How much a command may use, wherever it runs."""
+        from crow.extensions.sandbox.limits import limits_of
+
+        return limits_of(self.wishes.limits)
 
     @property
     def tmp(self) -> str:
@@ -161,6 +181,7 @@ class SessionSandbox:
     def follow(self, before: SessionSandbox | None) -> None:
         """Go on in the place of another one, whose temporary folder stays."""
         if before is not None:
+            self.refused = before.refused
             self.folder, before.folder = before.folder, ""
 
     def close(self) -> None:
@@ -173,14 +194,19 @@ class SessionSandbox:
 
     # telling
 
-    def told(self, result: ToolResult, launcher: RingLauncher) -> ToolResult:
-        """A result with what the model must know: what the ring refused, what was put back."""
-        from crow.extensions.sandbox.denial import denial
+    def told(self, command: str, result: ToolResult, launcher: RingLauncher) -> ToolResult:
+        """A command's result with what the model must know: what the ring refused or put back."""
+        from crow.extensions.sandbox.denial import AGAIN, denial
+        from crow.extensions.sandbox.limits import hit
 
         launcher.is_over = True
         lines = [*self._taken_late(), *launcher.found]
-        if (refused := denial(result, launcher, escapes=self.escapes)) is not None:
+        if result.error and (met := hit(result.text, self.limits)) is not None:
+            lines.append(met)
+        elif (refused := denial(result, launcher, escapes=self.escapes)) is not None:
             lines.append(refused)
+            if refused.endswith(AGAIN):
+                self.refused.add(command)
         return noted(result, lines)
 
     def told_late(self, result: ToolResult) -> ToolResult:

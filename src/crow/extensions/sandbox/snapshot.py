@@ -6,11 +6,13 @@ import contextlib
 import os
 import stat
 import tempfile
+import time
 from pathlib import Path
 from typing import TypeAlias
 
 from crow.project import state_directory
 
+_MONTH = 30 * 24 * 3600.0  # seconds
 _ENTRIES = 300
 _FILE, _ALL = 256 * 1024, 4 * 1024 * 1024  # bytes that are kept
 Stamp: TypeAlias = tuple[int, int, int, int]
@@ -65,6 +67,7 @@ def take_away(path: str) -> str:
     kept = state_directory() / "sandbox" / "removed"
     with contextlib.suppress(OSError):
         kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _sweep(kept)
     for folder in (kept, Path(path).parent):
         with contextlib.suppress(OSError):
             place = Path(tempfile.mkdtemp(prefix=".crow-removed-", dir=folder))
@@ -75,6 +78,15 @@ def take_away(path: str) -> str:
     return ""
 
 
+def _sweep(kept: Path) -> None:
+    """Forget what was taken away a month ago."""
+    import shutil
+
+    for place in kept.iterdir():
+        if place.lstat().st_mtime < time.time() - _MONTH:
+            shutil.rmtree(place, ignore_errors=True)
+
+
 def _stamps(path: str) -> dict[str, Stamp]:
     """What a change would change, by the name below the path; empty where nothing is."""
     found: dict[str, Stamp] = {}
@@ -82,15 +94,19 @@ def _stamps(path: str) -> dict[str, Stamp]:
     while left and len(found) < _ENTRIES:
         inner = left.pop()
         try:
-            seen = os.lstat(f"{path}{inner}")
-            is_folder = stat.S_ISDIR(seen.st_mode)
-            names = sorted(os.listdir(f"{path}{inner}")) if is_folder else []  # noqa: PTH208
+            found[inner] = mark = _mark(os.lstat(f"{path}{inner}"))
+            if stat.S_ISDIR(mark[1]):
+                names = sorted(os.listdir(f"{path}{inner}"))  # noqa: PTH208
+                left += [f"{inner}/{name}" for name in names]
         except OSError:
             continue
-        size = 0 if is_folder else seen.st_size
-        found[inner] = (seen.st_ino, seen.st_mode, size, 0 if is_folder else seen.st_ctime_ns)
-        left += [f"{inner}/{name}" for name in names]
     return found
+
+
+def _mark(seen: os.stat_result) -> Stamp:
+    if stat.S_ISDIR(seen.st_mode):
+        return seen.st_ino, seen.st_mode, 0, 0
+    return seen.st_ino, seen.st_mode, seen.st_size, seen.st_ctime_ns
 
 
 def _data(path: str, stamps: dict[str, Stamp]) -> dict[str, bytes | str | None] | None:

@@ -28,7 +28,7 @@ from crow.extensions.sandbox.escapes import Escape
 from crow.extensions.sandbox.mounts import PRIVATE, is_below
 from crow.extensions.sandbox.policy import Policy, Proxy, Ring
 from crow.extensions.sandbox.protected import protected_paths, secret_paths
-from crow.process import ChildProcess
+from crow.process import ChildProcess, each_process
 
 _SECRET = "crow-secret-3f9a"  # noqa: S105 - what is looked for in the output of those that try
 _SECONDS = 120.0
@@ -316,12 +316,8 @@ def _goes_on(word: str) -> bool:
 
 
 def _with_word(word: str) -> list[int]:
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if word.encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
+    lines = each_process("cmdline")
+    return [pid for pid, line in lines if word.encode() in line.split(b"\0")]
 
 
 def try_out(

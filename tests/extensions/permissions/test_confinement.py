@@ -27,11 +27,16 @@ class Box(AgentHook):
     over_ask: bool = False
     escapes: bool = True
     excluded: Sequence[str] = ()
+    reads: bool = False
+    refused: Sequence[str] = ()
     line: str = "a box"
     rings: list[str] = field(default_factory=list)
 
     def on_session_start(self, ctx: SessionContext) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         SANDBOX.set(ctx, self)
+
+    def has_refused(self, command: str) -> bool:
+        return command in self.refused
 
     async def around_tool(self, ctx: ToolContext, call_next: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.rings.append(ctx.ring)
@@ -166,6 +171,57 @@ async def test_a_model_that_plans_runs_nothing_unasked_that_could_change_somethi
     rings, asked = await play(world, Box(), "ls", "make test", mode="plan")
     assert rings == ["reading", "workspace"]
     assert asked == ["no rule allows make test"]
+
+
+async def test_a_model_that_plans_may_run_anything_where_nothing_can_be_written(world):
+    box = Box(reads=True, refused=["make all"])
+    rings, asked = await play(world, box, "ls", "make test; python3 x.py", "make all", mode="plan")
+    assert rings == ["reading", "reading", "workspace"]
+    assert asked == ["no rule allows make all"]
+    _, asked = await play(world, box, "echo $GITHUB_TOKEN", "make", mode="plan", ask=["Bash(make)"])
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tree -Lo 1 .envrc",
+        "xxd -ac in out && strings @list | sort -u",
+        "git -C sub --no-pager diff --ext-diff HEAD~3",
+        "node --version; cargo --help",
+        "sqlite3 -readonly a.db .tables",
+        "awk '{print > \"x\"}' f",
+    ],
+)
+async def test_what_most_likely_reads_is_tried_where_it_can_write_nothing(world, command: str):
+    assert await play(world, Box(unasked=False, reads=True), command) == (["reading"], [])
+    _, asked = await play(world, Box(unasked=False), command)
+    assert len(asked) == 1
+    refused = Box(unasked=False, reads=True, refused=[command])
+    rings, asked = await play(world, refused, command)
+    assert (rings, len(asked)) == (["workspace"], 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push",
+        "git -c x=y commit",
+        "tree > x",
+        "python3 -c 1",
+        "cat $(x)",
+        "X=1 tree",
+        "./a -h b",
+    ],
+)
+async def test_what_most_likely_writes_is_not(world, command: str):
+    _, asked = await play(world, Box(unasked=False, reads=True), command)
+    assert len(asked) == 1
+
+
+async def test_what_only_reads_runs_in_the_workspace_once_it_was_refused_something(world):
+    box = Box(reads=True, refused=["ls"])
+    assert await play(world, box, "ls") == (["workspace"], [])
 
 
 async def test_who_blocks_reading_outside_is_asked_as_ever(world):

@@ -121,7 +121,11 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     for name in ("work", "other"):
-        for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-qm", "a"]):
+        for command in (
+            ["init", "-q", "-b", "main", "--template="],
+            ["add", "-A"],
+            ["commit", "-qm", "a"],
+        ):
             subprocess.run([*NAMED, *command], cwd=tmp_path / name, check=True)
     return tmp_path
 
@@ -167,6 +171,7 @@ def shown(project: Path, command: str) -> bool:
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @pytest.mark.parametrize("command", [*COPYING, *RUNNING])
+@pytest.mark.variants(20)
 def test_what_gets_at_a_denied_file_is_asked_about(project: Path, command: str) -> None:
     command = filled(project, command)
     assert decided(project, command) != "allow"

@@ -19,7 +19,7 @@ from tests.extensions.permissions.test_hook import Person
 from tests.properties import examples
 
 from crow import Agent, tool
-from crow.core.hooks import FIRST, LAST
+from crow.core.hooks.registry import FIRST, LAST
 from crow.core.verdicts import Allow, Answer, Ask
 from crow.extensions import PermissionsHook, ShellHooks
 from crow.project import HookFile

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.arguments import Ground, allowed, fault, known
+from tests.arguments import SessionSettings, allowed, fault, known
 from tests.tracing import Tracer
 
 from crow.extensions.permissions.programs.table import programs
@@ -33,14 +33,14 @@ traced = pytest.mark.skipif(not (sys.platform == "linux" and Tracer.is_there()),
 
 
 @pytest.fixture(scope="session")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    made = Ground(tmp_path_factory.mktemp("ground").resolve())
+def ground(tmp_path_factory: pytest.TempPathFactory) -> SessionSettings:
+    made = SessionSettings(tmp_path_factory.mktemp("ground").resolve())
     made.fill()
     return made
 
 
 @pytest.fixture
-def trying(ground: Ground) -> Trying:
+def trying(ground: SessionSettings) -> Trying:
     """Runs commands in one of the worlds, and names what they did that they must not."""
 
     def tried(cases: list[tuple[str, Path]], world: str = WORLDS[0]) -> list[str]:
@@ -56,7 +56,7 @@ def trying(ground: Ground) -> Trying:
     return tried
 
 
-def in_world(ground: Ground, world: str) -> Tracer:
+def in_world(ground: SessionSettings, world: str) -> Tracer:
     """The tracer with the programs of a world."""
     variables = {"HOME": str(ground.top / "home"), "X": "-o w"}
     own = ground.top / world

@@ -6,6 +6,7 @@ git under strace, and must execute no other program and open nothing elsewhere.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,20 @@ NEEDS = pytest.mark.skipif(
 )
 
 
+@cache
+def repositories() -> Path:
+    """Where a repository with one commit lies, and a bare clone of it, for copies."""
+    root = Path(tempfile.mkdtemp(prefix="crow-test-"))
+    atexit.register(shutil.rmtree, root)
+    (root / "top").mkdir()
+    (root / "top" / "a").write_text("one\n")
+    git("init", "-q", str(root / "top"), cwd=root)
+    git("add", "a", cwd=root / "top")
+    git("commit", "-q", "-m", "x", cwd=root / "top")
+    git("clone", "-q", "--bare", str(root / "top"), str(root / "bare"), cwd=root)
+    return root
+
+
 def git(*args: str, cwd: Path) -> None:
     named = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
     subprocess.run(["git", *named, *args], cwd=cwd, check=True, capture_output=True, timeout=5)
@@ -51,15 +67,11 @@ class Layout:
         self.elsewhere = self.root / "elsewhere"
         self.canary = self.root / "canary"
         self.cwd = self.top
-        (self.top / "sub").mkdir(parents=True)
-        self.elsewhere.mkdir()
-        (self.top / "a").write_text("one\n")
-        (self.elsewhere / "secret").write_text("SECRET\n")
-        git("init", "-q", str(self.top), cwd=self.root)
-        git("add", "a", cwd=self.top)
-        git("commit", "-q", "-m", "x", cwd=self.top)
+        shutil.copytree(repositories() / "top", self.top)
+        shutil.copytree(repositories() / "bare", self.elsewhere / "bare")
+        (self.top / "sub").mkdir()
         (self.top / "a").write_text("two\n")
-        git("clone", "-q", "--bare", str(self.top), str(self.elsewhere / "bare"), cwd=self.root)
+        (self.elsewhere / "secret").write_text("SECRET\n")
         self.poison(self.elsewhere / "bare")
 
     @property
@@ -280,6 +292,7 @@ def judge(cwd: Path, command: str = "git status") -> str:
 
 
 @pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.variants(20)
 def test_a_repository_of_any_other_shape_is_asked_about(tmp_path: Path, name: str) -> None:
     layout = Layout(tmp_path)
     assert judge(layout.top) == "allow"
@@ -370,6 +383,7 @@ def trace(layout: Layout, command: str, cwd: Path) -> tuple[set[str], set[str]]:
 
 @NEEDS
 @pytest.mark.parametrize("name", ORDINARY)
+@pytest.mark.variants(3)
 def test_what_is_quiet_runs_and_reads_nothing_else(tmp_path: Path, name: str) -> None:
     layout = Layout(tmp_path)
     ORDINARY[name](layout)

@@ -55,6 +55,7 @@ def spelled(form: str, name: str) -> str:
 
 @pytest.mark.parametrize("form", SHOWING)
 @pytest.mark.parametrize("name", SECRET)
+@pytest.mark.variants(80)
 def test_a_command_with_such_a_variable_is_asked_about(world, form, name):
     rules = ["Bash(echo *)", "Bash(curl *)", "Bash(bash *)", "Bash(ls *)"]
     command = spelled(form, name)

@@ -40,6 +40,7 @@ def fill(world, *paths: str) -> None:
         "cp -r way/* src",
     ],
 )
+@pytest.mark.variants(40)
 def test_no_directory_with_something_protected_goes_or_is_copied_unasked(
     make_world, inner, command
 ):

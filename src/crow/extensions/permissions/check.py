@@ -20,7 +20,7 @@ from crow.extensions.permissions.rules.written import Written
 from crow.extensions.permissions.shell.shfmt import SecondOpinion
 
 Json = dict[str, Any]
-PLACEHOLDER = re.compile(r"\{(CWD|HOME|TMP)\}")
+PLACEHOLDER = re.compile(r"(?<!\$)\{(CWD|HOME|TMP)\}")
 LETS_THROUGH = frozenset({"allow", "approve", None})  # of hooks, which count once there is trust
 REQUIRED = ("tool", "input", "cwd")
 PRIMARY = {

@@ -6,7 +6,7 @@ stays inside of a sandbox; what leaves it is asked about, unless a rule names it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ESCAPE = "dangerouslyDisableSandbox"
 INSIDE = "it stays in the sandbox"
+READING = "the sandbox lets it write nothing"
+REFUSED = "it was refused something where nothing can be written"
 OUTSIDE = "it wants to run outside of the sandbox"
 PROTECTED = "the sandbox would not let it, so it runs outside once it is allowed"
 
@@ -35,6 +37,8 @@ class Confinement:
     over_ask: bool = False
     escapes: bool = True
     excluded: tuple[CommandPattern, ...] = ()
+    reads: bool = False
+    has_refused: Callable[[str], bool] = bool
 
     @classmethod
     def of(cls, sandbox: Sandbox | None) -> Confinement | None:
@@ -42,15 +46,28 @@ class Confinement:
         if sandbox is None or not sandbox.name:
             return None
         excluded = tuple(_patterns(sandbox.excluded))
-        return cls(sandbox.unasked, sandbox.over_ask, sandbox.escapes, excluded)
+        return cls(
+            sandbox.unasked,
+            sandbox.over_ask,
+            sandbox.escapes,
+            excluded,
+            sandbox.reads,
+            sandbox.has_refused,
+        )
 
     def settled(
-        self, decision: Decision, args: Mapping[str, Any], *, named: bool, is_strict: bool
+        self,
+        decision: Decision,
+        args: Mapping[str, Any],
+        *,
+        named: bool,
+        is_strict: bool,
+        plans: bool = False,
     ) -> Decision:
         """What becomes of a decision about a command, and the ring that it may run in.
 
         ``named`` says that a rule allows it by name. Where it ``is_strict``, the sandbox answers
-        no question.
+        no question, but where a model ``plans`` it answers those about what writes nothing in it.
         """
         if decision.decision == "deny":
             return decision
@@ -60,10 +77,27 @@ class Confinement:
             return replace(decision, ring="outside")
         if decision.ring == "outside":
             return replace(decision, reason=f"{decision.reason}; {PROTECTED}")
+        command = str(args.get("command"))
+        if decision.ring == "reading" and self.has_refused(command):
+            decision = Decision("ask", REFUSED, default=True)
         is_open = decision.decision == "ask" and decision.default and not decision.secret
         if is_open and self.unasked and not is_strict:
             return Decision("allow", INSIDE, ring="workspace")
+        if is_open and (plans or not is_strict) and self._tries(command, is_any=plans):
+            return Decision("allow", READING, ring="reading")
         return replace(decision, ring=decision.ring or "workspace")
+
+    def _tries(self, command: str, *, is_any: bool) -> bool:
+        """Whether a command is tried where it can write nothing: any one, or one that may do so."""
+        if not self.reads or self.has_refused(command):
+            return False
+        if is_any:
+            return True
+        from crow.extensions.permissions.programs.readers import is_reader
+        from crow.extensions.permissions.shell.commands import script_of
+
+        words = list(_plain_commands(script_of(command)))
+        return bool(words) and all(each is not None and is_reader(each) for each in words)
 
     def is_excluded(self, args: Mapping[str, Any]) -> bool:
         """Whether every part of a command is one that runs outside by itself."""

@@ -216,6 +216,8 @@ class PermissionsHook:
                 return Deny(decision.reason, decision.rule)
             case "deny":
                 return Ask(decision.reason, default=True, options=(), ring=decision.ring)
+            case "ask" if not decision.rule and getattr(ctx.tool, "asks_user", False):
+                return Allow("it asks the user itself", decision.ring)
             case "ask" if decision.default:
                 return self._question(ctx, permissions, decision)
             case "ask":

@@ -131,11 +131,13 @@ class Permissions:
             return replace(decision, ring="")
         bare = self._bare("Bash")
         named = decision.rule is not None and (bare is None or decision.rule != bare.text)
-        return self.confined.settled(decision, args, named=named, is_strict=self._is_strict)
+        plans = self.mode == "plan" and not self.limits.blocks_reads
+        strict = self._is_strict
+        return self.confined.settled(decision, args, named=named, is_strict=strict, plans=plans)
 
     @property
     def _is_strict(self) -> bool:
-        """Whether the sandbox answers no question: it would let commands read anything, too."""
+        """Whether commands are asked about that could write, or read anything, in the sandbox."""
         return self.mode == "plan" or self.limits.blocks_reads
 
     def _skips(self, asked: Rule, decision: Decision) -> bool:

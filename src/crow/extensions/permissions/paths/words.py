@@ -108,6 +108,16 @@ class Paths:
             return prefix if prefix == "~" else cwd
         return self.files.disk.home_of(prefix[1:])
 
+    def spellings(
+        self, words: Sequence[Word], cwds: Cwds
+    ) -> Iterator[tuple[tuple[Word, ...], Cwds]]:
+        """A command with its variables resolved, and the directories in which it says that."""
+        found: dict[tuple[Word, ...], Cwds] = {}
+        for cwd in cwds:
+            said = tuple(self.resolved(word, cwd) for word in words)
+            found[said] = (*found.get(said, ()), cwd)
+        yield from found.items()
+
     def resolved(self, word: Word, cwd: str | None) -> Word:
         """A word with the variables in it that lead to known directories."""
         if word.text is not None or word.braced:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from urllib.parse import unquote
 
 from crow import frozen
 from crow.extensions.permissions.programs.readonly import reads
@@ -49,6 +50,7 @@ READING = frozenset(
 )
 ARCHIVERS = frozenset({"tar", "bsdtar", "7z", "7za", "rar"})
 COPIERS = frozenset({"cp", "rsync", "scp", "zip", "zgrep"})
+FILE_URL = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 
 
 def edits(words: Sequence[Word]) -> Edits | None:
@@ -140,12 +142,14 @@ def _is_reading(name: str) -> bool:
 
 
 def _attached(words: Sequence[Word]) -> list[Word]:
-    """Paths that stand behind an option's ``=``, an ``@`` or a short option's letter."""
+    """Paths behind an option's ``=``, an ``@``, a short option's letter or ``file:``."""
     found: list[Word] = []
     for word in words[1:]:
         text = word.text
         if not text:
             continue
+        if url := FILE_URL.match(text):
+            found.append(Word.plain(unquote(url[1])))
         if "=" in text:
             found.append(Word.plain(text.split("=", 1)[1]))
         if "@" in text:

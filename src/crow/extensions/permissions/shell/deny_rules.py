@@ -80,16 +80,17 @@ class Search:
         if self.depth > DEEPEST:
             return self.report.suspect("the command is nested too deeply")
         words = opened(words, self.loose)
+        inside, name = self.moved(words, cwds), program(words[0])
         self.match_rules(words, vague=vague)
         self.note_made(words, cwds)
         if not vague:
             self.note_steered(words)
-            self.match_paths(words, self.moved(words, cwds))
+            for said in self.paths.spellings(words, inside):
+                self.match_paths(*said)
             self.guard_removal(words, cwds)
             if self.depth and evaluates(words) and may_hide(words):
                 self.report.suspect(f"{words[0].text} changes the shell or evaluates text")
         self.depth += 1
-        inside, name = self.moved(words, cwds), program(words[0])
         for inner in unwrap(words):
             more = (Word((Text(HOLE),)),) if inner.open else ()
             before, marks = (self.marks, self.loose), placeholders(words, inner)
@@ -99,7 +100,7 @@ class Search:
             self.marks, self.loose = before
         if not vague:
             self.search_texts(words, cwds)
-        elif program(words[0]) in SHELLS:
+        elif name in SHELLS:
             self.guess_texts(words, cwds)
         self.look_for_programs(words, cwds, vague=vague)
         self.depth -= 1
@@ -184,8 +185,7 @@ class Search:
             if text is None:
                 self.report.suspect("it has a shell run text that cannot be foreseen")
             self.visit(text or "", cwds)
-        found = self.report.deny
-        if found is not denied and found is not None:
+        if (found := self.report.deny) is not denied and found is not None:
             self.report.deny = denied
             self.report.note(Finding("ask", f"the rule {found.rule} may deny it", found.rule))
 

@@ -36,7 +36,7 @@ def programs() -> tuple[str, list[str]] | None:
 
 
 @pytest.fixture(scope="session")
-def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+def node(request: pytest.FixtureRequest) -> str:
     """The program `node`, with the libraries at hand; asked for by name, they are installed first."""
     there = programs()
     if there is None:
@@ -45,10 +45,7 @@ def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     marks = str(request.config.getoption("markexpr")).replace("not slow", "")
     is_wanted = any(mark in marks for mark in WANTED) or bool(os.environ.get("CI"))
     if is_wanted:
-        with (tmp_path_factory.getbasetemp().parent / "npm.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
-            if not is_installed():
-                install(program, npm)
+        install(program, npm)
     elif not is_installed():
         pytest.skip("the clients of npm are not installed: make test ARGS='-m node'")
     return program
@@ -60,10 +57,20 @@ def is_installed() -> bool:
 
 
 def install(program: str, npm: list[str]) -> None:
-    """Install what the lock says; skip where that takes too long or fails.
+    """Install what the lock says, once; skip where that takes too long or fails.
 
     Not `npm ci`: it wants packages for machines of every other kind in the lock.
     """
+    folder = os.open(FOLDER, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # tests run in several processes
+        if not is_installed():
+            _install(program, npm)
+    finally:
+        os.close(folder)
+
+
+def _install(program: str, npm: list[str]) -> None:
     path = os.pathsep.join([str(Path(program).parent), os.environ.get("PATH", "")])
     command = [*npm, "install", "--no-save", "--no-audit", "--no-fund"]
     env = {**os.environ, "PATH": path}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from crow import Agent, tool
-from crow.core.contexts import TurnContext
 from crow.core.events import CallDelta, Retrying
+from crow.core.hooks.contexts import TurnContext
 from crow.core.ports import Completion, Request, ToolEnvironment
 from crow.testing import FakeEditor, ScriptedModel, call, delay, text
 

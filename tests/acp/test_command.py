@@ -57,17 +57,23 @@ async def test_the_python_library_drives_every_method(
         await editor.saw("tool_call_update", status="in_progress")
         steer = {"sessionId": session, "prompt": [{"type": "text", "text": "left!"}]}
         assert (await editor.wire.request("_session/steering", steer))["result"]
+        took = await editor.wire.request("_session/take_pen", {"sessionId": session})
+        assert took["result"] == {}
         await editor.cancel(session)
         assert (await turn).stop_reason == "cancelled"
         await client.set_session_mode(session, "plan")
         await client.set_config_option("mode", session, "default")
         for method, params in {
+            "_session/rename": {"sessionId": session, "title": "Another title"},
             "session/set_title": {"sessionId": session, "title": "A title"},
+            "session/set_model": {"sessionId": session, "modelId": "rehearsal"},
             "session/status": {"sessionId": session},
             "auth/status": {},
+            "session/archive": {"sessionId": session},
+            "session/unarchive": {"sessionId": session},
         }.items():
-            if method in routes:
-                assert (await editor.wire.request(method, params))["result"]
+            assert "result" in await editor.wire.request(method, params), method
+        await client.resume_session(session, str(tmp_path))
         await client.close_session(session)
         await client.load_session(str(tmp_path), session)
         await client.resume_session(session, str(tmp_path))

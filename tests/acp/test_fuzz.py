@@ -53,6 +53,7 @@ VALID: dict[str, dict[str, Any]] = {
     "session/prompt": {"sessionId": KNOWN, "prompt": BLOCKS},
     "session/cancel": {"sessionId": KNOWN},
     "_session/steering": {"sessionId": KNOWN, "prompt": [TEXT]},
+    "_session/take_pen": {"sessionId": KNOWN},
     "$/cancel_request": {"requestId": 1},
 }
 

@@ -64,6 +64,26 @@ async def test_every_listed_name_can_be_chosen_and_is_what_the_chosen_model_is_c
                 assert now == (called if name == model else name, first[1])
 
 
+async def test_the_next_process_has_the_whole_list_in_its_first_answer(tmp_path: Path) -> None:
+    lists: list[list[str]] = []
+    async with Endpoint() as endpoint:
+        endpoint.models = [*LISTED]
+        env = {"OLLAMA_HOST": urlsplit(endpoint.url).netloc, "CROW_MODEL": "ollama/qwen3:8b"}
+        for more in ([], ["new"], []):
+            endpoint.models += more
+            editor = FakeEditor()
+            async with editor.spawned(CROW, "acp", env=env, cwd=tmp_path):
+                place = {"cwd": str(tmp_path), "mcpServers": []}
+                opened = (await editor.wire.request("session/new", place))["result"]
+                lists.append(picker(opened["configOptions"])[1])
+                if more or len(lists) == 1:
+                    update = await editor.saw("config_option_update")
+                    lists.append(picker(update["configOptions"])[1])
+    whole = ["ollama/qwen3:8b", "ollama/org/model-x"]
+    newer = [whole[0], "ollama/new", whole[1]]
+    assert lists == [whole[:1], whole, whole, newer, newer]
+
+
 async def test_nothing_is_looked_for_on_behalf_of_a_session_that_is_closed(tmp_path: Path) -> None:
     class Listing(ScriptedModel):
         looked = 0

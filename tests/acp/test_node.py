@@ -15,7 +15,7 @@ from crow.testing import official
 
 HERE = Path(__file__).with_name("node")
 SCHEMA = HERE / "node_modules/@agentclientprotocol/sdk/schema/v1"
-DRAFTED = {"session/status", "auth/status"}
+DRAFTED = {"session/status", "auth/status", "session/archive", "session/unarchive"}
 CROW = str(Path(sys.executable).with_name("crow"))
 
 pytestmark = pytest.mark.node
@@ -76,6 +76,40 @@ async def test_the_typescript_library_drives_every_method(
     }
     assert {"user_message_chunk", "tool_call", "usage_update"} <= set(later["replayed"])
     assert routes - set(told["driven"]) == set()
+
+
+ALONE = """
+import asyncio
+from crow import Agent, run_agent
+from crow.extensions import McpHook
+from crow.testing import ScriptedModel, call
+
+model = ScriptedModel(call("mcp__desk__where"), "Line 7.")
+asyncio.run(run_agent(Agent(model, hooks=[McpHook(wait=50)])))
+"""
+
+
+@pytest.mark.slow
+async def test_the_typescript_library_serves_tools_of_its_own(node: str, tmp_path: Path) -> None:
+    (tmp_path / "alone.py").write_text(ALONE, "utf-8")
+    process = await asyncio.create_subprocess_exec(
+        *(node, str(HERE / "mcp.mjs"), str(tmp_path), sys.executable, "alone.py"),
+        cwd=tmp_path,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    told: dict[str, Any] = json.loads(out)
+    cards = told.pop("cards")
+    assert told == {
+        "announced": True,
+        "stopReason": "end_turn",
+        "asked": ["server/discover", "tools/list", "tools/call"],
+        "status": 0,
+    }
+    assert any("looking" in str(card.get("content")) for card in cards)
+    assert (cards[-1]["status"], "line 7" in str(cards[-1]["content"])) == ("completed", True)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Deny, Stop, tool
-from crow.core.context import RunContext
-from crow.core.contexts import ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import Compacted, Notice, PlanChanged, PlanEntry, Retrying
+from crow.core.hooks.context import RunContext
+from crow.core.hooks.contexts import ToolContext
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult

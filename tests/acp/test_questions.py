@@ -10,7 +10,7 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Ask
-from crow.core.contexts import SessionContext, ToolContext
+from crow.core.hooks.contexts import SessionContext, ToolContext
 from crow.core.ports import Option
 from crow.testing import FakeEditor, ScriptedModel, call
 

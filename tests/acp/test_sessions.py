@@ -10,8 +10,8 @@ import pytest
 from acp import RequestError
 
 from crow import Agent, Answer, Ask, tool
-from crow.core.contexts import ConfigContext, SessionContext
 from crow.core.events import PlanChanged, PlanEntry
+from crow.core.hooks.contexts import ConfigContext, SessionContext
 from crow.core.messages import Usage
 from crow.core.ports import ToolEnvironment
 from crow.core.scope import Command, Mode
@@ -240,7 +240,7 @@ async def test_what_can_be_done_is_announced(tmp_path: Path) -> None:
     assert greeting["agentInfo"]["name"] == "crow"
     assert greeting["agentCapabilities"]["loadSession"] is True
     offered = greeting["agentCapabilities"]["sessionCapabilities"]
-    beyond = {"fork", "title", "status"}
+    beyond = {"fork", "title", "status", "archive"}
     assert set(offered) - beyond == {
         *("list", "resume", "delete", "close", "additionalDirectories"),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from crow import Agent
 from crow.extensions.persistence import PersistenceHook
+from crow.extensions.sandbox.probe import find_backend
 from crow.testing import FakeEditor, ScriptedModel
 
 CROW = str(Path(sys.executable).with_name("crow"))
@@ -49,3 +50,25 @@ async def test_a_session_is_open_or_saved_or_not_known(tmp_path: Path) -> None:
         assert await status("other") == -32002
         await editor.connection.delete_session(session)
         assert await status(session) == -32002
+
+
+async def opened(tmp_path: Path, wanted: str) -> tuple[str, str]:
+    """What the command says of the sandbox when a session is opened: beside its id, and in words."""
+    editor = FakeEditor()
+    env = {"CROW_SANDBOX": wanted}
+    async with editor.spawned(CROW, "acp", "--model", "rehearsal", cwd=tmp_path, env=env):
+        place = {"cwd": str(tmp_path), "mcpServers": []}
+        session = (await editor.wire.request("session/new", place))["result"]
+        await editor.prompt(session["sessionId"], "Read the file README.md")
+    return session["_meta"]["crow"]["sandbox"], editor.text(session["sessionId"])
+
+
+async def test_a_session_says_what_its_commands_run_in(tmp_path: Path) -> None:
+    found = find_backend()
+    told, text = await opened(tmp_path, "on")
+    assert (told, "NO SANDBOX" in text) == (
+        (found.name, False) if found.holds else ("nothing, with all that you may do", True)
+    )
+    told, text = await opened(tmp_path, "none")
+    assert told == "nothing, with all that you may do"
+    assert text.count("NO SANDBOX: commands run with all that you may do;") == 1

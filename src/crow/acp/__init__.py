@@ -89,7 +89,7 @@ def serve_stdio(build: Callable[[], Agent], offer: AgentCapabilities | None = No
 
 def offer_of(agent: Agent) -> AgentCapabilities:
     """What an agent can do, as far as it shows."""
-    from crow.acp.config_options import serves_mcp
+    from crow.acp.config_options import serves_mcp, takes_prompts
     from crow.acp.initialize import AgentCapabilities
     from crow.core.errors import ModelError
 
@@ -100,6 +100,8 @@ def offer_of(agent: Agent) -> AgentCapabilities:
     return AgentCapabilities(
         store=agent.store is not None,
         mcp=serves_mcp(agent),
+        archive=hasattr(agent.store, "archive"),
+        prompted=takes_prompts(agent),
         image="image" in taken,
         audio="audio" in taken,
     )

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from crow.acp.auth import Authentication
+from crow.acp.capabilities import name_of
 from crow.acp.client import AcpClient
+from crow.acp.client_prompt import client_prompt
 from crow.acp.config_options import (
     MODE,
     MODEL,
@@ -31,27 +33,27 @@ from crow.acp.errors import (
     not_found,
     unauthenticated,
     unknown_method,
-    unused,
 )
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
-from crow.acp.session_access import SessionAccess, SoleClient
+from crow.acp.mcp_servers import McpServers
+from crow.acp.prompts import is_command
+from crow.acp.session_access import PEN, SessionAccess, SoleClient
+from crow.acp.stored import StoredSessions
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import answer, explain, is_unconfigured, title_of
 from crow.acp.versions import Version, version_spoken
 from crow.core.agent import Agent
-from crow.core.errors import ModelError, SessionError
+from crow.core.errors import ModelError
 from crow.core.events import ConfigChanged, Notice, TitleChanged
 from crow.core.messages import Content
-from crow.core.session import Session, Store
-from crow.keys import CLIENT_SERVERS
+from crow.core.session import Session
+from crow.keys import CLIENT_PROMPT, CLIENT_SERVERS
 
 T = TypeVar("T")
 SETTLE = 0.02
 QUIET = 0.5
 """How long a new session has for its first request before models are looked for, in seconds."""
 CLOSING = 1.0
-TITLE = 200
-ELSEWHERE = "this session goes on in another client; load or resume it to have it here"
 NO_MCP = "the MCP servers of this editor are not used: the agent has no extension for them"
 
 
@@ -59,8 +61,8 @@ class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session. ``auth`` answers what is about credentials. Methods raise
-    `Refusal`.
+    being answered, by session. ``auth`` answers what is about credentials, ``shelf`` what is
+    about stored sessions. Methods raise `Refusal`.
     """
 
     def __init__(
@@ -76,6 +78,8 @@ class AcpAgent:
         self._transport = transport
         self.access = access or SoleClient()
         self.auth = Authentication(agent, transport.offer)
+        self.mcp = McpServers(connection)
+        self.shelf = StoredSessions(agent, self.close)
         self._editors: dict[str, AcpClient] = {}
 
     # sessions
@@ -102,6 +106,7 @@ class AcpAgent:
 
     async def fork_session(self, params: Message) -> Message:
         """Open a session that begins with another one's history."""
+        client_prompt(self.agent, params)
         copying: Any = getattr(self.agent.store, "fork", None)
         if copying is not None:
             copied = await found(copying(params["sessionId"]))
@@ -114,64 +119,11 @@ class AcpAgent:
             )
         return self.opened(session, editor, {"sessionId": session.id})
 
-    async def list_sessions(self, params: Message) -> Message:
-        """Stored sessions, a page at a time."""
-        cwd, cursor = params.get("cwd"), params.get("cursor")
-        try:
-            page, after = await self._store.sessions(cwd=cwd, cursor=cursor)
-        except (SessionError, ValueError) as error:
-            raise invalid(str(error)) from error
-        listed: list[Message] = [
-            {
-                "sessionId": info.id,
-                "cwd": info.cwd,
-                "title": info.title or None,
-                "updatedAt": info.updated,
-            }
-            for info in page
-        ]
-        return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
-
-    async def session_status(self, params: Message) -> Message:
-        """Say whether a session is open, or stored; nothing is opened for it."""
-        session_id = params["sessionId"]
-        if session_id in self.agent.sessions:
-            return {"status": "open"}
-        knows: Any = getattr(self.agent.store, "knows", None)
-        if knows is not None and await knows(session_id):
-            return {"status": "saved"}
-        raise not_found(f"there is no session {session_id!r}")
-
     async def close_session(self, params: Message) -> Message:
         """Cancel what runs, and let the session go."""
         session, _editor = self.open_session(params)
         await self.close(session)
         return {}
-
-    async def delete_session(self, params: Message) -> Message:
-        """Remove a session for good; no matter if there was one."""
-        store = self._store
-        session = self.agent.sessions.get(params["sessionId"])
-        if session is not None:
-            await self.close(session)
-        await unused(store.delete(params["sessionId"]))
-        return {}
-
-    async def set_title(self, params: Message) -> Message:
-        """Give a session another title; stored before it is answered."""
-        title = " ".join(params["title"].split())[:TITLE]
-        if not title:
-            raise invalid("the title is empty")
-        session = self.agent.sessions.get(params["sessionId"])
-        rename: Any = getattr(self.agent.store, "rename", None)
-        if rename is not None:
-            await found(rename(params["sessionId"], title))
-        elif session is None:
-            raise not_found(f"there is no session {params['sessionId']!r}")
-        if session is not None:
-            session.title = title
-            await session.client.update(session.id, TitleChanged(title))
-        return {"title": title}
 
     # prompts
 
@@ -181,7 +133,7 @@ class AcpAgent:
         Nothing is awaited before the agent knows of the prompt, so that a cancellation that comes
         right behind it finds it.
         """
-        session, editor = self.open_session(params)
+        session, editor = self.open_session(params, wants_pen=is_command(params, PEN))
         content = self.content(params, session)
         note_trace(params, session)
         turn = asyncio.current_task()
@@ -211,7 +163,10 @@ class AcpAgent:
     async def cancel(self, params: Message) -> None:
         """End what runs and what waits in a session; nothing where there is none."""
         session = self.agent.sessions.get(params["sessionId"])
-        if session is not None and self.access.has(session, self._editors.get(session.id)):
+        editor = self._editors.get(params["sessionId"])
+        if editor is not None:
+            editor.introduce()
+        if session is not None and self.access.has(session, editor):
             self.agent.cancel(session)
 
     async def steer(self, params: Message) -> Message:
@@ -227,11 +182,21 @@ class AcpAgent:
         self.agent.queue(session, content, written=written(params["prompt"], content))
         return {"outcome": "startedNewTurn"}
 
+    async def take_pen(self, params: Message) -> Message:
+        """Let the client have the pen of a session that it watches."""
+        self.open_session(params, wants_pen=True)
+        return {}
+
     # choices
 
     async def set_mode(self, params: Message) -> Message:
         """Choose a mode."""
         await self._choose(params, MODE, params["modeId"])
+        return {}
+
+    async def set_model(self, params: Message) -> Message:
+        """Choose a model, as clients did before there were options."""
+        await self._choose(params, MODEL, params["modelId"])
         return {}
 
     async def set_config_option(self, params: Message) -> Message:
@@ -246,18 +211,17 @@ class AcpAgent:
         """The version that the client speaks; settled when it is first asked for."""
         return version_spoken(self.agent, self._transport.hello, self._transport.offer)
 
-    @property
-    def _store(self) -> Store:
-        if self.agent.store is None:
-            raise unknown_method(details="this agent stores no sessions")
-        return self.agent.store
-
     def _editor(self, params: Message) -> AcpClient:
         version = self.version
         able = version.capabilities(self._transport.hello)
         patience = able.question_patience or self._transport.offer.ask_timeout
         self.connection.capabilities = replace(able, question_patience=patience)
-        return AcpClient(self.agent, self.connection, version, params.get("mcpServers", []))
+        servers = self.mcp.reached(params.get("mcpServers", []))
+        editor = AcpClient(self.agent, self.connection, version, servers)
+        editor.system_prompt = client_prompt(self.agent, params)
+        editor.name = name_of(self._transport.hello)
+        editor.wants_pen = as_object(as_object(params.get("_meta")).get("crow")).get("pen") is True
+        return editor
 
     def content(self, params: Message, session: Session) -> Content:
         """A prompt's blocks as the content of a message, as far as the model takes them."""
@@ -268,22 +232,27 @@ class AcpAgent:
         taken = accepted_inputs(self.agent, session)
         return from_blocks(params["prompt"], announced if taken is None else taken)
 
-    def open_session(self, params: Message) -> tuple[Session, AcpClient]:
-        """An open session; a client that names it knows of it."""
+    def open_session(
+        self, params: Message, *, wants_pen: bool = False
+    ) -> tuple[Session, AcpClient]:
+        """An open session in which the client may speak; one that names it knows of it."""
         session = self.agent.sessions.get(params["sessionId"])
         editor = self._editors.get(params["sessionId"])
         if session is None or editor is None:
             raise not_found(f"there is no open session {params['sessionId']!r}")
-        if not self.access.has(session, editor):
-            raise in_use(ELSEWHERE)
         editor.introduce()
+        if wants_pen:
+            self.access.take(session, editor)
+        if not self.access.has(session, editor):
+            raise in_use(self.access.told(session, editor))
         return session, editor
 
     async def stored(
         self, session_id: str, params: Message, source: str
     ) -> tuple[Session, AcpClient]:
         """A session from the store, or an open one, with the client at its other end."""
-        _store = self._store
+        if self.agent.store is None:
+            raise unknown_method(details="this agent stores no sessions")
         editor = self._editor(params)
         was_open = session_id in self.agent.sessions
         async with self.access.opening(session_id) as found_open:
@@ -293,7 +262,7 @@ class AcpAgent:
                 loading = load(session_id, client=editor, source=source, **place(params))
                 session = await found(loading)
             self.access.attach(session, editor, again=source == "load")
-        if was_open:
+        if was_open and not self.access.is_taken(session, editor):
             self._move(session, editor, params)
         return session, editor
 
@@ -306,6 +275,10 @@ class AcpAgent:
         """The answer that makes a session known; commands and held events follow it."""
         self.access.attach(session, editor)
         self._editors[session.id] = editor
+        if editor.system_prompt is None:
+            CLIENT_PROMPT.pop(session)
+        else:
+            CLIENT_PROMPT.set(session, editor.system_prompt)
         if editor.mcp_servers and not serves_mcp(self.agent):
             editor.keep(Notice(NO_MCP, "warning"))
         loop = asyncio.get_running_loop()
@@ -335,8 +308,9 @@ class AcpAgent:
 
     async def close(self, session: Session) -> None:
         """Cancel what runs in a session, and let go of it; not of one that another client uses."""
-        if self.access.is_taken(session, self._editors.get(session.id)):
-            raise in_use(ELSEWHERE)
+        editor = self._editors.get(session.id)
+        if self.access.is_taken(session, editor):
+            raise in_use(self.access.told(session, editor))
         self.agent.cancel(session)
         turns = self.turns.pop(session.id, None)
         if turns:

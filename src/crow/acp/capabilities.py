@@ -24,6 +24,8 @@ class ClientCapabilities:
     forms: bool = False
     notices: bool = False
     compaction: bool = False
+    plans: bool = False
+    subagents: bool = False
     boolean_options: bool = False
     terminal_output: bool = False
     patience: float = 0.0
@@ -47,6 +49,8 @@ class ClientCapabilities:
             forms=_has(_object(client, "elicitation"), "form"),
             notices=_has(session, "notices"),
             compaction=_has(session, "compaction"),
+            plans=_has(client, "plan"),
+            subagents=_has(client, "subagents"),
             boolean_options=_has(_object(session, "configOptions"), "boolean"),
             terminal_output=_object(client, "_meta").get("terminal_output") is True,
             patience=_patience(own.get("requestTimeoutMs")),
@@ -66,3 +70,10 @@ def _patience(milliseconds: Any) -> float:
 def _has(parent: dict[str, Any], key: str) -> bool:
     """True for a capability that is an object, or plainly true."""
     return isinstance(parent.get(key), dict) or parent.get(key) is True
+
+
+def name_of(hello: dict[str, Any]) -> str:
+    """How a client calls itself, for people."""
+    info = as_object(hello.get("clientInfo") or hello.get("info"))
+    told = (info.get("title"), info.get("name"))
+    return next((name for name in told if isinstance(name, str) and name), "another client")

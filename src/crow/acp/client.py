@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crow.acp.client_tools import ClientFiles, ClientRequests, ClientTerminals
 from crow.acp.connection import Connection
@@ -33,10 +33,12 @@ from crow.core.events import (
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Session
-from crow.keys import SUBAGENT_CALLS
+from crow.keys import SUBAGENT_CALLS, SUBAGENTS
+
+if TYPE_CHECKING:
+    from crow.acp.subagents import Subagent
 
 OF_CALLS = (ToolPending, ToolStarted, ToolProgress, ToolEnded)
-TAKEN = "This session goes on in another client. Load it again to have it here."
 OF_SUBAGENTS = (*OF_CALLS, Notice)
 
 
@@ -54,7 +56,8 @@ class AcpClient:
     What is told and asked is put into words by the ``version``'s projections.
 
     Holds events back until the client knows of the session (`release`), and between the end of
-    a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named.
+    a run and the moment its answer is queued. ``mcp_servers`` are the ones that the client named,
+    ``system_prompt`` is how and what it adds to the system message.
     """
 
     def __init__(
@@ -63,12 +66,16 @@ class AcpClient:
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.mcp_servers = mcp_servers
+        self.system_prompt: tuple[str, str] | None = None
         self.arrival: Arrival | None = None
+        self.name = ""
+        self.wants_pen = False
         self._agent = agent
         self._connection = connection
         self._version = version
         self._projection: Projection | None = None
         self._subagents: dict[str, Projection] = {}
+        self._shown: dict[str, Subagent] = {}
         self._held: list[tuple[str, Event]] | None = []
         self._late: list[Notice] = []
         self._turns = 0
@@ -133,7 +140,7 @@ class AcpClient:
         held, self._held = self._held or [], None
         self._lets_through.set()
         for session_id, event in held:
-            self.tell(self._updates(session_id, event))
+            self._tell_of(session_id, event)
         arrival, self.arrival = self.arrival, None
         if arrival is not None:
             arrival.complete()
@@ -188,21 +195,26 @@ class AcpClient:
         if self._held is not None:
             self._held.append((session_id, event))
         else:
+            self._tell_of(session_id, event)
+
+    def _tell_of(self, session_id: str, event: Event) -> None:
+        """Queue an event, under the id of the session that the client knows it to be of."""
+        subagent = self._subagent(session_id)
+        if subagent is None:
             self.tell(self._updates(session_id, event))
+            return
+        for told_of, update in subagent.told(event):
+            self._connection.post(told_of, update)
 
     def has_client_of(self, other: AcpClient) -> bool:
         """True where both speak for the same connection."""
         return self._connection is other._connection
 
-    def give_up(self) -> None:
-        """Tell the client that another one has taken the session over.
-
-        Where a notice has to be text, it is told in a turn only: beside one no text is expected.
-        """
-        if not self._is_untimely:
-            self.tell(self.projection.updates(Notice(TAKEN, "warning")))
-        taken = {"crow": {"taken": True}}
-        self.post({"sessionUpdate": "session_info_update", "_meta": taken})
+    def tell_of_pen(self, text: str, holder: str, *, is_own: bool) -> None:
+        """Tell who has the pen from now on: a person in words, even beside a turn."""
+        self.tell(self.projection.updates(Notice(text, "warning")))
+        pen = {"crow": {"pen": {"holder": holder, "isYours": is_own}}}
+        self.post({"sessionUpdate": "session_info_update", "_meta": pen})
 
     def learn(self, session_id: str, event: Event) -> None:
         """Know of an event that the client was told of before; only calls have to be known."""
@@ -218,6 +230,11 @@ class AcpClient:
     def has_room(self) -> bool:
         """True where `room` would not wait."""
         return self._connection.has_room
+
+    @property
+    def is_attended(self) -> bool:
+        """False where the client reads nothing, as far as that is known."""
+        return self._connection.is_attended
 
     async def room(self) -> None:
         """Wait while the client cannot take more."""
@@ -236,6 +253,8 @@ class AcpClient:
         """The session's own projection, or a sub-agent's."""
         if session_id == self._session.id:
             return self.projection
+        if subagent := self._subagent(session_id):
+            return subagent.projection
         if session_id not in self._subagents:
             caller = self._session.cache.get(SUBAGENT_CALLS, {}).get(session_id)
             view = SessionView(
@@ -247,6 +266,28 @@ class AcpClient:
             )
             self._subagents[session_id] = self._version.projection(view)
         return self._subagents[session_id]
+
+    @property
+    def shows_subagents(self) -> bool:
+        """True where all that sub-agents say and do can be shown, each in a place of its own."""
+        return self._connection.capabilities.subagents
+
+    def _subagent(self, session_id: str) -> Subagent | None:
+        """A sub-agent that is shown as a session of its own; None for what is not."""
+        if session_id not in self._shown and self.shows_subagents:
+            session = (SUBAGENTS.get(self._session) or {}).get(session_id)
+            if session is not None and session.parent is not None:
+                self._shown[session_id] = self._made_known(session, session.parent)
+        return self._shown.get(session_id)
+
+    def _made_known(self, session: Session, parent: Session) -> Subagent:
+        able, caller = self._connection.capabilities, parent.id
+        view = SessionView(self._agent, session, able, caller=caller)
+        call = (SUBAGENT_CALLS.get(self._session) or {}).get(session.id, "")
+        shown = self.projection.shown_id(call) if call else ""
+        from crow.acp.subagents import Subagent
+
+        return Subagent(session, self._version.projection(view), shown)
 
     @property
     def _is_untimely(self) -> bool:

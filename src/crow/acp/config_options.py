@@ -130,6 +130,11 @@ def serves_mcp(agent: Agent) -> bool:
     return any(getattr(each, "serves_mcp", False) for each in agent.extensions.values())
 
 
+def takes_prompts(agent: Agent) -> bool:
+    """True where an extension puts a client's system prompt into the requests."""
+    return any(getattr(each, "takes_prompts", False) for each in agent.extensions.values())
+
+
 def models(agent: Agent, session: Session) -> list[str]:
     """The models on offer, the agent's own first; none where no model is configured.
 

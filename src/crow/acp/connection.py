@@ -191,6 +191,11 @@ class Connection:
         """True where `room` would not wait."""
         return self._queue.has_room
 
+    @property
+    def is_attended(self) -> bool:
+        """False where the client reads nothing, as far as that is known."""
+        return self.has_room and getattr(self._queue, "is_watched", True)
+
     async def room(self) -> None:
         """Wait while the client cannot take more."""
         await self._queue.room()

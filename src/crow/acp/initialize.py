@@ -35,13 +35,18 @@ class AgentCapabilities:
     """What an agent can do that not every agent can.
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
-    servers that the client names are used. ``login`` is a command that asks the user for a key
-    and stores it; `logout` removes stored keys where there is one. ``latest`` is the newest
-    version of the protocol that is spoken with who asks for it: 2 is a draft. ``ask_timeout`` is
-    for how many seconds a question waits for the user, if the client does not say; 0: for ever.
+    servers that the client names are used. ``archive``: sessions can be put away. ``prompted``: a
+    client may add to the system message, or take its place. ``login`` is a command that asks the
+    user for a key and stores it; `logout` removes stored keys where there is one. ``latest`` is
+    the newest version of the protocol that is spoken with who asks for it: 2 is a draft.
+    ``ask_timeout`` is for how many seconds a question waits for the user, if the client does not
+    say; 0: for ever.
     """
 
-    __slots__ = ("ask_timeout", "audio", "image", "latest", "login", "mcp", "store")
+    __slots__ = (
+        *("archive", "ask_timeout", "audio", "image", "latest", "login", "mcp"),
+        *("prompted", "store"),
+    )
 
     def __init__(
         self,
@@ -53,7 +58,11 @@ class AgentCapabilities:
         login: Sequence[str] = (),
         latest: int = PROTOCOL_VERSION,
         ask_timeout: float = 0.0,
+        archive: bool = False,
+        prompted: bool = False,
     ) -> None:
+        self.archive = archive
+        self.prompted = prompted
         self.ask_timeout = ask_timeout
         self.store = store
         self.latest = latest
@@ -65,6 +74,7 @@ class AgentCapabilities:
     def capabilities(self) -> Message:
         """The offer in the words of the protocol."""
         session: Message = {"close": {}, "fork": {}, "additionalDirectories": {}, "title": {}}
+        session |= self.drafts()
         if self.store:
             session |= {"list": {}, "resume": {}, "delete": {}, "status": {}}
         return {
@@ -74,10 +84,15 @@ class AgentCapabilities:
                 "audio": self.audio,
                 "embeddedContext": True,
             },
-            "mcpCapabilities": {"http": self.mcp, "sse": self.mcp},
+            "mcpCapabilities": {"http": self.mcp, "sse": self.mcp, "acp": self.mcp},
             "sessionCapabilities": session,
             "auth": {"status": {}, **({"logout": {}} if self.login else {})},
         }
+
+    def drafts(self) -> Message:
+        """What can be done with sessions that both versions call the same."""
+        prompt: Message = {"systemPrompt": {"mode": {"override": {}}}}
+        return {**({"archive": {}} if self.archive else {}), **(prompt if self.prompted else {})}
 
     def methods(self, client: Message) -> list[Message]:
         """The ways to authenticate; one in a terminal only for clients that can open one."""
@@ -158,10 +173,10 @@ def _capabilities(offer: AgentCapabilities) -> Message:
         if getattr(offer, kind):
             prompt[kind] = {}
     if offer.mcp:
-        session["mcp"] = {"stdio": {}, "http": {}}
+        session["mcp"] = {"stdio": {}, "http": {}, "acp": {}}
     if offer.store:
         session |= {"delete": {}, "status": {}}
-    return session
+    return session | offer.drafts()
 
 
 def _method(offered: Message) -> Message:

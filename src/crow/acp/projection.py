@@ -9,7 +9,6 @@ from dataclasses import field
 
 from crow.acp.config_options import config_options
 from crow.acp.content import blocks_of, sent_as, to_blocks
-from crow.acp.hook_actions import actions, trace_of
 from crow.acp.jsonrpc import Message, as_object
 from crow.acp.limits import LONGEST_TEXT
 from crow.acp.message_ids import end_run, is_on, message_id
@@ -147,11 +146,19 @@ class Projection:
         if not self._view.live:
             return message
         self._seen = self.session.segment, len(self.session.messages) + 1
+        if self._view.caller:
+            return [*self.running(), self._order(event.message_id, blocks)]
         prompt = self._prompts.current(self.session)
         if prompt is None:
             return [*self.running(), *message]
         shown = prompt.insert(event.message_id)
         return [shown] if shown else []
+
+    def _order(self, said_id: str, blocks: list[Message]) -> Message:
+        """What a sub-agent was told to do, by the session that it works for."""
+        sides = {"senderSessionId": self._view.caller, "recipientSessionId": self.session.id}
+        told = {"sessionUpdate": "session_message", "messageId": said_id, **sides}
+        return {**told, "content": blocks}
 
     def _steered(self) -> list[Message]:
         """What the client said to a run that is on, as soon as it stands in the conversation."""
@@ -194,6 +201,8 @@ class Projection:
 
     def _ended(self, event: ToolEnded) -> list[Message]:
         """The result, with what hooks did to the call."""
+        from crow.acp.hook_actions import actions, trace_of
+
         updates = self.calls.ended(event)
         trace = trace_of(self.session, self._view.subagent)
         if self._view.live and (done := list(actions(trace, event.call.id))):
@@ -237,12 +246,17 @@ class Projection:
 
     def choices(self) -> Message:
         """The fields of an answer that opens a session: choices, and what commands run in."""
-        listed, sandbox = self._commands(), SANDBOX.get(self.session)
+        listed = self._commands()
         return {
             "configOptions": self.options(),
             **({"availableCommands": listed} if listed else {}),
-            **({"_meta": {"crow": {"sandbox": sandbox.line}}} if sandbox else {}),
+            **self.confinement(),
         }
+
+    def confinement(self) -> Message:
+        """What commands run in, as a field of an answer; nothing where nobody looks after that."""
+        sandbox = SANDBOX.get(self.session)
+        return {"_meta": {"crow": {"sandbox": sandbox.line}}} if sandbox else {}
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""

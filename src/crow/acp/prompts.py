@@ -61,3 +61,9 @@ class Prompts:
         """The prompt that a session works on; None where it was not the client's."""
         run = at_work(session)
         return None if run is None or run.supervisor is None else self._by_task.get(run.supervisor)
+
+
+def is_command(params: Message, name: str) -> bool:
+    """True for a prompt that is this slash command and nothing else."""
+    blocks = params["prompt"]
+    return len(blocks) == 1 and str(blocks[0].get("text")).strip() == f"/{name}"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, TypedDict
+from typing import Any
 
 import crow.acp.schema as schema
 from crow.acp.agent import AcpAgent
+from crow.acp.drafts import Archived, Nothing, OfSession, Prompted, SetModel, SetTitle
 from crow.acp.errors import invalid, unknown_method
 from crow.acp.jsonrpc import Message
+from crow.acp.mcp_servers import MESSAGE, Notice
 from crow.acp.params import MismatchError, reader
 
 Method = Callable[[Message], Awaitable[Message | None]]
@@ -20,21 +22,24 @@ Option = schema.SetSessionConfigOptionSelectRequest
 Switch = schema.SetSessionConfigOptionBooleanRequest
 
 
-class Nothing(TypedDict):
-    """The parameters of a method that takes none."""
+class ListSessions(schema.ListSessionsRequest, Archived):
+    """The parameters of ``session/list``."""
 
 
-class OfSession(TypedDict):
-    """The parameters of a method that takes a session's id."""
-
-    sessionId: str
+class NewSession(schema.NewSessionRequest, Prompted):
+    """The parameters of ``session/new``."""
 
 
-class SetTitle(TypedDict):
-    """The parameters of ``session/set_title``, which the library does not know yet."""
+class LoadSession(schema.LoadSessionRequest, Prompted):
+    """The parameters of ``session/load``."""
 
-    sessionId: str
-    title: str
+
+class ResumeSession(schema.ResumeSessionRequest, Prompted):
+    """The parameters of ``session/resume``."""
+
+
+class ForkSession(schema.ForkSessionRequest, Prompted):
+    """The parameters of ``session/fork``."""
 
 
 class Routes:
@@ -74,21 +79,27 @@ def routes(acp_agent: AcpAgent) -> Routes:
         "authenticate": (schema.AuthenticateRequest, acp_agent.auth.authenticate),
         "auth/status": (Nothing, acp_agent.auth.status),
         "logout": (schema.LogoutRequest, acp_agent.auth.logout),
-        "session/new": (schema.NewSessionRequest, acp_agent.new_session),
-        "session/load": (schema.LoadSessionRequest, acp_agent.load_session),
-        "session/resume": (schema.ResumeSessionRequest, acp_agent.resume_session),
-        "session/fork": (schema.ForkSessionRequest, acp_agent.fork_session),
-        "session/list": (schema.ListSessionsRequest, acp_agent.list_sessions),
+        "session/new": (NewSession, acp_agent.new_session),
+        "session/load": (LoadSession, acp_agent.load_session),
+        "session/resume": (ResumeSession, acp_agent.resume_session),
+        "session/fork": (ForkSession, acp_agent.fork_session),
+        "session/list": (ListSessions, acp_agent.shelf.page),
         "session/close": (schema.CloseSessionRequest, acp_agent.close_session),
-        "session/delete": (schema.DeleteSessionRequest, acp_agent.delete_session),
-        "session/set_title": (SetTitle, acp_agent.set_title),
-        "session/status": (OfSession, acp_agent.session_status),
+        "session/delete": (schema.DeleteSessionRequest, acp_agent.shelf.delete),
+        "session/set_title": (SetTitle, acp_agent.shelf.set_title),
+        "session/archive": (OfSession, acp_agent.shelf.archive),
+        "session/unarchive": (OfSession, acp_agent.shelf.unarchive),
+        "session/status": (OfSession, acp_agent.shelf.status),
         "session/prompt": (schema.PromptRequest, acp_agent.prompt),
         "session/set_mode": (schema.SetSessionModeRequest, acp_agent.set_mode),
         "session/set_config_option": (Option, acp_agent.set_config_option),
+        "session/set_model": (SetModel, acp_agent.set_model),
+        "_session/rename": (SetTitle, acp_agent.shelf.set_title),
         "_session/steering": (schema.PromptRequest, acp_agent.steer),
+        "_session/take_pen": (OfSession, acp_agent.take_pen),
     }
     notifications: dict[str, Route] = {
+        MESSAGE: (Notice, acp_agent.mcp.hear),
         "session/cancel": (schema.CancelNotification, acp_agent.cancel),
     }
     return Routes(requests, notifications)

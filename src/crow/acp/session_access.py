@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from crow.acp.client import AcpClient
 from crow.core.session import Session
 
+PEN = "pen"
+"""The command that takes the pen."""
+
 
 class SessionAccess(Protocol):
     """The sessions of one client among those of an agent."""
@@ -21,11 +24,19 @@ class SessionAccess(Protocol):
         ...
 
     def has(self, session: Session, editor: AcpClient | None) -> bool:
-        """True where a session is the client's."""
+        """True where the client may say something in a session, and is asked: it has the pen."""
         ...
 
     def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
-        """True where another client uses a session."""
+        """True where another client has the pen."""
+        ...
+
+    def told(self, session: Session, editor: AcpClient | None) -> str:
+        """What a client is told that has not got the pen."""
+        ...
+
+    def take(self, session: Session, editor: AcpClient) -> bool:
+        """Give a client the pen of a session that it is in; False where it is not there."""
         ...
 
 
@@ -51,3 +62,13 @@ class SoleClient:
         """There is nobody else."""
         del session, editor
         return False
+
+    def told(self, session: Session, editor: AcpClient | None) -> str:
+        """There is nothing to tell."""
+        del session, editor
+        return ""
+
+    def take(self, session: Session, editor: AcpClient) -> bool:
+        """It has it."""
+        del session, editor
+        return True

@@ -16,6 +16,7 @@ class SessionView:
 
     ``live``: it happens now, and not on an earlier day. ``subagent`` is the id of the sub-agent
     whose work in the session it is, and ``parent`` the call it works for, as the client knows that.
+    ``caller`` is the session that one works for which is shown as a session of its own.
     ``told`` is how many messages of the history are told of already, if not all of them.
     """
 
@@ -25,6 +26,7 @@ class SessionView:
     live: bool = True
     subagent: str = ""
     parent: str = ""
+    caller: str = ""
     told: int | None = None
 
     def used_ids(self) -> Iterator[str]:

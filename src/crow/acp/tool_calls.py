@@ -6,7 +6,7 @@ import base64
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from crow.acp.limits import (
 )
 from crow.acp.session_view import SessionView
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
-from crow.core.frozen import frozen
+from crow.core.frozen import frozen, mutable
 from crow.core.ports import PermissionRequest
 from crow.core.tools import Diff, Location, Outcome, ToolKind, ToolResult
 
@@ -49,7 +49,7 @@ class ToolCallView:
     streamed: bool = False
 
 
-@dataclass(slots=True)
+@mutable
 class RunningCalls:
     """The calls that run now, by session and the id that the client knows.
 

@@ -8,7 +8,7 @@ from crow.acp.jsonrpc import Message, as_object
 from crow.core.session import Session
 from crow.keys import TRACE_CONTEXT
 
-PARENT = re.compile("[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+PARENT = "[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 BESIDE = ("tracestate", "baggage")
 LONGEST = 8192
 
@@ -23,7 +23,7 @@ def trace_context(params: Message) -> dict[str, str]:
     """``traceparent`` and what belongs to it, of a request's ``_meta``; empty where it is none."""
     meta = as_object(params.get("_meta"))
     parent = meta.get("traceparent")
-    if not isinstance(parent, str) or not PARENT.fullmatch(parent):
+    if not isinstance(parent, str) or not re.fullmatch(PARENT, parent):
         return {}
     beside = {name: meta[name] for name in BESIDE if isinstance(meta.get(name), str)}
     return {"traceparent": parent, **{k: v for k, v in beside.items() if len(v) <= LONGEST}}

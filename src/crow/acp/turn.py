@@ -79,6 +79,7 @@ class RunState:
 
     def __init__(self, *, busy: bool) -> None:
         self._told = "running" if busy else "idle"
+        self._ended: Reply | None = None
 
     def running(self) -> list[Message]:
         """Something is being worked on."""
@@ -88,9 +89,14 @@ class RunState:
         """The work waits for the user."""
         return self._to("requires_action")
 
+    def ended(self, reply: Reply | None) -> None:
+        """Something was worked on, and more waits: what came of it is told when nothing waits."""
+        self._ended = reply or self._ended
+
     def idle(self, reply: Reply | None) -> list[Message]:
-        """Nothing is being worked on any more; without a reply it was taken back before."""
+        """Nothing is being worked on any more; without any reply it was all taken back before."""
         self._told = "idle"
+        reply, self._ended = reply or self._ended, None
         return [{**_state("idle"), **(stopped(reply) if reply else {"stopReason": "cancelled"})}]
 
     def snapshot(self) -> Message:

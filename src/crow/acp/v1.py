@@ -64,6 +64,8 @@ class ProjectionV1(Projection):
         return []
 
     def _plan(self, listed: list[Message]) -> Message:
+        if self._view.capabilities.plans:
+            return super()._plan(listed)
         return {"sessionUpdate": "plan", "entries": listed}
 
     def _notice(self, event: Notice) -> list[Message]:
@@ -94,7 +96,7 @@ class ProjectionV1(Projection):
             listed = list(map(mode_fields, offered))
             fields["modes"] = {"currentModeId": self.session.mode, "availableModes": listed}
         options = self.options()
-        return {**fields, "configOptions": options} if options else fields
+        return {**fields, **self.confinement(), **({"configOptions": options} if options else {})}
 
     def options(self) -> list[Message]:
         """The complete list of options, as it is now."""

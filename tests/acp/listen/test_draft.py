@@ -62,3 +62,29 @@ async def test_a_turn_of_the_draft_goes_on_too(start: Any, tmp_path: Path, waiti
     (said,) = [each for each in later.updates if each["sessionUpdate"] == "user_message"]
     assert said["messageId"] == sent["messageId"]
     assert "the end" in json.dumps(later.updates)
+
+
+async def test_the_pen_is_taken_in_the_draft_too(start: Any, tmp_path: Path) -> None:
+    served = start("--protocol", "2")
+    place = {"cwd": str(tmp_path), "mcpServers": []}
+    async with connect(served.ws) as one, connect(served.ws) as other:
+        holder, watcher = Client(one), Client(other)
+        for client in (holder, watcher):
+            await client.ask("initialize", HELLO)
+        session = (await holder.ask("session/new", place))["sessionId"]
+        await holder.ask("session/prompt", said(session, "Hello"))
+        await watcher.ask("session/resume", {"sessionId": session, **place})
+        while "has the pen" not in str(watcher.updates):
+            await watcher.next()
+        with pytest.raises(AssertionError, match="test has the pen of this session"):
+            await watcher.ask("session/prompt", said(session, "Hello"))
+        await watcher.ask("session/prompt", said(session, "/pen"))
+        while "You have the pen" not in str(watcher.updates):
+            await watcher.next()
+        while "has taken the pen" not in str(holder.updates):
+            await holder.next()
+
+
+def said(session: str, text: str) -> dict[str, Any]:
+    """A prompt."""
+    return {"sessionId": session, "prompt": [{"type": "text", "text": text}]}

@@ -66,6 +66,7 @@ def test_a_port_that_is_in_use_is_told_in_one_line() -> None:
         (["--token", "a-token-for-tests-only"], "are for --listen"),
     ],
 )
+@pytest.mark.variants(3)
 def test_what_cannot_be_is_refused_in_one_line(options: list[str], said: str) -> None:
     ended = crow(*options)
     assert ended.returncode in (1, 2)

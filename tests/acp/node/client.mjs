@@ -120,11 +120,14 @@ const later = await connected("reject_once", async ({ ask, seen }) => {
   const resumed = seen.updates.filter(({ update }) => update.sessionUpdate.endsWith("_chunk")).length;
   const rejected = await ask(agent.session.prompt, { sessionId, prompt: text("Create a file called other.txt") });
   const titled = await ask("session/set_title", { sessionId, title: "A file" });
+  await ask("_session/rename", { sessionId, title: "Some file" });
+  await ask("session/set_model", { sessionId, modelId: "rehearsal" });
   const steered = await ask("_session/steering", {
     sessionId,
     prompt: text("left!"),
     _meta: { steering: { idleBehavior: "promptRequired" } },
   });
+  await ask("_session/take_pen", { sessionId });
   const fork = await ask("session/fork", { sessionId, cwd, mcpServers: [] });
   await ask(agent.session.delete, { sessionId: fork.sessionId });
   await ask(agent.session.delete, { sessionId: fork.sessionId });

@@ -25,14 +25,17 @@ from crow.testing.wire import Message, Wire
 if TYPE_CHECKING:
     from acp.experimental.v2 import ClientSideConnection
 
-OFFER = AgentCapabilities(store=True, mcp=True, latest=2)
+OFFER = AgentCapabilities(store=True, mcp=True, archive=True, prompted=True, latest=2)
 NEWER = (
     "InitializeResponse.capabilities.auth.status",
+    "InitializeResponse.capabilities.session.archive",
     "InitializeResponse.capabilities.session.status",
+    "InitializeResponse.capabilities.session.systemPrompt",
     "InitializeResponse.capabilities.session.title",
     "NewSessionResponse.availableCommands",
     "ResumeSessionResponse.availableCommands",
     "ForkSessionResponse.availableCommands",
+    "ListSessionsResponse.sessions[].archived",
     "ListSessionsResponse.sessions[].updatedAt",
     "UpdateSessionNotification.update.availableCommands[].type",
     "UpdateSessionNotification.update.capabilities",

@@ -58,7 +58,8 @@ def test_a_connection_speaks_one_version() -> None:
 
 
 def test_what_can_be_done_is_said_by_objects() -> None:
-    offer = AgentCapabilities(store=True, audio=True, mcp=True, login=["crow", "login"], latest=2)
+    able: Any = {"audio": True, "mcp": True, "archive": True, "prompted": True}
+    offer = AgentCapabilities(store=True, login=["crow", "login"], latest=2, **able)
     able = {"auth": {"terminal": {}}}
     result = initialize(hello(2, info=INFO, capabilities=able), offer)["result"]
     assert result["capabilities"]["session"] == {
@@ -66,9 +67,11 @@ def test_what_can_be_done_is_said_by_objects() -> None:
         "additionalDirectories": {},
         "fork": {},
         "title": {},
-        "mcp": {"stdio": {}, "http": {}},
+        "mcp": {"stdio": {}, "http": {}, "acp": {}},
         "delete": {},
         "status": {},
+        "archive": {},
+        "systemPrompt": {"mode": {"override": {}}},
     }
     assert [(m["methodId"], m["type"]) for m in result["authMethods"]] == [
         ("environment", "agent"),

@@ -116,10 +116,34 @@ async def test_cancelling_the_request_takes_back_a_prompt_that_waits_and_no_othe
         await client.sent(2, "session/prompt")
         second.cancel()
         await asyncio.wait([second])
+        await client.wire.until(lambda: any("error" in m for m in client.wire.received))
         (tmp_path / "go").touch()
         assert (await client.saw("state_update", state="idle"))["stopReason"] == "end_turn"
         assert client.text() == "Done."
         assert len(client.updates("user_message")) == 1
+
+
+async def test_what_was_worked_on_last_is_told_when_the_prompt_behind_it_is_taken_back(
+    draft: Any, tmp_path: Path
+) -> None:
+    client, reached = draft(), asyncio.Event()
+
+    async def before_run(prompt: str) -> None:
+        if prompt == "second":
+            reached.set()
+            await asyncio.Event().wait()
+
+    wait = call("Bash", command="until [ -e go ]; do sleep 0.01; done")
+    async with client.connected(Agent(ScriptedModel(wait, "Done."), hooks=[before_run])):
+        session = await client.new_session(tmp_path)
+        await client.prompt(session, "first")
+        second = asyncio.create_task(client.prompt(session, "second"))
+        await client.sent(2, "session/prompt")
+        (tmp_path / "go").touch()
+        await reached.wait()
+        second.cancel()
+        await asyncio.wait([second])
+        assert (await client.saw("state_update", state="idle"))["stopReason"] == "end_turn"
 
 
 async def test_a_call_is_cancelled_by_itself_and_the_work_goes_on(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
 
 PING = 20.0
+PONG = 60.0  # one that is stopped, or busy with a flood, is not gone
 MOST_SOCKETS = 1024
 CLOSING = 0.2
 LAST_GASP = 0.95
@@ -97,7 +98,7 @@ def configuration(hub: Hub, guard: Guard) -> Config:
         limit_concurrency=MOST_SOCKETS,
         ws_max_size=LIMIT,
         ws_ping_interval=PING,
-        ws_ping_timeout=PING,
+        ws_ping_timeout=PONG,
         ws_per_message_deflate=False,
     )
 

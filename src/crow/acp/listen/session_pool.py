@@ -8,14 +8,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from crow.acp.listen.shared_session import SharedSession
+from crow.acp.listen.shared_session import GIVEN, SharedSession
+from crow.acp.session_access import PEN
 from crow.core.events import UserMessage
 from crow.core.messages import is_prompt
+from crow.core.scope import Command
+from crow.core.verdicts import Answer
 
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
     from crow.core.agent import Agent
-    from crow.core.context import Context
+    from crow.core.hooks.context import Context
+    from crow.core.hooks.contexts import CommandContext
     from crow.core.messages import Message
     from crow.core.session import Session
 
@@ -39,6 +43,16 @@ class SessionPool:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
         agent.use(self, name="session_pool")
+        agent.add_command(
+            Command(PEN, "Take the pen of this session, or see who watches", self._pen)
+        )
+
+    async def _pen(self, ctx: CommandContext) -> Answer:
+        """Who has the pen by now: whoever has said so, and those who watch."""
+        shared = self._shared.get(ctx.session.root.id)
+        watching = [each.name for each in shared.watchers] if shared is not None else []
+        told = f" Watching: {', '.join(watching)}." if watching else ""
+        return Answer(f"{GIVEN}{told}")
 
     def on_message(self, ctx: Context, message: Message) -> None:
         """Tell a shared of the prompt that begins a run, or steers it."""
@@ -70,10 +84,10 @@ class SessionPool:
             session.client = shared
         return shared
 
-    def holds(self, session_id: str, editor: AcpClient) -> bool:
-        """True where an editor sits in a session, or is about to."""
+    def seats(self, session_id: str, editor: AcpClient) -> bool:
+        """True where an editor sits in a session, with the pen or without, or is about to."""
         shared = self._shared.get(session_id)
-        is_there = shared is not None and shared.editor is editor
+        is_there = shared is not None and (shared.editor is editor or editor in shared.watchers)
         return is_there or editor.arrival is not None
 
     def leave(self, session_id: str, editor: AcpClient) -> None:
@@ -119,17 +133,29 @@ class SharedAccess:
             editor.attach(session)
         elif editor.arrival is None:
             arrival = editor.arrival = shared.expect(editor, again=again)
-            self._taken = [held for held in self._taken if self._pool.holds(*held)]
+            self._taken = [held for held in self._taken if self._pool.seats(*held)]
             self._taken.append((session.id, editor))
             editor.attach(session, arrival.told)
 
     def has(self, session: Session, editor: AcpClient | None) -> bool:
-        """True where it sits there, or is about to."""
-        return editor is not None and self._pool.holds(session.id, editor)
+        """True where it has the pen."""
+        return editor is not None and self._pool.of(session).editor is editor
 
     def is_taken(self, session: Session, editor: AcpClient | None) -> bool:
-        """True where somebody else sits there."""
-        return self._pool.of(session).editor not in (None, editor)
+        """True where somebody else has it, who is not about to lose it."""
+        shared = self._pool.of(session)
+        loses = editor is not None and any(
+            arrival.editor is editor and shared.yields_to(editor) for arrival in shared.arrivals
+        )
+        return shared.editor not in (None, editor) and not loses
+
+    def told(self, session: Session, editor: AcpClient | None) -> str:
+        """Who has the pen, and how to take it."""
+        return self._pool.of(session).told(editor)
+
+    def take(self, session: Session, editor: AcpClient) -> bool:
+        """Take the pen."""
+        return self._pool.of(session).give(editor)
 
     def leave(self) -> None:
         """The client is gone; its sessions go on without it."""

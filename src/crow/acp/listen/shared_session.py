@@ -27,11 +27,16 @@ from crow.core.frozen import frozen
 if TYPE_CHECKING:
     from crow.acp.client import AcpClient
     from crow.acp.jsonrpc import Message
-    from crow.core.context import RunContext
+    from crow.core.hooks.context import RunContext
     from crow.core.ports import Files, PermissionRequest, Question, Terminals
     from crow.core.session import Session
 
 LOST = "Some of what happened is not shown here; it is when the session is loaded again later."
+NOT_HERE = "this session goes on in another client; load or resume it to have it here"
+WATCHED = "{} has the pen of this session, and you watch it: say /pen to take it"
+TAKEN = "{} has taken the pen of this session: you watch it, and can say /pen to take it back."
+GIVEN = "You have the pen of this session now."
+BEHIND = "This client has not kept up, and is told no more: load the session again to watch it."
 STILL_TRUE = (TitleChanged, UsageReported)
 """What a conversation that is told again ends with, whatever of it is told later."""
 CallKey = tuple[str, str]
@@ -88,8 +93,9 @@ class Arrival:
 class SharedSession:
     """A session's client, whoever that is at the moment; a `crow.core.ports.Client`.
 
-    One editor at a time sits here: the last that came. While there is none, a question waits
-    ``patience`` seconds for one; after that, questions are answered as if nobody could ask.
+    One ``editor`` at a time has the pen: it says what is to be done, and is asked. The ``watchers``
+    see what happens. While nobody is there, a question waits ``patience`` seconds for somebody;
+    after that, questions are answered as if nobody could ask.
     ``prompts`` are the positions of the journal at which the last runs began, by message id.
     ``unused_since`` is when the last editor left, or the last run ended, by the loop's clock.
     """
@@ -97,6 +103,7 @@ class SharedSession:
     def __init__(self, session: Session, patience: float) -> None:
         self.session = session
         self.editor: AcpClient | None = None
+        self.watchers: list[AcpClient] = []
         self.files: Files | None = None
         self.terminals: Terminals | None = None
         self.arrivals: list[Arrival] = []
@@ -126,32 +133,78 @@ class SharedSession:
         return arrival
 
     def take(self, arrival: Arrival) -> None:
-        """An editor is there; whoever sat here before is told that, and nothing more."""
+        """An editor is there: it has the pen where nobody else uses that, and watches otherwise."""
         if arrival not in self.arrivals:
             return
         self.arrivals.remove(arrival)
-        before, editor = self.editor, arrival.editor
-        self.editor = editor
-        if before is not None and not before.has_client_of(editor):
-            before.give_up()
-        self.files, self.terminals = editor.files, editor.terminals
-        self._foreign |= self._open
-        self._joined = self._run
-        self._has_given_up = False
+        editor = arrival.editor
+        self._let_go_of(editor)
+        if self.yields_to(editor):
+            self._hand_over(editor)
+        else:
+            self.watchers.append(editor)
         self._catch_up(editor, arrival.cursor)
         if arrival.run is not None and arrival.run is not self._run:
             editor.post(over())
+        if self.editor is not None and self.editor is not editor:
+            name = self.editor.name
+            editor.tell_of_pen(WATCHED.format(name), name, is_own=False)
         self._forget()
+
+    def _let_go_of(self, editor: AcpClient) -> None:
+        """Forget what the same connection had here before: it has opened the session again."""
+        self.watchers = [each for each in self.watchers if not each.has_client_of(editor)]
+
+    def yields_to(self, editor: AcpClient) -> bool:
+        """True where an editor that comes gets the pen: it wants it, or nobody else uses it."""
+        holder = self.editor
+        if holder is None or editor.wants_pen or holder.has_client_of(editor):
+            return True
+        return not holder.is_attended
+
+    def give(self, editor: AcpClient) -> bool:
+        """Let somebody who watches have the pen; False for one who is not there."""
+        if self.editor is editor:
+            return True
+        if editor not in self.watchers:
+            return False
+        self.watchers.remove(editor)
+        self._hand_over(editor)
+        editor.tell_of_pen(GIVEN, editor.name, is_own=True)
+        return True
+
+    def _hand_over(self, editor: AcpClient) -> None:
+        """The pen is an editor's from now on; whoever had it is told, and watches."""
+        before, self.editor = self.editor, editor
+        if before is not None and not before.has_client_of(editor):
+            self.watchers.append(before)
+        self.files, self.terminals = editor.files, editor.terminals
+        self._foreign |= self._open
+        self._joined = None if editor.is_prompting else self._run
+        self._has_given_up = False
+        for each in self.watchers:
+            each.tell_of_pen(TAKEN.format(editor.name), editor.name, is_own=False)
         self._tell_of_change()
 
+    def told(self, editor: AcpClient | None) -> str:
+        """What somebody is told who has not got the pen."""
+        if self.editor is not None and editor in self.watchers:
+            return WATCHED.format(self.editor.name)
+        return NOT_HERE
+
     def leave(self, editor: AcpClient) -> None:
-        """An editor is gone; nothing happens where another one has its place."""
+        """An editor is gone; whoever has watched longest has the pen then."""
         self.arrivals = [arrival for arrival in self.arrivals if arrival.editor is not editor]
-        if self.editor is editor:
+        if editor in self.watchers:
+            self.watchers.remove(editor)
+        elif self.editor is editor:
             self.editor = self.files = self.terminals = None
-            self._left = self._now()
-            self.unused_since = asyncio.get_running_loop().time()
-            self._tell_of_change()
+            if self.watchers:
+                self.give(self.watchers[0])
+            else:
+                self._left = self._now()
+                self.unused_since = asyncio.get_running_loop().time()
+                self._tell_of_change()
         self._forget()
 
     def _here(self) -> Cursor:
@@ -193,19 +246,40 @@ class SharedSession:
         session = self.session
         self._begun = Cursor(position, position, session.segment, len(session.messages) - 1)
         self.prompts[message_id] = position
-        if said != message_id and self.editor is not None and not self.editor.is_prompting:
-            self.editor.pass_on(self.session.id, message)
+        if said == message_id:
+            return
+        for each in self._everybody():
+            if not each.is_prompting:
+                each.pass_on(self.session.id, message)
 
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event, and wait while the editor that is there cannot take more."""
         self._note(session_id, event)
         editor = self.editor
+        self._show_watchers(session_id, event)
         shown = self._own(session_id, event)
         if editor is None or shown is None:
             return
         editor.pass_on(session_id, shown)
         while self.editor is editor and not editor.has_room:
             await self._unless_it_changes(editor.room())
+
+    def _everybody(self) -> list[AcpClient]:
+        """Those who see what happens."""
+        return [*self.watchers, self.editor] if self.editor is not None else []
+
+    def _show_watchers(self, session_id: str, event: Event) -> None:
+        """Show an event to those who watch; nobody waits for one that does not keep up."""
+        shown = without_terminal(event) if self.watchers else None
+        if shown is None:
+            return
+        for each in [*self.watchers]:
+            if each.has_room:
+                each.pass_on(session_id, shown)
+            else:
+                self.watchers.remove(each)
+                holder = self.editor.name if self.editor is not None else ""
+                each.tell_of_pen(BEHIND, holder, is_own=False)
 
     def _note(self, session_id: str, event: Event) -> None:
         """Write an event down, and what follows from it."""
@@ -226,6 +300,9 @@ class SharedSession:
         run, self._run = self._run, None
         if self.editor is not None and run is not None and run is self._joined:
             self.editor.post(over())
+        for each in self.watchers:
+            if not each.is_prompting:
+                each.post(over())
         self._joined = None
         self.unused_since = asyncio.get_running_loop().time()
         self._forget()

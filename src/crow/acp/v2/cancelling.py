@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.contexts import ToolContext
-from crow.core.hooks import LAST, hook
+from crow.core.hooks.collect import hook
+from crow.core.hooks.contexts import ToolContext
+from crow.core.hooks.registry import LAST
 from crow.core.tools import ToolResult
 
 NAME = "tool_cancel"

@@ -10,7 +10,8 @@ from crow.acp.client import AcpClient
 from crow.acp.content import written
 from crow.acp.errors import invalid, not_found
 from crow.acp.jsonrpc import Message
-from crow.acp.prompts import Prompt
+from crow.acp.prompts import Prompt, is_command
+from crow.acp.session_access import PEN
 from crow.acp.trace_context import note_trace
 from crow.acp.turn import explain
 from crow.acp.v2.version import Version2
@@ -33,7 +34,7 @@ class Methods:
         """Stored sessions; none where none are stored."""
         if self.acp_agent.agent.store is None:
             return {"sessions": []}
-        return await self.acp_agent.list_sessions(params)
+        return await self.acp_agent.shelf.page(params)
 
     async def resume_session(self, params: Message) -> Message:
         """Open a stored session, and show all of it where the client wants that."""
@@ -72,7 +73,7 @@ class Methods:
         A prompt that another one is worked on before waits for its turn. Cancelling the request
         takes it back as long as it waits.
         """
-        session, editor = self.acp_agent.open_session(params)
+        session, editor = self.acp_agent.open_session(params, wants_pen=is_command(params, PEN))
         content = self.acp_agent.content(params, session)
         note_trace(params, session)
         prompt = Prompt(session, params["prompt"])
@@ -118,7 +119,9 @@ class Methods:
             prompt.withdraw(reply)
             editor.end_turn()
             editor.release()
-            if not session.busy:
+            if session.busy:
+                editor.projection.state.ended(reply)
+            else:
                 editor.tell(editor.projection.idle(reply))
 
     # single calls

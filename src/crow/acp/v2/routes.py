@@ -5,11 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 import crow.acp.v2.schema as schema
-from crow.acp.routes import Nothing, OfSession, Route, Routes, SetTitle
+from crow.acp.drafts import Archived, Nothing, OfSession, Prompted, SetTitle
+from crow.acp.mcp_servers import MESSAGE, Notice
+from crow.acp.routes import Route, Routes
 from crow.acp.v2.methods import Methods
 
 if TYPE_CHECKING:
     from crow.acp.agent import AcpAgent
+
+
+class ListSessions(schema.ListSessionsRequest, Archived):
+    """The parameters of ``session/list``."""
+
+
+class NewSession(schema.NewSessionRequest, Prompted):
+    """The parameters of ``session/new``."""
+
+
+class ResumeSession(schema.ResumeSessionRequest, Prompted):
+    """The parameters of ``session/resume``."""
+
+
+class ForkSession(schema.ForkSessionRequest, Prompted):
+    """The parameters of ``session/fork``."""
 
 
 class CancelToolCall(TypedDict):
@@ -42,21 +60,26 @@ def routes(acp_agent: AcpAgent) -> Routes:
         "auth/login": (schema.LoginAuthRequest, acp_agent.auth.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
         "auth/status": (Nothing, acp_agent.auth.status),
-        "session/new": (schema.NewSessionRequest, acp_agent.new_session),
-        "session/resume": (schema.ResumeSessionRequest, own.resume_session),
-        "session/fork": (schema.ForkSessionRequest, acp_agent.fork_session),
-        "session/list": (schema.ListSessionsRequest, own.list_sessions),
+        "session/new": (NewSession, acp_agent.new_session),
+        "session/resume": (ResumeSession, own.resume_session),
+        "session/fork": (ForkSession, acp_agent.fork_session),
+        "session/list": (ListSessions, own.list_sessions),
         "session/close": (schema.CloseSessionRequest, own.close_session),
-        "session/delete": (schema.DeleteSessionRequest, acp_agent.delete_session),
-        "session/set_title": (SetTitle, acp_agent.set_title),
-        "session/status": (OfSession, acp_agent.session_status),
+        "session/delete": (schema.DeleteSessionRequest, acp_agent.shelf.delete),
+        "session/set_title": (SetTitle, acp_agent.shelf.set_title),
+        "session/archive": (OfSession, acp_agent.shelf.archive),
+        "session/unarchive": (OfSession, acp_agent.shelf.unarchive),
+        "session/status": (OfSession, acp_agent.shelf.status),
         "session/prompt": (schema.PromptRequest, own.prompt),
         "session/set_config_option": (SetOption, own.set_config_option),
         "tool_call/cancel": (CancelToolCall, own.cancel_tool_call),
         "terminal/cancel": (CancelTerminal, own.cancel_terminal),
+        "_session/rename": (SetTitle, acp_agent.shelf.set_title),
         "_session/steering": (schema.PromptRequest, acp_agent.steer),
+        "_session/take_pen": (OfSession, acp_agent.take_pen),
     }
     notifications: dict[str, Route] = {
+        MESSAGE: (Notice, acp_agent.mcp.hear),
         "session/cancel": (schema.CancelSessionNotification, own.cancel),
     }
     return Routes(requests, notifications)

@@ -37,6 +37,8 @@ class Version2:
             terminal_output=False,
             notices=True,
             compaction=True,
+            plans=True,
+            subagents=True,
             boolean_options=True,
         )
 

@@ -1,0 +1,119 @@
+"""The sessions that an agent has stored, for a client: listed, named, put away, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from crow.acp.errors import found, invalid, not_found, unknown_method, unused
+from crow.acp.jsonrpc import Message
+from crow.core.agent import Agent
+from crow.core.errors import SessionError
+from crow.core.events import TitleChanged
+from crow.core.session import Session, Store
+
+TITLE = 200
+ARCHIVED: Mapping[str, bool | None] = {"exclude": False, "include": None, "only": True}
+"""The filters of ``session/list``, as a store has them."""
+
+
+class StoredSessions:
+    """Methods on sessions that need not be open; ``close`` lets go of one that is.
+
+    Each takes the parameters of a request and gives its result. They raise `Refusal`.
+    """
+
+    def __init__(self, agent: Agent, close: Callable[[Session], Awaitable[None]]) -> None:
+        self._agent = agent
+        self._close = close
+
+    @property
+    def _store(self) -> Store:
+        if self._agent.store is None:
+            raise unknown_method(details="this agent stores no sessions")
+        return self._agent.store
+
+    async def page(self, params: Message) -> Message:
+        """Stored sessions, a page at a time."""
+        wanted: Any = {"cwd": params.get("cwd"), "cursor": params.get("cursor")}
+        if self._archives:
+            wanted["archived"] = self._filter(params.get("archived", "exclude"))
+        try:
+            page, after = await self._store.sessions(**wanted)
+        except (SessionError, ValueError) as error:
+            raise invalid(str(error)) from error
+        listed: list[Message] = [
+            {
+                "sessionId": info.id,
+                "cwd": info.cwd,
+                "title": info.title or None,
+                "updatedAt": info.updated,
+                **({"archived": info.archived} if self._archives else {}),
+            }
+            for info in page
+        ]
+        return {"sessions": listed, "nextCursor": after} if after else {"sessions": listed}
+
+    @property
+    def _archives(self) -> bool:
+        """True where sessions can be put away."""
+        return getattr(self._agent.store, "archive", None) is not None
+
+    def _filter(self, archived: str) -> bool | None:
+        """What a filter of the protocol's is for a store."""
+        if archived not in ARCHIVED:
+            raise invalid(f"archived: there is no {archived!r}, only {', '.join(ARCHIVED)}")
+        return ARCHIVED[archived]
+
+    async def status(self, params: Message) -> Message:
+        """Say whether a session is open, or stored; nothing is opened for it."""
+        session_id = params["sessionId"]
+        if session_id in self._agent.sessions:
+            return {"status": "open"}
+        knows: Any = getattr(self._agent.store, "knows", None)
+        if knows is not None and await knows(session_id):
+            return {"status": "saved"}
+        raise not_found(f"there is no session {session_id!r}")
+
+    async def delete(self, params: Message) -> Message:
+        """Remove a session for good; no matter if there was one."""
+        store = self._store
+        session = self._agent.sessions.get(params["sessionId"])
+        if session is not None:
+            await self._close(session)
+        await unused(store.delete(params["sessionId"]))
+        return {}
+
+    async def set_title(self, params: Message) -> Message:
+        """Give a session another title; stored before it is answered."""
+        title = " ".join(params["title"].split())[:TITLE]
+        if not title:
+            raise invalid("the title is empty")
+        session = self._agent.sessions.get(params["sessionId"])
+        rename: Any = getattr(self._agent.store, "rename", None)
+        if rename is not None:
+            await found(rename(params["sessionId"], title))
+        elif session is None:
+            raise not_found(f"there is no session {params['sessionId']!r}")
+        if session is not None:
+            session.title = title
+            await session.client.update(session.id, TitleChanged(title))
+        return {"title": title}
+
+    async def archive(self, params: Message) -> Message:
+        """Put a session away, whatever it was doing; it can still be opened by its id."""
+        session = self._agent.sessions.get(params["sessionId"])
+        if session is not None and self._archives:
+            await self._close(session)
+        return await self._put_away(params, archived=True)
+
+    async def unarchive(self, params: Message) -> Message:
+        """Take a session back into the list; it is not opened."""
+        return await self._put_away(params, archived=False)
+
+    async def _put_away(self, params: Message, *, archived: bool) -> Message:
+        if not self._archives:
+            raise unknown_method(details="this agent archives no sessions")
+        store: Any = self._store
+        await found(store.archive(params["sessionId"], archived=archived))
+        return {}

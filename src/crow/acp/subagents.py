@@ -1,0 +1,74 @@
+"""Sub-agents as sessions of their own, for clients that show such, as the draft has them.
+
+The session that a sub-agent works for is told that it is there and how far it is; what it says and
+does is told under its own id. A client can do nothing with it but watch.
+"""
+
+from __future__ import annotations
+
+from crow.acp.jsonrpc import Message
+from crow.acp.projection import Projection
+from crow.core.events import (
+    Event,
+    Notice,
+    PlanChanged,
+    Retrying,
+    RunEnded,
+    TextDelta,
+    ThoughtDelta,
+    ToolEnded,
+    ToolPending,
+    ToolProgress,
+    ToolStarted,
+    UsageReported,
+    UserMessage,
+)
+from crow.core.session import Reply, Session
+
+SHOWN = (
+    *(UserMessage, TextDelta, ThoughtDelta, ToolPending, ToolStarted, ToolProgress, ToolEnded),
+    *(PlanChanged, UsageReported, Notice, Retrying, RunEnded),
+)
+Told = tuple[str, Message]
+"""An update, and the session that it is told of."""
+
+
+class Subagent:
+    """One sub-agent, as its client sees it. ``call`` is the shown id of its call."""
+
+    def __init__(self, session: Session, projection: Projection, call: str) -> None:
+        assert session.parent is not None, "a sub-agent works for somebody"
+        self.projection = projection
+        self._session = session
+        self._caller = session.parent.id
+        self._call = call
+        self._is_known = False
+
+    def told(self, event: Event) -> list[Told]:
+        """What the client is told of an event, the first time that there is somebody at all."""
+        if not isinstance(event, SHOWN):
+            return []
+        told = [] if self._is_known else [self._announced()]
+        self._is_known = True
+        told += [(self._session.id, update) for update in self.projection.updates(event)]
+        if isinstance(event, RunEnded):
+            told.append(self._ended(event))
+        return told
+
+    def _announced(self) -> Told:
+        session = self._session
+        about: Message = {"title": session.title, "description": session.agent_type}
+        link = {"claudeCode": {"parentToolUseId": self._call}} if self._call else {}
+        known = {name: value for name, value in about.items() if value}
+        return self._changed(
+            state={"state": "running"}, **known, **({"_meta": link} if link else {})
+        )
+
+    def _ended(self, event: RunEnded) -> Told:
+        reply = Reply("", event.stop_reason, {}, self._session, event.detail)
+        (ended,) = self.projection.state.idle(reply)
+        return self._changed(state={k: v for k, v in ended.items() if k != "sessionUpdate"})
+
+    def _changed(self, **fields: object) -> Told:
+        told = {"sessionUpdate": "subagent_update", "sessionId": self._session.id, **fields}
+        return self._caller, told

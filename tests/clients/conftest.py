@@ -1,0 +1,224 @@
+"""Clients that others wrote, each behind a driver that does what a test says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acp.conftest import install, programs
+
+from crow.testing.chat import StrictChat
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+KEPT = Path(os.environ.get("CROW_CLIENTS", ROOT / ".clients"))
+"""Where clients lie: environments that are made here, and sources that somebody has put there."""
+CROW = str(Path(sys.executable).with_name("crow"))
+LIMIT = 40
+
+
+class Client:
+    """A client of another's at work with ``crow acp``; ``events`` are what its driver told."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.session = ""
+        self._reader = reader
+        self._writer = writer
+        self._news = asyncio.Condition()
+        self._steps = 0
+        self._listening = asyncio.create_task(self._listen())
+
+    async def do(self, what: str, **fields: Any) -> dict[str, Any]:
+        """Do a step and wait for what came of it. Raises `Refused`."""
+        return await self.done(self.begin(what, **fields))
+
+    def begin(self, what: str, **fields: Any) -> int:
+        """Do a step without waiting; its number."""
+        self._steps += 1
+        step = {"id": self._steps, "do": what, "session": self.session, **fields}
+        self._writer.write(json.dumps(step).encode() + b"\n")
+        return self._steps
+
+    async def done(self, step: int) -> dict[str, Any]:
+        """What came of a step."""
+        event = await self.until(lambda each: each["event"] == "done" and each["id"] == step)
+        if "error" in event:
+            raise Refused(event["error"])
+        return event["result"]
+
+    async def until(self, is_met: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The first event of a kind."""
+        async with asyncio.timeout(LIMIT), self._news:
+            while not (found := [each for each in self.events if is_met(each)]):
+                await self._news.wait()
+            return found[0]
+
+    async def open(self, cwd: Path) -> None:
+        """Introduce the client and open a session."""
+        await self.do("initialize")
+        self.session = (await self.do("new", cwd=str(cwd)))["sessionId"]
+
+    async def prompt(self, *blocks: str | dict[str, Any]) -> str:
+        """Prompt; why the turn ended."""
+        return (await self.done(self.ask(*blocks)))["stopReason"]
+
+    def ask(self, *blocks: str | dict[str, Any]) -> int:
+        """Prompt without waiting for the end."""
+        given = [
+            {"type": "text", "text": each} if isinstance(each, str) else each for each in blocks
+        ]
+        return self.begin("prompt", blocks=given)
+
+    def updates(self, kind: str) -> list[dict[str, Any]]:
+        """The updates of a kind."""
+        told = [each["update"] for each in self.events if each["event"] == "update"]
+        return [each for each in told if each["sessionUpdate"] == kind]
+
+    @property
+    def text(self) -> str:
+        """What the agent said."""
+        return "".join(each["content"]["text"] for each in self.updates("agent_message_chunk"))
+
+    @property
+    def asked(self) -> int:
+        """How often the person was asked."""
+        return sum(each["event"] == "asked" for each in self.events)
+
+    async def aclose(self) -> None:
+        """Leave."""
+        self._writer.close()
+        await self._listening
+
+    async def _listen(self) -> None:
+        while line := await self._reader.readline():
+            async with self._news:
+                self.events.append(json.loads(line))
+                self._news.notify_all()
+
+
+class Refused(Exception):  # noqa: N818 - an answer of the agent
+    """The agent answered with an error."""
+
+
+def python(version: str) -> list[str]:
+    """The protocol's Python library."""
+    place = KEPT / f"python-{version}"
+    if not (interpreter := place / "bin/python").exists():
+        uv = shutil.which("uv") or str(ROOT / ".uv/bin/uv")
+        made = [uv, "venv", "--quiet", "--python", sys.executable, str(place)]
+        wanted = f"agent-client-protocol=={version}"
+        for command in (made, [uv, "pip", "install", "-q", "--python", str(interpreter), wanted]):
+            run(command)
+    return [str(interpreter), str(HERE / "drivers/python.py")]
+
+
+def typescript() -> list[str]:
+    """The protocol's TypeScript library, of the lock that ``tests/acp/node`` has."""
+    if (there := programs()) is None:
+        pytest.skip("needs Node and npm")
+    node, npm = there
+    install(node, npm)
+    return [node, str(HERE / "drivers/typescript.mjs")]
+
+
+def emacs() -> list[str]:
+    """acp.el, the library of agent-shell, from sources that somebody has put into `KEPT`."""
+    program, source = shutil.which("emacs"), KEPT / "acp.el/acp.el"
+    if program is None or not source.exists():
+        pytest.skip(f"needs Emacs, and acp.el (github.com/xenodium/acp.el) in {KEPT}")
+    return [
+        program,
+        "-Q",
+        "--batch",
+        "-L",
+        str(source.parent),
+        "-l",
+        str(HERE / "drivers/emacs.el"),
+    ]
+
+
+def avante() -> list[str]:
+    """The client in avante.nvim, from sources that somebody has put into `KEPT`."""
+    program, source = shutil.which("nvim"), KEPT / "avante.nvim"
+    if program is None or not source.is_dir() or not is_recent(program):
+        pytest.skip(f"needs Neovim 0.10, and avante.nvim (github.com/yetone/avante.nvim) in {KEPT}")
+    plugin = ["--cmd", f"set rtp+={source}"]
+    return [program, "--headless", "-u", "NONE", *plugin, "-l", str(HERE / "drivers/avante.lua")]
+
+
+def is_recent(nvim: str) -> bool:
+    """True for a Neovim that plugins for agents run on."""
+    asked = [nvim, "-u", "NONE", "--headless", "+exe has('nvim-0.10') ? 'qall' : 'cquit'"]
+    return subprocess.run(asked, stdin=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def run(command: list[str]) -> None:
+    """Run what installs something, or skip with its last line."""
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        pytest.skip(str(error))
+    if ended.returncode:
+        pytest.skip((ended.stderr.strip() or "cannot be installed").splitlines()[-1])
+
+
+CLIENTS: dict[str, Callable[[], list[str]]] = {
+    "python 0.7.1": lambda: python("0.7.1"),
+    "python 0.12.1": lambda: python("0.12.1"),
+    "python 1.0.0rc3": lambda: python("1.0.0rc3"),
+    "typescript": typescript,
+    "emacs acp.el": emacs,
+    "neovim avante": avante,
+}
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[StrictChat]:
+    async with StrictChat() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=list(CLIENTS))
+async def connect(
+    request: pytest.FixtureRequest, endpoint: StrictChat, tmp_path: Path
+) -> AsyncIterator[Callable[[], Awaitable[Client]]]:
+    """Starts a client with an agent of its own, in ``tmp_path``."""
+    command = CLIENTS[request.param]()
+    opened: list[Client] = []
+    processes: list[asyncio.subprocess.Process] = []
+    arrived: asyncio.Queue[Client] = asyncio.Queue()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.put_nowait(Client(reader, writer))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=2**26)
+    port = server.sockets[0].getsockname()[1]
+    own = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_SANDBOX": "off"}
+
+    async def start() -> Client:
+        process = await asyncio.create_subprocess_exec(
+            *(*command, str(port), CROW, "acp"), cwd=tmp_path, env={**os.environ, **own}
+        )
+        processes.append(process)
+        coming, ending = asyncio.create_task(arrived.get()), asyncio.create_task(process.wait())
+        await asyncio.wait({coming, ending}, timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
+        assert coming.done(), "the driver does not come"
+        opened.append(coming.result())
+        return opened[-1]
+
+    yield start
+    for client in opened:
+        await client.aclose()
+    for process in processes:
+        await process.wait()
+    server.close()

@@ -10,10 +10,10 @@ import pytest
 from inline_snapshot import snapshot
 
 from crow import Agent, Allow, Answer, Deny, Stop, tool
-from crow.core.contexts import CwdContext, ToolContext
 from crow.core.errors import ModelError
 from crow.core.events import CommandsChanged, ConfigChanged, Event, Notice, ToolEnded, ToolPending
 from crow.core.extensions import Found
+from crow.core.hooks.contexts import CwdContext, ToolContext
 from crow.core.messages import text_of
 from crow.core.ports import NullClient
 from crow.core.scope import Mode

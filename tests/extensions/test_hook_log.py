@@ -10,7 +10,7 @@ from inline_snapshot import snapshot
 
 from crow import Agent, Allow, Deny, Stop, tool
 from crow.core.errors import HookError
-from crow.core.points import Point
+from crow.core.hooks.points import Point
 from crow.extensions import HookLog
 from crow.testing import call
 from crow.testing.plugin import AgentOf

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crow.core.context import RunContext
 from crow.core.events import Notice
+from crow.core.hooks.context import RunContext
 from crow.core.ports import NullClient
 from crow.extensions import InstructionsHook, PersistenceHook, SystemPromptHook
 from crow.testing import ScriptedModel, call

@@ -12,8 +12,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from crow import Agent, Deny
-from crow.core.context import RunContext
 from crow.core.events import CommandsChanged, Notice, ToolEnded
+from crow.core.hooks.context import RunContext
 from crow.core.messages import text_of
 from crow.core.ports import NullClient
 from crow.core.session import Session

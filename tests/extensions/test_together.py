@@ -67,6 +67,7 @@ async def test_each_can_be_used_and_removed_without_a_trace(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("left_out", [None, *MAKE])
+@pytest.mark.variants(10)
 async def test_all_of_them_leave_the_prefix_alone_and_none_needs_another(
     left_out: str | None, tmp_path: Path
 ):

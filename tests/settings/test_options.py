@@ -13,7 +13,7 @@ from crow.annotations.options import documented, options_of
 from crow.app import build, complaints
 from crow.cli.setting import Row, rows
 from crow.core.errors import ExtensionError
-from crow.core.extensions import entry_points
+from crow.entry_points import entry_points
 from crow.project.trust import trust
 from crow.settings import load
 from crow.settings.schema import expected, whole

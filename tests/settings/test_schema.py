@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.core.extensions import entry_points
+from crow.entry_points import entry_points
 from crow.extensions.shell_hooks.event import KNOWN
 from crow.extensions.shell_hooks.handler import handlers_of
 from crow.project import HookFile

@@ -133,6 +133,7 @@ class Workbench:
     state: dict[str, Any] = field(default_factory=dict)
     cache: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    secrets: tuple[str, ...] = ()
     launcher: Launcher | None = None
     shown: list[str] = field(default_factory=list)
     terminals: list[str] = field(default_factory=list)

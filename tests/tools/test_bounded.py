@@ -86,6 +86,7 @@ def picture(folder: Path) -> Path:
         (one_line, "Grep", {"pattern": "last", "output_mode": "content"}, "the last line"),
     ],
 )
+@pytest.mark.variants(4)
 async def test_no_file_is_too_large(
     tmp_path: Path,
     make: Callable[[Path], Path],

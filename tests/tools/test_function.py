@@ -22,7 +22,7 @@ from crow.tools import Arg, ToolError, tool
 if TYPE_CHECKING:
     from nowhere import Unheard  # pyright: ignore[reportMissingImports]
 
-    from crow.core.contexts import ToolContext
+    from crow.core.hooks.contexts import ToolContext
 
 
 class Colour(enum.Enum):

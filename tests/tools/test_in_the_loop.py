@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent
-from crow.core.contexts import ToolContext
+from crow.core.hooks.contexts import ToolContext
 from crow.core.messages import text_of
 from crow.testing import ScriptedModel, call
 from crow.tools import builtin

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from crow.extensions.persistence import PersistenceHook as PersistenceHook
     from crow.extensions.plan import PlanHook as PlanHook
     from crow.extensions.prompt_cache import PromptCacheHook as PromptCacheHook
+    from crow.extensions.questions import QuestionsHook as QuestionsHook
     from crow.extensions.sandbox import SandboxHook as SandboxHook
     from crow.extensions.setup import SetupHook as SetupHook
     from crow.extensions.shell_hooks import ShellHooks as ShellHooks
@@ -52,6 +53,7 @@ _ROOMS = {
     "crow.extensions.persistence": "PersistenceHook",
     "crow.extensions.plan": "PlanHook",
     "crow.extensions.prompt_cache": "PromptCacheHook",
+    "crow.extensions.questions": "QuestionsHook",
     "crow.extensions.sandbox": "SandboxHook",
     "crow.extensions.setup": "SetupHook",
     "crow.extensions.shell_hooks": "ShellHooks",

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import FIRST, Call, Completion, Context, Key, RunContext, Session, TurnContext, hook
+from crow import (
+    FIRST,
+    Call,
+    Completion,
+    Context,
+    Key,
+    RunContext,
+    Session,
+    TurnContext,
+    hook,
+    mutable,
+)
 from crow.messages import context_block
 
 if TYPE_CHECKING:
@@ -42,7 +53,7 @@ OTHER = "These tools are described otherwise than before; this is what holds now
 GONE = "These tools are not there any more:"
 
 
-@dataclass(slots=True)
+@mutable
 class Offered:
     """What the model of a session was told of tools: in the list, and since.
 

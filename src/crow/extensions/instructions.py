@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen
+from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
 
 if TYPE_CHECKING:
     from crow import Agent, CwdContext
@@ -182,7 +182,7 @@ def _known(ctx: Context) -> list[str]:
     return ctx.state["folders"]
 
 
-@dataclass(slots=True)
+@mutable
 class Reading:
     """One pass over the files: each is read once, and all together are bounded."""
 

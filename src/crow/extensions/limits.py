@@ -17,6 +17,7 @@ from crow import (
     ToolContext,
     TurnContext,
     hook,
+    mutable,
 )
 from crow.events import StopReason
 
@@ -25,7 +26,7 @@ NUDGE = (
 )
 
 
-@dataclass(slots=True)
+@mutable
 class Spent:
     """What one run has spent so far."""
 

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from hashlib import blake2b
 from typing import Annotated
 
-from crow import Arg, Key, RunContext, ToolContext, TurnContext, frozen
+from crow import Arg, Key, RunContext, ToolContext, TurnContext, frozen, mutable
 
 LONGEST_PERIOD = 5
 NUDGE = (
@@ -28,7 +28,7 @@ class Step:
     failed: bool
 
 
-@dataclass(slots=True)
+@mutable
 class Path:
     """The last steps of a run."""
 

@@ -24,13 +24,15 @@ from crow import (
     SessionContext,
     TurnContext,
 )
-from crow.keys import SYSTEM_PROMPT
+from crow.keys import CLIENT_PROMPT, SYSTEM_PROMPT
 
 if TYPE_CHECKING:
     from crow import Agent
 
 NAME = "system_prompt"
-COMPOSED: Key[str] = Key(f"{NAME}.composed")
+COMPOSED: Key[tuple[str, tuple[str, str]]] = Key(f"{NAME}.composed")
+"""The text, and the client's part in it."""
+NOTHING = ("append", "")
 UNUSED: Key[bool] = Key(f"{NAME}.unused")
 DEFAULT = """\
 You are Crow, a coding agent in the user's project.
@@ -63,6 +65,7 @@ class SystemPromptHook:
     name = NAME
     order = 30
     is_its_options = True
+    takes_prompts = True
 
     prompt_text: str | None = None
     """Says who the agent is; without it that is a coding agent's usual manners."""
@@ -100,9 +103,10 @@ class SystemPromptHook:
         if messages and messages[0]["role"] in ("system", "developer"):
             await _tell_unused(ctx)
             return None
-        text = COMPOSED.get(ctx)
-        if text is None:
-            text = COMPOSED.set(ctx, await self.compose(ctx))
+        asked = CLIENT_PROMPT.get(ctx) or NOTHING
+        text, included = COMPOSED.get(ctx) or ("", None)
+        if included != asked:
+            text, _ = COMPOSED.set(ctx, (await self.compose(ctx), asked))
         return [{"role": "system", "content": text}, *messages] if text else None
 
     async def after_compact(self, ctx: CompactContext) -> None:
@@ -130,9 +134,12 @@ class SystemPromptHook:
         sections = sorted(
             ctx.agent.sections_of(ctx.session).values(), key=lambda section: section.order
         )
-        parts = {"prompt_text": DEFAULT if self.prompt_text is None else self.prompt_text}
+        mode, text = CLIENT_PROMPT.get(ctx) or NOTHING
+        own = DEFAULT if self.prompt_text is None else self.prompt_text
+        parts = {"prompt_text": text if mode == "override" else own}
         for section in sections:
             parts[section.name] = await _written(ctx, section)
+        parts["client's prompt"] = text if mode == "append" else ""
         parts["hints of tools"] = "\n".join(_hints(ctx))
         return {**parts, **(_environment(ctx) if self.environment else {})}
 

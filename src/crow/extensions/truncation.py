@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -48,7 +47,7 @@ class TruncationHook:
     def _keep(self, text: str, session_id: str, tool: str) -> str:
         directory = _cache() if self.directory is None else Path(self.directory).expanduser()
         folder = directory / _plain(session_id)
-        path = folder / f"{_plain(tool)}-{secrets.token_hex(6)}.txt"
+        path = folder / f"{_plain(tool)}-{os.urandom(6).hex()}.txt"
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with os.fdopen(

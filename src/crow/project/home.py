@@ -28,3 +28,13 @@ def state_directory() -> Path:
 
         return Path(platformdirs.user_state_dir("crow", appauthor=False))
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "crow")
+
+
+def config_directory() -> Path:
+    """Where Crow keeps what a user has told it, such as keys; the user's own."""
+    if os.name == "nt" or sys.platform == "darwin":
+        import platformdirs
+
+        return Path(platformdirs.user_config_dir("crow", appauthor=False))
+    told = os.environ.get("XDG_CONFIG_HOME", "")
+    return Path(told if os.path.isabs(told) else Path.home() / ".config", "crow")  # noqa: PTH117

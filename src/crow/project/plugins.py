@@ -19,7 +19,7 @@ from crow.core.frozen import frozen
 from crow.project.trust import project_of
 
 if TYPE_CHECKING:
-    from crow.core.context import Context
+    from crow.core.hooks.context import Context
 
 Table = dict[str, Any]
 MANIFEST = Path(".claude-plugin", "plugin.json")

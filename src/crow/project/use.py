@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.context import Context
-from crow.core.points import Point
+from crow.core.hooks.context import Context
+from crow.core.hooks.points import Point
 
 FRONT_MATTER = Point(
     "on_front_matter",

@@ -6,10 +6,11 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
+from crow.core.frozen import mutable
 from crow.settings.values import Dialect, SettingsError, Source, Table
 
 DROP_INS = "managed-settings.d"
@@ -42,7 +43,7 @@ def of_machine() -> tuple[Path, Path]:
     return Path("/etc/claude-code"), Path("/etc/crow")
 
 
-@dataclass(slots=True)
+@mutable
 class Memory:
     """What files said when they could be read last, and what stands in for some of them.
 
@@ -99,14 +100,30 @@ def places(project: Path, home: Path, managed: tuple[Path, ...]) -> Iterator[Sou
     for folder in (home / ".claude", home / ".crow"):
         yield from _files(folder, "settings", "user", folder)
     if project != home:
-        for stem, layer in (("settings", "project"), ("settings.local", "local")):
-            for folder in (project / ".claude", project / ".crow"):
-                yield from _files(folder, stem, layer, project)
+        yield from _of_project(project, home)
     for folder in managed:
         yield from _files(folder, "managed-settings", "managed", Path("/"))
         for path in sorted((folder / DROP_INS).glob("*.json")):
             if not path.name.startswith("."):
                 yield Source("managed", str(path), "/", dialect_of(folder))
+
+
+def _of_project(project: Path, home: Path) -> Iterator[Source]:
+    if (shared := shared_rules(project, home)) is not None:
+        yield Source("local", str(shared), str(project), "claude")
+    for stem, layer in (("settings", "project"), ("settings.local", "local")):
+        for folder in (project / ".claude", project / ".crow"):
+            yield from _files(folder, stem, layer, project)
+
+
+def shared_rules(project: Path, home: Path) -> Path | None:
+    """The local settings of the main worktree, whose rules count in all worktrees of it."""
+    if not (project / ".git").is_file():
+        return None
+    from crow.project.worktree import main_worktree
+
+    main = main_worktree(project)
+    return None if main is None or main == home else main / ".claude" / "settings.local.json"
 
 
 def _files(folder: Path, stem: str, layer: Any, root: Path) -> Iterator[Source]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from crow.core.frozen import frozen
 from crow.project.trust import is_trusted, project_of, state_file
@@ -20,6 +20,7 @@ from crow.settings.files import (
     parse,
     parse_file,
     places,
+    shared_rules,
     stamp,
     why,
 )
@@ -333,22 +334,41 @@ class Reader:
         found = [(each, reading.read(each, memory)) for each in own if memory.look(each.path)]
         # Asked when all is read: what was read is what is trusted.
         trusted = project == self.home or is_trusted(project)
+        shared = shared_rules(project, self.home)
         for source, table in found:
-            if source.layer != "managed":
+            if shared is not None and source.path == str(shared):
+                is_safe = trusted and is_trusted(shared.parent.parent)
+                reading.take(source, _rules_alone(table), trusted=is_safe)
+            elif source.layer != "managed":
                 safe = trusted or source.layer not in ("project", "local")
                 reading.take(source, table, trusted=safe)
-        if self.file is not None:
-            more = asked_for(self.file)
-            own.append(more)
-            reading.take(more, _asked_for(more, self.file, reading, memory), trusted=True)
-        if self.flags:
-            reading.take(Source("command line", root=str(project)), self.flags, trusted=True)
+        own += self._take_command_line(reading, project, memory)
         for source, table in found:
             if source.layer == "managed":
                 reading.take(source, table, trusted=True)
         reading.settle_options()
         settings = _settings(reading, project, own, trusted=trusted)
         return replace(settings, reader=self, memory=memory)
+
+    def _take_command_line(
+        self, reading: Reading, project: Path, memory: Memory
+    ) -> Iterator[Source]:
+        """What ``--settings`` and the options say; the file among them."""
+        if self.file is not None:
+            more = asked_for(self.file)
+            yield more
+            reading.take(more, _asked_for(more, self.file, reading, memory), trusted=True)
+        if self.flags:
+            reading.take(Source("command line", root=str(project)), self.flags, trusted=True)
+
+
+def _rules_alone(table: Table) -> Table:
+    """What worktrees of one repository share: what was allowed, and what is asked or refused."""
+    permissions = table.get("permissions")
+    if not isinstance(permissions, dict):
+        return {}
+    rules = cast(Table, permissions)
+    return {"permissions": {name: rules[name] for name in RULES if name in rules}}
 
 
 def _asked_for(source: Source, file: str, reading: Reading, memory: Memory) -> Table:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from crow.core.errors import nearest
-from crow.core.extensions import EntryPoint, entry_points
 from crow.core.frozen import frozen
+from crow.entry_points import EntryPoint, entry_points
 
 PATH = Path(__file__).with_name("schema.json")
 Node = Mapping[str, Any]

@@ -103,7 +103,7 @@ async def _finish(show: asyncio.Task[None]) -> None:
 
 
 def _result(process: Process, is_late: bool, seconds: float) -> ToolResult:
-    process.spool.flush()
+    process.flush()
     where = process.spool.whereabouts
     note = f"; {where}" if where else ""
     stdout, stderr = (process.streams[fd].text(note) for fd in (1, 2))

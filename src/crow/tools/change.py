@@ -11,7 +11,7 @@ from crow.core.ports import ToolEnvironment
 from crow.core.tools import Diff, Location, ToolResult
 from crow.tools.disk import demand_writable
 from crow.tools.excerpt import excerpts
-from crow.tools.files import Document, Ledger, demand_small, load
+from crow.tools.files import Document, SeenFiles, demand_small, load
 from crow.tools.hidden import may_tell
 from crow.tools.paths import place_to_write
 
@@ -51,7 +51,7 @@ async def plan_change(ctx: ToolEnvironment, path: str, rewrite: Rewrite) -> Chan
     real = place_to_write(path, ctx.roots)
     before = await load(ctx, path, real)
     if before is not None:
-        Ledger.of(ctx).demand_seen(before, path)
+        SeenFiles.of(ctx).demand_seen(before, path)
     new, line, count = await asyncio.to_thread(rewrite, before)
     demand_small(path, len(new))
     return Change(path, real, before, new, line, count)
@@ -67,7 +67,7 @@ async def preview_change(
     """
     if not await asyncio.to_thread(may_tell, ctx, path):
         return ToolResult("", diffs=excerpts(await asyncio.to_thread(bare)))
-    async with Ledger.of(ctx).lock(os.path.realpath(path)):
+    async with SeenFiles.of(ctx).lock(os.path.realpath(path)):
         change = await plan_change(ctx, path, rewrite)
     if ctx.client.files is None:
         await asyncio.to_thread(demand_writable, change.real)

@@ -9,7 +9,7 @@ from crow.core.ports import ToolEnvironment
 from crow.core.tools import Diff, ToolResult
 from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
-from crow.tools.files import Document, Ledger, store
+from crow.tools.files import Document, SeenFiles, store
 from crow.tools.patch import hunks, line_counts
 from crow.tools.paths import absolute, missing, place_to_write
 from crow.tools.replacement import replaced
@@ -46,7 +46,7 @@ async def run(
     rewrite = _rewrite(path, ctx.cwd, old_string, new_string, every=replace_all)
     try:
         real = place_to_write(path, ctx.roots)
-        async with Ledger.of(ctx).lock(real):
+        async with SeenFiles.of(ctx).lock(real):
             made = await plan_change(ctx, path, rewrite)
             note = await store(ctx, path, real, made.new, made.before)
     except (OSError, ValueError) as error:

@@ -53,16 +53,16 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Ledger:
+class SeenFiles:
     """What the model has seen, by real path; lives in the session's cache."""
 
     seen: dict[str, Seen] = field(default_factory=dict[str, Seen])
     locks: dict[str, asyncio.Lock] = field(default_factory=dict[str, asyncio.Lock])
 
     @classmethod
-    def of(cls, ctx: ToolEnvironment) -> Ledger:
+    def of(cls, ctx: ToolEnvironment) -> SeenFiles:
         """The session's own."""
-        return LEDGER.setdefault(ctx, cls())
+        return SEEN_FILES.setdefault(ctx, cls())
 
     def lock(self, real: str) -> asyncio.Lock:
         """One writer a file: calls of one turn run at the same time."""
@@ -96,7 +96,7 @@ async def load(
     time: one that is not on the disk is asked for only where the model knows it as a draft, or
     with ``drafts``. Raises `ToolError` for what is no text, ``OSError`` for what cannot be read.
     """
-    seen = Ledger.of(ctx).seen.get(real)
+    seen = SeenFiles.of(ctx).seen.get(real)
     found = await asyncio.to_thread(read_whole, real)
     if found is None:
         return await _draft(ctx, path, real, seen) if drafts or seen else None
@@ -185,7 +185,7 @@ async def store(
         return await _compare(ctx, real, text)
     await asyncio.to_thread(replace_file, real, data, before.status if before else None)
     after = Document(real, text, encoding, None, text)
-    Ledger.of(ctx).remember(after)
+    SeenFiles.of(ctx).remember(after)
     return ""
 
 
@@ -228,8 +228,8 @@ async def _compare(ctx: ToolEnvironment, real: str, text: str) -> str:
     on_disk = await asyncio.to_thread(_on_disk, real)
     same = on_disk is not None and _plain(on_disk) == _plain(text)
     known = on_disk if same and on_disk is not None else text
-    Ledger.of(ctx).remember(Document(real, known, Encoding(), None, on_disk))
+    SeenFiles.of(ctx).remember(Document(real, known, Encoding(), None, on_disk))
     return "" if same else "The editor has it, but has not saved it to the disk yet."
 
 
-LEDGER: Key[Ledger] = Key("tools.files")
+SEEN_FILES: Key[SeenFiles] = Key("tools.files")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+from collections.abc import Sequence
 
+from crow.core.scrub import Scrubber
 from crow.process.child import LAST, ChildProcess
 from crow.process.reaper import ProcessReaper
 from crow.tools.output import Capture, readable
@@ -16,7 +18,10 @@ _PENDING = 64 * 1024
 
 
 class Process(ChildProcess):
-    """A running command. ``news`` is set when it has printed something, or has ended."""
+    """A running command. ``news`` is set when it has printed something, or has ended.
+
+    Nothing that it prints is kept or shown with ``secrets`` in it.
+    """
 
     def __init__(
         self,
@@ -25,6 +30,7 @@ class Process(ChildProcess):
         limit: int,
         pending: int = _PENDING,
         reaper: ProcessReaper | None = None,
+        secrets: Sequence[str] = (),
     ) -> None:
         super().__init__(reaper, f"{MARKER}={os.urandom(8).hex()}")
         self.command = command
@@ -32,6 +38,7 @@ class Process(ChildProcess):
         self.streams = {1: Capture(limit), 2: Capture(limit)}
         self.news = asyncio.Event()
         self.was_stopped = self.is_reported = False
+        self._scrubbers = {fd: Scrubber(secrets) for fd in (1, 2)}
         self._decoders = {fd: codecs.getincrementaldecoder("utf-8")("replace") for fd in (1, 2)}
         self._pending: list[tuple[int, bytes]] = []
         self._pending_size = self._skipped = 0
@@ -39,6 +46,23 @@ class Process(ChildProcess):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Called by asyncio."""
+        self._hear(fd, self._scrubbers[fd].feed(data))
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by asyncio."""
+        if fd in self._scrubbers:
+            self._hear(fd, self._scrubbers[fd].end())
+        super().pipe_connection_lost(fd, exc)
+
+    def flush(self) -> None:
+        """Let everything be seen that was printed until now."""
+        for fd, scrubber in self._scrubbers.items():
+            self._hear(fd, scrubber.end())
+        self.spool.flush()
+
+    def _hear(self, fd: int, data: bytes) -> None:
+        if not data:
+            return
         self.streams[fd].feed(data)
         self.spool.feed(data)
         if self._pending_size < self._pending_limit:

@@ -11,7 +11,7 @@ from crow.core.tools import ToolResult
 from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode
 from crow.tools.errors import ToolError
-from crow.tools.files import Document, Ledger, load
+from crow.tools.files import Document, SeenFiles, load
 from crow.tools.hidden import may_tell
 from crow.tools.images import LARGEST_IMAGE, demand_small_image, image_result, recognise
 from crow.tools.lines import KEPT, Page, read_page
@@ -38,7 +38,7 @@ async def run(ctx: ToolEnvironment, file_path: str, offset: int, limit: int) -> 
     """Show a file, and remember what was seen of it."""
     result, document = await _look(ctx, absolute(file_path, ctx.cwd), offset, limit)
     if document is not None:
-        Ledger.of(ctx).remember(document)
+        SeenFiles.of(ctx).remember(document)
     return result
 
 
@@ -49,7 +49,7 @@ async def _look(
     offset, limit = max(offset, 1), max(limit, 1)
     try:
         real = place_to_read(path, ctx.roots)
-        async with Ledger.of(ctx).lock(real):
+        async with SeenFiles.of(ctx).lock(real):
             found = await asyncio.to_thread(_special, path, real, offset, limit)
             if found is not None:
                 return found, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -64,6 +64,7 @@ class Shells:
         self.session_id = session_id
         self.env_file: str | None = None
         self.environment: Mapping[str, str] = {}
+        self.secrets: Sequence[str] = ()
         self.background: dict[str, Process] = {}
         self._running: set[Process] = set()
         self._reaper = ProcessReaper()
@@ -75,6 +76,7 @@ class Shells:
         shells = SHELLS.setdefault(ctx, cls(ctx.session_id))
         shells.env_file = ENV_FILE.get(ctx)
         shells.environment = ctx.environment
+        shells.secrets = ctx.secrets
         return shells
 
     async def start(
@@ -94,7 +96,7 @@ class Shells:
             threshold=-1 if is_background else limit,
         )
         pending = limit if is_background else 65536
-        process = Process(command, spool, limit, pending, self._reaper)
+        process = Process(command, spool, limit, pending, self._reaper, self.secrets)
         try:
             line = sourced(command, self.env_file)
             bash = program(cwd, self.environment.get("PATH", os.defpath))
@@ -166,11 +168,12 @@ def sourced(command: str, env_file: str | None) -> str:
 
 def program(cwd: str, path: str) -> str:
     """Bash as ``PATH`` leads to it, passing over what lies in the directory that is worked in."""
-    import shutil
-
-    entries = path.split(os.pathsep)
-    trusted = [one for one in entries if Path(one).is_absolute() and not _is_below(one, cwd)]
-    return shutil.which("bash", path=os.pathsep.join(trusted)) or "bash"
+    for folder in filter(os.path.isabs, path.split(os.pathsep)):
+        found = os.path.join(folder, "bash")  # noqa: PTH118 - before every command
+        is_there = os.path.isfile(found) and os.access(found, os.X_OK)  # noqa: PTH113
+        if is_there and not _is_below(folder, cwd):
+            return found
+    return "/bin/bash"
 
 
 def _is_below(path: str, cwd: str) -> bool:

@@ -8,7 +8,7 @@ from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.change import Change, bare_diff, plan_change, preview_change
 from crow.tools.errors import ToolError
-from crow.tools.files import Ledger, store
+from crow.tools.files import SeenFiles, store
 from crow.tools.patch import hunks, line_counts
 from crow.tools.paths import absolute, place_to_write
 
@@ -29,7 +29,7 @@ async def run(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     path = absolute(file_path, ctx.cwd)
     try:
         real = place_to_write(path, ctx.roots)
-        async with Ledger.of(ctx).lock(real):
+        async with SeenFiles.of(ctx).lock(real):
             made = await plan_change(ctx, path, lambda _: (content, 1, 1))
             note = await store(ctx, path, real, content, made.before)
     except (OSError, ValueError) as error:

@@ -33,6 +33,7 @@ def answer(text: str) -> str:
         ),
     ],
 )
+@pytest.mark.variants(2)
 async def test_what_is_nearly_json_is_mended(opened: Open, raw: Raw, line: str, told: str):
     async with opened({"s": raw(call="lines", lines=[line])}, call("mcp__s__echo"), "Done.") as it:
         await it.prompt()
@@ -61,6 +62,7 @@ async def test_what_is_nearly_json_is_mended(opened: Open, raw: Raw, line: str, 
         ('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":7}]}}', "malformed"),
     ],
 )
+@pytest.mark.variants(5)
 async def test_what_cannot_be_mended_fails_the_call_at_once_and_by_name(
     opened: Open, raw: Raw, line: str, why: str
 ):

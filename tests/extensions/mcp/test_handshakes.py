@@ -177,6 +177,7 @@ def old(**more: Any) -> dict[str, Any]:
         old(server_discover=[{"status": 202}]),
     ],
 )
+@pytest.mark.variants(6)
 async def test_a_web_server_of_either_protocol_gives_its_tools(
     opened: Open, web: Callable[..., Web], spec: dict[str, Any]
 ):
@@ -272,6 +273,7 @@ async def test_what_is_wanted_before_an_answer_goes_back_with_the_state_as_it_ca
         ({"status": 500}, "error response"),
     ],
 )
+@pytest.mark.variants(3)
 async def test_a_broken_answer_of_the_web_fails_the_call_at_once(
     opened: Open, web: Callable[..., Web], answer: dict[str, Any], why: str
 ):

@@ -162,6 +162,7 @@ def hooked(tmp_path: Path, matcher: str, decision: str) -> ShellHooks:
         ("plugin:p:s", "t", "mcp__plugin_p_s__.*"),
     ],
 )
+@pytest.mark.variants(2)
 async def test_a_matcher_of_hooks_means_the_tool_by_its_whole_name(
     opened: Open, raw: Raw, tmp_path: Path, server: str, tool: str, matcher: str
 ):

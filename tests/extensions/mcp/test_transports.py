@@ -74,6 +74,7 @@ def server(request: pytest.FixtureRequest, full: Table, on_the_web: dict[str, Ta
     return on_the_web[request.param]
 
 
+@pytest.mark.variants(2)
 async def test_all_that_a_server_offers_can_be_used(opened: Open, server: Table, tmp_path: Path):
     script = [
         call("mcp__full__add", a=19, b=23),
@@ -289,6 +290,7 @@ async def test_an_answer_of_the_web_that_is_too_long_fails_the_call_alone(
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])
+@pytest.mark.variants(1)
 async def test_what_the_web_answers_instead_is_named_without_secrets(opened: Open, kind: str):
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

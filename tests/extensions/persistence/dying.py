@@ -22,8 +22,8 @@ from typing import Any
 import apsw
 
 from crow.core.agent import Agent
-from crow.core.contexts import TurnContext
 from crow.core.events import Event, TextDelta, ToolEnded, ToolPending
+from crow.core.hooks.contexts import TurnContext
 from crow.core.ports import NullClient
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call

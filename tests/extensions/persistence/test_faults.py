@@ -14,9 +14,9 @@ import apsw
 import pytest
 
 from crow.core.agent import Agent
-from crow.core.context import Context
 from crow.core.errors import SessionError
 from crow.core.events import Event, Notice
+from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import NullClient
 from crow.core.session import Session

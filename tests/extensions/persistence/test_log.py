@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crow.core.agent import Agent
-from crow.core.context import Context
+from crow.core.hooks.context import Context
 from crow.core.messages import Message, context_block, tool_answer, user
 from crow.core.session import Session
 from crow.extensions import PersistenceHook

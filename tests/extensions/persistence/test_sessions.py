@@ -180,6 +180,19 @@ async def test_a_deleted_session_is_gone_for_good(db: Path) -> None:
         await store.load(session.id)
 
 
+async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path) -> None:
+    session = await talk(db, "Hi.")
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel(), hooks=[store]):
+        states = [True, False] * 6
+        await asyncio.gather(*(store.archive(session.id, archived=each) for each in states))
+        assert [each.id for each in (await store.sessions(archived=False))[0]] == [session.id]
+        assert sorted(await asyncio.gather(*(store.delete(session.id) for _ in range(4)))) == [
+            *([False] * 3),
+            True,
+        ]
+
+
 async def test_an_export_is_json_lines(db: Path) -> None:
     session = await talk(db, call("shout", word="hi"), "done")
     head, *rows = map(json.loads, (await PersistenceHook(db).export(session.id)).splitlines())

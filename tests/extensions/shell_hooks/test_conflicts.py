@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.extensions.shell_hooks.conftest import Stage, given, specific, verdict
 
-from crow.core.contexts import ToolContext
+from crow.core.hooks.contexts import ToolContext
 from crow.extensions import PermissionsHook, ShellHooks
 from crow.extensions.shell_hooks.matcher import FORMER, matcher
 from crow.project import HookFile

@@ -52,6 +52,14 @@ FAULTY: Any = {"decision": "maybe"}
         (0, {"hookSpecificOutput": "deny"}, False, "", "'hookSpecificOutput' has the wrong type"),
         (0, specific("PostToolUse"), True, "", "'hookEventName' must be 'PreToolUse'"),
         (0, verdict("alow"), False, "could not decide", "'permissionDecision' must be one of"),
+        (0, {"decision": 1}, False, "could not decide", "'decision' must be one of"),
+        (0, {"continue": 1.0}, False, "could not decide", "'continue' has the wrong type"),
+        (0, {"permissionDecision": "deny"}, False, "could not decide", "must stand in"),
+        (0, {"permissionDecision": "allow"}, True, "", ""),
+        (0, verdict("allow") | {"permissionDecision": "deny"}, True, "", ""),
+        (0, specific("PreToolUse", decision="block"), False, "could not decide", "must stand"),
+        (0, verdict("allow", decision="approve"), True, "", ""),
+        (0, BLOCK | specific("PreToolUse", decision="block"), False, "because", ""),
         (0, "\ufeff" + json.dumps(BLOCK), False, "because", ""),
         (0, verdict("deny", unknownKey=1), False, "denied by a hook", ""),
     ],
@@ -65,6 +73,18 @@ async def test_the_table_before_a_tool(
     assert told in stage.told()
     assert notice in stage.person.notices
     assert bool(notice) == bool(stage.person.notices)
+
+
+async def test_a_decision_in_the_wrong_place_is_nobodys_error_but_the_hooks_that_made_it(
+    stage: Stage,
+):
+    said = specific("PostToolUse", decision="block", additionalContext="lost")
+    stage.on("PostToolUse", says=said)
+    stage.on("PostToolUse", says=specific("PostToolUse", additionalContext="heard"))
+    await stage.run(*([WRITE] * 4), "Ok.")
+    assert stage.person.notices.count("'decision' must stand beside") == 4
+    assert "shell_hooks" not in stage.person.notices
+    assert stage.told(4).count("heard") == 4
 
 
 @pytest.mark.parametrize("says", [FAULTY, "{broken}", '{"decision": "blo'])

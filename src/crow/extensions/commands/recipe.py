@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from crow import CrowError, frozen
-from crow.project import FrontMatter, Plugin, fill_placeholders
+from crow import CrowError, frozen, mutable
+from crow.project import Plugin, fill_placeholders
+
+if TYPE_CHECKING:
+    from crow.project import FrontMatter
 
 LONGEST = 100_000
 DESCRIPTION = 100
@@ -104,12 +106,14 @@ def _pieces(body: str) -> Iterator[Piece]:
 
 def _words(args: str) -> list[str]:
     try:
-        return shlex.split(args)
+        from shlex import split
+
+        return split(args)
     except ValueError:
         return args.split()
 
 
-@dataclass(slots=True)
+@mutable
 class Recipes:
     """The commands of several folders by name; ``problems`` are lines for a person."""
 
@@ -175,6 +179,8 @@ def read(
         raise ValueError(f"it has more than {LONGEST} characters")
     if "\0" in text:
         raise ValueError("it is no text")
+    from crow.project import FrontMatter
+
     front = FrontMatter.parse(text)
     body = front.body.strip()
     if not body:

@@ -25,14 +25,15 @@ from crow import (
     ToolContext,
     TurnContext,
     hook,
+    mutable,
 )
 from crow.events import Compacted
-from crow.extensions.compaction.history import Split, size, split
-from crow.extensions.compaction.outputs import HEAD, Outputs, folder, is_kept, plain
 from crow.messages import TokenCount
 
 if TYPE_CHECKING:
     from crow import Agent
+    from crow.extensions.compaction.history import Split
+    from crow.extensions.compaction.outputs import Outputs
 
 TIMEOUT = 900.0
 OUTPUTS: Key[Outputs] = Key("compaction.outputs")
@@ -48,7 +49,7 @@ Outcome = Literal["done", "denied", "nothing"]
 CallNext = Callable[[], Awaitable[Completion]]
 
 
-@dataclass(slots=True)
+@mutable
 class Memory:
     """What is remembered of a session: compactions in a row that did not help, and when to wait.
 
@@ -128,6 +129,8 @@ class CompactionHook:
     @hook("before_tool", tools={"Read", "Grep"})
     def before_tool(self, ctx: ToolContext) -> Allow | None:
         """Let the model read what was moved away from it, unless a rule forbids that."""
+        from crow.extensions.compaction.outputs import is_kept, plain
+
         path = ctx.args.get("file_path") or ctx.args.get("path")
         if not isinstance(path, str) or plain(ctx.session.id) not in path:
             return None  # nobody looks for the directory because of a file that is elsewhere
@@ -203,6 +206,8 @@ class CompactionHook:
 
     async def _shrink(self, ctx: Context, trigger: str, wish: str = "") -> Outcome:
         """Replace the history by less. Raises `ModelError` where there is no summary to be had."""
+        from crow.extensions.compaction.history import size, split
+
         history = ctx.session.messages
         count = await ctx.get_token_count()
         room = CHARACTERS * (count["context_window"] or 0) or size(history)
@@ -225,6 +230,8 @@ class CompactionHook:
         return await _replace(ctx, kept, summary, trigger)
 
     def _outputs(self, ctx: Context) -> Outputs:
+        from crow.extensions.compaction.outputs import Outputs, folder
+
         outputs = OUTPUTS.get(ctx)
         if outputs is None:
             directory = folder(self.directory, ctx.session.id)
@@ -238,6 +245,8 @@ class CompactionHook:
 
     def _too_long(self, ctx: TurnContext) -> ModelError:
         """The error that names what does not fit."""
+        from crow.extensions.compaction.history import size
+
         history = {id(message) for message in ctx.session.messages}
         added = size(message for message in ctx.messages if id(message) not in history)
         tools = sum(len(json.dumps(tool, ensure_ascii=False)) for tool in ctx.tools)
@@ -259,6 +268,9 @@ async def _replace(ctx: Context, messages: list[Message], summary: str, trigger:
 
 async def _kept(parts: Split, outputs: Outputs, room: int) -> list[Message]:
     """What follows the summary; where the last turn alone is too long, its outputs are cut."""
+    from crow.extensions.compaction.history import size
+    from crow.extensions.compaction.outputs import HEAD
+
     if size(parts.kept) <= room or not outputs.savings(parts.recent, HEAD):
         return parts.kept
     recent = await asyncio.to_thread(outputs.moved, parts.recent, HEAD)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from crow import CrowError, frozen
 
-Transport = Literal["stdio", "http", "sse"]
+Transport = Literal["stdio", "http", "sse", "client"]
 Table = Mapping[str, Any]
+Hear = Callable[[str, dict[str, Any] | None], None]
+"""Called with the method and the parameters of what a server says to a request meanwhile."""
 
 TRANSPORTS: Mapping[str, Transport] = {
     "stdio": "stdio",
@@ -31,6 +33,17 @@ class DescriptionError(CrowError):
     """A server's description makes no sense."""
 
 
+class Channel(Protocol):
+    """The way to a server that a client has itself."""
+
+    async def ask(self, method: str, params: dict[str, Any], hear: Hear) -> dict[str, Any]:
+        """Send a request of MCP: its ``result`` or its ``error``, as the server has it.
+
+        Raises ``OSError`` where it does not reach the server; cancelling takes it back.
+        """
+        ...
+
+
 @frozen
 class Description:
     """One server. ``source`` is ``client``, ``settings`` or ``project``."""
@@ -44,17 +57,21 @@ class Description:
     cwd: str | None = None
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    channel: Channel | None = field(default=None, repr=False)
 
     @property
     def address(self) -> tuple[str, ...]:
         """What is one and the same server in all sessions."""
-        return (self.transport, self.command, *self.args, self.url)
+        own = (self.name,) if self.transport == "client" else ()
+        return (self.transport, self.command, *self.args, self.url, *own)
 
     @property
     def place(self) -> str:
         """Where the server is, without anything that could be secret."""
         if self.transport == "stdio":
             return self.command
+        if self.transport == "client":
+            return "its own"
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
@@ -153,6 +170,10 @@ def from_client(listed: object) -> Iterator[Description | DescriptionError]:
     """The servers that a client names: a list of tables, each with its ``name``."""
     for table in cast("list[Any]", listed) if isinstance(listed, list | tuple) else ():
         name = cast(Table, table).get("name", "") if isinstance(table, Mapping) else ""
+        if isinstance(table, Mapping) and "channel" in table:
+            channel: Channel = cast("Any", table)["channel"]
+            yield Description(str(name), "client", "client", channel=channel)
+            continue
         yield from _one(str(name), cast(object, table), "client", {})
 
 

@@ -41,6 +41,7 @@ from mcp.types import (
 )
 
 from crow import __version__
+from crow.extensions.mcp.channel import channel_streams
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
@@ -288,6 +289,9 @@ def streams_of(
             return http_streams(described, failure, limits.connect)
         case "sse":
             return sse_streams(described, failure, limits.connect)
+        case "client":
+            assert described.channel is not None
+            return channel_streams(described.channel)
 
 
 async def _listen(link: Link, owner: Owner) -> None:

@@ -1,4 +1,4 @@
-"""The open sessions of one database file, written by their ledgers."""
+"""The open sessions of one database file, written by their logs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from weakref import WeakValueDictionary
 from crow import SessionError
 from crow.extensions.persistence.database import Database, explain
 from crow.extensions.persistence.lease import Lease
-from crow.extensions.persistence.ledger import Batch, Ledger, write
 from crow.extensions.persistence.record import Row
+from crow.extensions.persistence.session_log import Batch, SessionLog, write
 from crow.extensions.persistence.writer import Work, Writer
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class Archive:
     def __init__(self, path: Path, synchronous: Literal["normal", "full"]) -> None:
         self.database = Database(path, synchronous=synchronous)
         self.writer = Writer(self.database)
-        self.ledgers: WeakValueDictionary[str, Ledger] = WeakValueDictionary()
+        self.logs: WeakValueDictionary[str, SessionLog] = WeakValueDictionary()
 
     @property
     def path(self) -> Path:
@@ -35,20 +35,20 @@ class Archive:
 
     async def do(self, work: Work[T]) -> T:
         """Do something in a transaction of the writer's, behind all else. Raises `SessionError`."""
-        for ledger in list(self.ledgers.values()):
-            if ledger.writing_soon is not None:
-                self._write(ledger)
+        for log in list(self.logs.values()):
+            if log.writing_soon is not None:
+                self._write(log)
         return await asyncio.wrap_future(self.writer.submit(work))
 
     # one open session
 
-    async def begin(self, ledger: Ledger) -> None:
+    async def begin(self, log: SessionLog) -> None:
         """Give a new session its row, and its lock. Raises `SessionError`."""
-        self.ledgers.setdefault(ledger.session.id, ledger)
+        self.logs.setdefault(log.session.id, log)
         await self.do(lambda _: None)
-        ledger.lease = self.lease(ledger.session.id)
-        ledger.catch_up()
-        await self.flush(ledger)
+        log.lease = self.lease(log.session.id)
+        log.catch_up()
+        await self.flush(log)
 
     def lease(self, session_id: str) -> Lease:
         """The lock of a session. Raises `SessionError`."""
@@ -57,101 +57,101 @@ class Archive:
         except OSError as error:
             raise explain(error, self.path) from error
 
-    async def flush(self, ledger: Ledger, *, used: bool = False) -> None:
+    async def flush(self, log: SessionLog, *, used: bool = False) -> None:
         """Write all that waits into the database. Raises `SessionError`."""
-        upto = ledger.seq
-        there = await asyncio.wrap_future(self._submit(ledger, ledger.batch(used=used)))
-        if not there or ledger.vanished:
-            ledger.begin_again()
-            ledger.catch_up()
-            upto = ledger.seq
-            await asyncio.wrap_future(self._submit(ledger, ledger.batch(used=used)))
-        ledger.kept, ledger.error = max(upto, ledger.kept), ""
+        upto = log.seq
+        there = await asyncio.wrap_future(self._submit(log, log.batch(used=used)))
+        if not there or log.vanished:
+            log.begin_again()
+            log.catch_up()
+            upto = log.seq
+            await asyncio.wrap_future(self._submit(log, log.batch(used=used)))
+        log.kept, log.error = max(upto, log.kept), ""
 
-    async def keep(self, ledger: Ledger) -> None:
+    async def keep(self, log: SessionLog) -> None:
         """Make what waits outlive the process, and let the writer take it from there.
 
         Raises `SessionError` where that, or what the writer took before, is impossible.
         """
-        if ledger.lease is None or ledger.vanished or self.database.synchronous == "full":
-            return await self.flush(ledger)
-        if ledger.error:
-            raise SessionError(ledger.error)
-        rows = ledger.unkept()
-        if len(rows) == len(ledger.waiting):
-            ledger.lease.settle()
-        self._keep(ledger, ledger.lease, rows)
-        self.save_soon(ledger)
+        if log.lease is None or log.vanished or self.database.synchronous == "full":
+            return await self.flush(log)
+        if log.error:
+            raise SessionError(log.error)
+        rows = log.unkept()
+        if len(rows) == len(log.waiting):
+            log.lease.settle()
+        self._keep(log, log.lease, rows)
+        self.save_soon(log)
         return None
 
-    def _keep(self, ledger: Ledger, lease: Lease, rows: list[Row]) -> None:
+    def _keep(self, log: SessionLog, lease: Lease, rows: list[Row]) -> None:
         try:
             lease.keep(rows)
         except OSError as error:
             raise explain(error, self.path) from error
-        ledger.kept = ledger.seq
+        log.kept = log.seq
 
-    async def retry(self, ledger: Ledger) -> None:
+    async def retry(self, log: SessionLog) -> None:
         """Write what waits, from the beginning where not even that was possible."""
-        ledger.catch_up()
-        if ledger.lease is None:
-            await self.begin(ledger)
+        log.catch_up()
+        if log.lease is None:
+            await self.begin(log)
         else:
-            await self.flush(ledger)
+            await self.flush(log)
 
-    def save(self, ledger: Ledger) -> None:
+    def save(self, log: SessionLog) -> None:
         """Write what is new without waiting for it."""
-        ledger.catch_up()
-        self._write(ledger)
+        log.catch_up()
+        self._write(log)
 
-    def save_soon(self, ledger: Ledger) -> None:
+    def save_soon(self, log: SessionLog) -> None:
         """Write what is new a moment later, all at once: to wake the writer up costs time."""
-        ledger.catch_up()
+        log.catch_up()
         loop = asyncio.get_running_loop()
-        if ledger.writing_soon is not loop:
-            ledger.writing_soon = loop
-            loop.call_later(SOON, self._write_soon, ledger)
+        if log.writing_soon is not loop:
+            log.writing_soon = loop
+            loop.call_later(SOON, self._write_soon, log)
 
-    def _write_soon(self, ledger: Ledger) -> None:
-        if ledger.writing_soon is not None:  # nobody has written since, or ended the session
-            self._write(ledger)
+    def _write_soon(self, log: SessionLog) -> None:
+        if log.writing_soon is not None:  # nobody has written since, or ended the session
+            self._write(log)
 
-    def _write(self, ledger: Ledger) -> None:
-        ledger.writing_soon = None
-        self._submit(ledger, ledger.batch())
+    def _write(self, log: SessionLog) -> None:
+        log.writing_soon = None
+        self._submit(log, log.batch())
 
-    def _submit(self, ledger: Ledger, batch: Batch) -> Future[bool]:
-        if ledger.gone or batch.nothing:
+    def _submit(self, log: SessionLog, batch: Batch) -> Future[bool]:
+        if log.gone or batch.nothing:
             return _done(True)
         future = self.writer.submit(partial(write, batch=batch))
-        future.add_done_callback(partial(_settle, ledger, batch))
+        future.add_done_callback(partial(_settle, log, batch))
         return future
 
-    async def end(self, ledger: Ledger) -> None:
+    async def end(self, log: SessionLog) -> None:
         """Write what waits, into the tail if need be, and let others have the session.
 
         Raises `SessionError` where what waited is lost.
         """
-        ledger.catch_up()
-        ledger.writing_soon = None
+        log.catch_up()
+        log.writing_soon = None
         try:
-            await self._end(ledger)
+            await self._end(log)
         finally:
-            if ledger.lease is not None:
-                ledger.lease.release()
-            if self.ledgers.get(ledger.session.id) is ledger:
-                del self.ledgers[ledger.session.id]
+            if log.lease is not None:
+                log.lease.release()
+            if self.logs.get(log.session.id) is log:
+                del self.logs[log.session.id]
             self.writer.rest()
 
-    async def _end(self, ledger: Ledger) -> None:
+    async def _end(self, log: SessionLog) -> None:
         try:
-            await self.flush(ledger)
-            if ledger.lease is not None:
-                ledger.lease.clear()
+            await self.flush(log)
+            if log.lease is not None:
+                log.lease.clear()
         except SessionError:
-            if ledger.lease is None:
+            if log.lease is None:
                 raise
-            self._keep(ledger, ledger.lease, ledger.unkept())
+            self._keep(log, log.lease, log.unkept())
 
 
 def _done(value: bool) -> Future[bool]:
@@ -160,12 +160,12 @@ def _done(value: bool) -> Future[bool]:
     return future
 
 
-def _settle(ledger: Ledger, batch: Batch, future: Future[bool]) -> None:
+def _settle(log: SessionLog, batch: Batch, future: Future[bool]) -> None:
     """Note what came of a write; called by the writer's thread."""
     error = future.exception()
     if error is not None:
-        ledger.error = str(error)
+        log.error = str(error)
     elif future.result():
-        ledger.written(batch)
+        log.written(batch)
     else:
-        ledger.vanished = True
+        log.vanished = True

@@ -43,8 +43,8 @@ from crow.events import (
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.lease import Piece, Sort
-from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import finished, started
+from crow.extensions.persistence.session_log import SessionLog
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -78,7 +78,7 @@ class PersistenceHook:
 
     def __post_init__(self) -> None:
         self._archive = Archive(Path(self.db_path).expanduser().absolute(), self.synchronous)
-        self._ledger: Key[Ledger] = Key(f"persistence {self._archive.path}")
+        self._log: Key[SessionLog] = Key(f"persistence {self._archive.path}")
         self._users = 0
 
     def init_agent(self, agent: Agent) -> None:
@@ -108,29 +108,35 @@ class PersistenceHook:
 
     def save(self, session: Session) -> None:
         """Write what is new, without waiting for it."""
-        ledger = self._known(session)
-        if ledger is not None:
-            self._archive.save(ledger)
+        log = self._known(session)
+        if log is not None:
+            self._archive.save(log)
 
     async def load(self, session_id: str) -> Session:
         """A stored session, opened and whole: calls that nobody answered have an answer.
 
         Raises `SessionError` where there is none of that id, or another process has it open.
         """
-        ledger = await self._stored.load(session_id)
-        self._ledger.set(ledger.session, ledger)
-        return ledger.session
+        log = await self._stored.load(session_id)
+        self._log.set(log.session, log)
+        return log.session
 
     async def sessions(
-        self, *, cwd: str | None = None, cursor: str | None = None, limit: int = 50
+        self,
+        *,
+        cwd: str | None = None,
+        cursor: str | None = None,
+        limit: int = 50,
+        archived: bool | None = None,
     ) -> tuple[list[SessionInfo], str | None]:
         """Stored sessions, the last used first, and the cursor of the next page.
 
-        Raises ``ValueError`` for a cursor that no page has ended with.
+        ``archived`` True lists the archived ones alone, False the others. Raises ``ValueError`` for
+        a cursor that no page has ended with.
         """
         if cursor and not (cursor.isascii() and cursor.isdecimal()):
             raise ValueError(f"there is no page at the cursor {cursor!r}")
-        return await self._stored.page(cwd, cursor, limit)
+        return await self._stored.page(cwd, cursor, limit, archived)
 
     async def knows(self, session_id: str) -> bool:
         """True where there is a stored session of that id. Raises `SessionError`."""
@@ -150,6 +156,10 @@ class PersistenceHook:
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session another title. Raises `SessionError` where there is none of that id."""
         await self._stored.rename(session_id, title)
+
+    async def archive(self, session_id: str, *, archived: bool = True) -> None:
+        """Put a session away, or take it back. Raises `SessionError`, also where it is in use."""
+        await self._stored.put_away(session_id, archived=archived)
 
     async def fork(self, session_id: str) -> str:
         """Copy a session, even one in use, with its old segments; the id of the copy.
@@ -191,47 +201,45 @@ class PersistenceHook:
     @hook("on_session_end", order=OUTERMOST)
     async def on_session_end(self, ctx: SessionContext) -> None:
         """Write what is left, and let others have the session."""
-        ledger = self._ledger.pop(ctx)
-        if ledger is not None:
+        log = self._log.pop(ctx)
+        if log is not None:
             try:
-                await self._archive.end(ledger)
+                await self._archive.end(log)
             except SessionError as error:
-                lost = len(ledger.unkept())
+                lost = len(log.unkept())
                 logger.warning("%d records of %s are lost: %s", lost, ctx.session.id, error)
 
     @hook("before_run", order=OUTERMOST)
     async def before_run(self, ctx: RunContext) -> None:
         """Say what is wrong with the storage, and try again where it failed before."""
-        ledger = self._known(ctx.session)
-        if ledger is None:  # a sub-agent's, which runs this gate and is not stored
+        log = self._known(ctx.session)
+        if log is None:  # a sub-agent's, which runs this gate and is not stored
             return
-        ledger.failure = ""
-        notices = [*self._archive.database.notices, *ledger.notices]
+        log.failure = ""
+        notices = [*self._archive.database.notices, *log.notices]
         self._archive.database.notices.clear()
-        ledger.notices.clear()
+        log.notices.clear()
         for notice in notices:
             await ctx.emit(Notice(notice, "warning", "persistence"))
-        if ledger.trouble:
-            await self._retry(ctx, ledger)
-        if ledger.trouble:
-            text = f"this session is not stored for now: {ledger.trouble}"
+        if log.trouble:
+            await self._retry(ctx, log)
+        if log.trouble:
+            text = f"this session is not stored for now: {log.trouble}"
             await ctx.emit(Notice(text, "warning", "persistence"))
 
     @hook("on_message", order=OUTERMOST)
     async def on_message(self, ctx: Context, message: Message) -> None:
         """Store a message; an answer that repeats a stored result can wait for the next one."""
-        ledger = await self._page(ctx.session)
+        log = await self._page(ctx.session)
         title = ctx.session.title
-        prompted = ledger.catch_up()
-        if message.get("tool_call_id") in ledger.results:
+        prompted = log.catch_up()
+        if message.get("tool_call_id") in log.results:
             return
-        stored = await (
-            self._store(ctx, ledger, used=True) if prompted else self._keep(ctx, ledger)
-        )
+        stored = await (self._store(ctx, log, used=True) if prompted else self._keep(ctx, log))
         if message["role"] == "assistant":
-            ledger.said.clear()
-            if stored and ledger.lease is not None:
-                ledger.lease.reached()
+            log.said.clear()
+            if stored and log.lease is not None:
+                log.lease.reached()
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
@@ -240,53 +248,53 @@ class PersistenceHook:
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
     ) -> ToolResult:
         """Store the intent before the side effect; without the one there is not the other."""
-        ledger = await self._page(ctx.session)
-        ledger.witness()
-        ledger.record("started", started(ctx))
-        if not await self._keep(ctx, ledger) and ledger.failure:
-            return ToolResult.failure(f"not run: {ledger.failure}")
+        log = await self._page(ctx.session)
+        log.witness()
+        log.record("started", started(ctx))
+        if not await self._keep(ctx, log) and log.failure:
+            return ToolResult.failure(f"not run: {log.failure}")
         return await call_next()
 
     @hook("after_tool", order=OUTERMOST)
     async def after_tool(self, ctx: ToolContext) -> None:
         """Store a result before the client hears of it, whatever else is still running."""
-        ledger = await self._page(ctx.session)
+        log = await self._page(ctx.session)
         if ctx.result is not None:
-            ledger.results[ctx.call.id] = ctx.result.content
-            ledger.witness()
-            ledger.record("result", finished(ctx, ctx.result))
-            await self._keep(ctx, ledger)
+            log.results[ctx.call.id] = ctx.result.content
+            log.witness()
+            log.record("result", finished(ctx, ctx.result))
+            await self._keep(ctx, log)
 
     @hook("after_turn", order=OUTERMOST)
     async def after_turn(self, ctx: Context) -> None:
         """Store usage and state, where they changed; nobody has to wait for that."""
-        ledger = await self._page(ctx.session)
-        ledger.witness()
-        if not ledger.trouble:
-            self._archive.save_soon(ledger)
+        log = await self._page(ctx.session)
+        log.witness()
+        if not log.trouble:
+            self._archive.save_soon(log)
 
     @hook("after_compact", order=OUTERMOST)
     async def after_compact(self, ctx: Context, summary: str, trigger: str) -> None:
         """Store a new segment, all of it at once."""
-        ledger = await self._page(ctx.session)
-        ledger.catch_up(summary, trigger)
-        await self._store(ctx, ledger)
+        log = await self._page(ctx.session)
+        log.catch_up(summary, trigger)
+        await self._store(ctx, log)
 
     @hook("after_loop", order=OUTERMOST)
     async def after_loop(self, ctx: RunContext) -> None:
         """Store what the run left; a run that could not be stored has failed."""
-        ledger = await self._page(ctx.session)
-        if ledger.said:
-            ledger.record("said", {"text": "".join(ledger.said)})
-            ledger.said.clear()
-        ledger.witness()
-        if ledger.trouble:
-            await self._retry(ctx, ledger)
-        elif await self._store(ctx, ledger) and ledger.lease is not None:
-            ledger.lease.clear()
-        if ledger.failure and not ctx.cancelled and ctx.reply.error is None:
-            ctx.reply.stop_reason, ctx.reply.detail = "error", ledger.failure
-            ctx.reply.error = SessionError(ledger.failure)
+        log = await self._page(ctx.session)
+        if log.said:
+            log.record("said", {"text": "".join(log.said)})
+            log.said.clear()
+        log.witness()
+        if log.trouble:
+            await self._retry(ctx, log)
+        elif await self._store(ctx, log) and log.lease is not None:
+            log.lease.clear()
+        if log.failure and not ctx.cancelled and ctx.reply.error is None:
+            ctx.reply.stop_reason, ctx.reply.detail = "error", log.failure
+            ctx.reply.error = SessionError(log.failure)
 
     @hook("after_run", order=OUTERMOST)
     def after_run(self) -> None:
@@ -296,95 +304,95 @@ class PersistenceHook:
     @hook("on_update", order=INNERMOST)
     def on_update(self, ctx: UpdateContext) -> Awaitable[None] | None:
         """Keep what the client is about to see; most updates need no more than a look."""
-        ledger = self._known(ctx.session)
-        if ledger is None:
+        log = self._known(ctx.session)
+        if log is None:
             return None
         match ctx.update:
             case TextDelta(text):
-                ledger.said.append(text)
-                return self._stream(ctx, ledger, "text", ledger.count, text)
+                log.said.append(text)
+                return self._stream(ctx, log, "text", log.count, text)
             case ThoughtDelta(text):
-                return self._stream(ctx, ledger, "thought", ledger.count, text)
+                return self._stream(ctx, log, "thought", log.count, text)
             case ToolProgress(call_id, text):
-                return self._stream(ctx, ledger, "output", call_id, text)
+                return self._stream(ctx, log, "output", call_id, text)
             case UsageReported(last):
-                ledger.usage, ledger.anchor = last, len(ctx.session.messages)
+                log.usage, log.anchor = last, len(ctx.session.messages)
             case PlanChanged():
-                ledger.record("plan", asdict(ctx.update))
-                return self._note(ctx, ledger)
-            case ConfigChanged() | TitleChanged() if not ledger.trouble:
-                self._archive.save(ledger)
+                log.record("plan", asdict(ctx.update))
+                return self._note(ctx, log)
+            case ConfigChanged() | TitleChanged() if not log.trouble:
+                self._archive.save(log)
             case _:
                 pass
         return None
 
     # what they have in common
 
-    def _known(self, session: Session) -> Ledger | None:
-        return self._ledger.get(session)
+    def _known(self, session: Session) -> SessionLog | None:
+        return self._log.get(session)
 
-    async def _page(self, session: Session) -> Ledger:
-        """The session's ledger; a session that has none yet is stored."""
-        ledger = self._known(session)
-        if ledger is None:
-            ledger = self._ledger.set(session, Ledger(session))
+    async def _page(self, session: Session) -> SessionLog:
+        """The session's log; a session that has none yet is stored."""
+        log = self._known(session)
+        if log is None:
+            log = self._log.set(session, SessionLog(session))
             try:
-                await self._archive.begin(ledger)
+                await self._archive.begin(log)
             except SessionError as error:
-                ledger.trouble = str(error)
-        return ledger
+                log.trouble = str(error)
+        return log
 
     def _stream(
-        self, ctx: Context, ledger: Ledger, sort: Sort, where: int | str, text: str
+        self, ctx: Context, log: SessionLog, sort: Sort, where: int | str, text: str
     ) -> Awaitable[None] | None:
-        if ledger.lease is None:
+        if log.lease is None:
             return None
         try:
-            ledger.lease.stream(Piece(ledger.segment, where, sort, text))
+            log.lease.stream(Piece(log.segment, where, sort, text))
         except OSError as error:
-            if not ledger.trouble:
-                return self._fail(ctx, ledger, str(explain(error, self.path)))
+            if not log.trouble:
+                return self._fail(ctx, log, str(explain(error, self.path)))
         return None
 
-    async def _note(self, ctx: Context, ledger: Ledger) -> None:
-        await self._keep(ctx, ledger)
+    async def _note(self, ctx: Context, log: SessionLog) -> None:
+        await self._keep(ctx, log)
 
-    async def _keep(self, ctx: Context, ledger: Ledger) -> bool:
+    async def _keep(self, ctx: Context, log: SessionLog) -> bool:
         """Let what waits outlive the process; False where that is impossible.
 
         The first time it is, the run ends. While there is trouble nothing is tried: `_retry` does
         that once before and after a run.
         """
-        return await self._try(ctx, ledger, self._archive.keep)
+        return await self._try(ctx, log, self._archive.keep)
 
-    async def _store(self, ctx: Context, ledger: Ledger, *, used: bool = False) -> bool:
+    async def _store(self, ctx: Context, log: SessionLog, *, used: bool = False) -> bool:
         """Write what waits into the database, now; False where that is impossible."""
-        return await self._try(ctx, ledger, partial(self._archive.flush, used=used))
+        return await self._try(ctx, log, partial(self._archive.flush, used=used))
 
     async def _try(
-        self, ctx: Context, ledger: Ledger, work: Callable[[Ledger], Awaitable[None]]
+        self, ctx: Context, log: SessionLog, work: Callable[[SessionLog], Awaitable[None]]
     ) -> bool:
-        if not ledger.trouble:
+        if not log.trouble:
             try:
-                await work(ledger)
+                await work(log)
             except SessionError as error:
-                if not ledger.trouble:
-                    await self._fail(ctx, ledger, str(error))
-        return not ledger.trouble
+                if not log.trouble:
+                    await self._fail(ctx, log, str(error))
+        return not log.trouble
 
-    async def _fail(self, ctx: Context, ledger: Ledger, trouble: str) -> None:
-        ledger.trouble = trouble
-        ledger.failure = trouble if ctx.run is not None else ""
+    async def _fail(self, ctx: Context, log: SessionLog, trouble: str) -> None:
+        log.trouble = trouble
+        log.failure = trouble if ctx.run is not None else ""
         ctx.stop(trouble, stop_reason="error")
         text = f"the session cannot be stored: {trouble}"
         await ctx.emit(Notice(text, "error", "persistence"))
 
-    async def _retry(self, ctx: Context, ledger: Ledger) -> None:
+    async def _retry(self, ctx: Context, log: SessionLog) -> None:
         """Try once more to write all that waits, for a moment."""
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._archive.retry(ledger)
+                await self._archive.retry(log)
         except (SessionError, TimeoutError):
             return
-        ledger.trouble = ""
+        log.trouble = ""
         await ctx.emit(Notice("the session is stored again", "info", "persistence"))

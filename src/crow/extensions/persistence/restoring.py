@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from crow import Message, Session
 from crow.extensions.persistence.history import History
 from crow.extensions.persistence.lease import Piece, Tail
-from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import together
+from crow.extensions.persistence.session_log import SessionLog
 from crow.extensions.persistence.shelf import Stored, find_session, lenient, stored_entries
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection
 
 
-def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | None:
-    """A ledger that knows what is stored, and its session, mended; None where there is none.
+def restore(connection: Connection, session_id: str, tail: Tail) -> SessionLog | None:
+    """A log that knows what is stored, and its session, mended; None where there is none.
 
     ``tail`` is what a process that was killed left behind.
     """
@@ -29,7 +29,7 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | Non
     rows = [r for r in tail.rows if r.seq not in known and r.segment == stored["segment"]]
     entries = together(entries, rows)
     history = History.of(entries, _outputs(pieces))
-    ledger = Ledger(
+    log = SessionLog(
         _session(stored, history.messages),
         seq=entries[-1].seq + 1 if entries else stored["start"],
         segment=stored["segment"],
@@ -37,17 +37,17 @@ def restore(connection: Connection, session_id: str, tail: Tail) -> Ledger | Non
         count=len(history.messages) - len(history.closing),
         messages=stored["messages"],
     )
-    _report(ledger, stored["usage"])
-    ledger.knows(stored["states"])
-    ledger.waits_for(rows)
+    _report(log, stored["usage"])
+    log.knows(stored["states"])
+    log.waits_for(rows)
     if not (entries and entries[-1].kind == "said"):
-        _speak(ledger, pieces)
+        _speak(log, pieces)
     if history.damaged:
         number = len(history.damaged)
-        ledger.notices.append(f"damaged records of this session, passed over: {number}")
-    ledger.damaged = history.damaged
-    ledger.catch_up()
-    return ledger
+        log.notices.append(f"damaged records of this session, passed over: {number}")
+    log.damaged = history.damaged
+    log.catch_up()
+    return log
 
 
 def _session(stored: Stored, messages: list[Message]) -> Session:
@@ -66,14 +66,14 @@ def _session(stored: Stored, messages: list[Message]) -> Session:
     )
 
 
-def _report(ledger: Ledger, usage: dict[str, Any]) -> None:
+def _report(log: SessionLog, usage: dict[str, Any]) -> None:
     """Count the tokens anew from where a provider last reported them."""
-    session = ledger.session
-    ledger.usage, ledger.anchor = usage.get("last"), usage.get("anchor", 0)
-    if ledger.usage:
+    session = log.session
+    log.usage, log.anchor = usage.get("last"), usage.get("anchor", 0)
+    if log.usage:
         messages = session.messages
-        session.messages = messages[: ledger.anchor]
-        session.report(ledger.usage)
+        session.messages = messages[: log.anchor]
+        session.report(log.usage)
         session.messages = messages
     session.usage = usage.get("total", {})
 
@@ -87,15 +87,15 @@ def _outputs(pieces: list[Piece]) -> dict[str, str]:
     return shown
 
 
-def _speak(ledger: Ledger, pieces: list[Piece]) -> None:
+def _speak(log: SessionLog, pieces: list[Piece]) -> None:
     """Make a message of the text that was shown and never became one."""
-    lost = [p for p in pieces if isinstance(p.where, int) and p.where >= ledger.count]
+    lost = [p for p in pieces if isinstance(p.where, int) and p.where >= log.count]
     text = "".join(piece.text for piece in lost if piece.sort == "text")
     thought = "".join(piece.text for piece in lost if piece.sort == "thought")
     if text:
         message: Message = {"role": "assistant", "content": text}
         if thought:
             message["reasoning_content"] = thought
-        ledger.session.messages.append(message)
+        log.session.messages.append(message)
     elif thought:
-        ledger.record("said", {"thought": thought})
+        log.record("said", {"thought": thought})

@@ -52,5 +52,7 @@ CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHO
 INSERT INTO marks VALUES ('indexed', 0);
 """
 
-MIGRATIONS: tuple[str, ...] = (BEGINNING, SEARCH)
+ARCHIVED = "ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0"
+
+MIGRATIONS: tuple[str, ...] = (BEGINNING, SEARCH, ARCHIVED)
 """Step n makes version n + 1 of version n; a step that was released is never changed."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow import SessionInfo
-from crow.extensions.persistence.ledger import insert, now, touch
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
+from crow.extensions.persistence.session_log import insert, now, touch
 from crow.extensions.persistence.words import forget, look_again
 
 if TYPE_CHECKING:
@@ -53,18 +53,18 @@ def stored_entries(connection: Connection, key: int, start: int = 0) -> list[Ent
 
 
 def session_page(
-    connection: Connection, cwd: str | None, cursor: str | None, limit: int
+    connection: Connection, cwd: str | None, cursor: str | None, limit: int, archived: bool | None
 ) -> tuple[list[SessionInfo], str | None]:
     """Sessions that a person began, the last used first, and the cursor of the next page."""
     before = int(cursor) if cursor else None
     rows = connection.execute(
-        "SELECT id, cwd, title, updated, messages, touched FROM sessions WHERE parent IS NULL"
-        " AND (?1 IS NULL OR cwd = ?1) AND (?2 IS NULL OR touched < ?2)"
-        " ORDER BY touched DESC LIMIT ?3",
-        (cwd, before, limit + 1),
+        "SELECT id, cwd, title, updated, messages, archived, touched FROM sessions"
+        " WHERE parent IS NULL AND (?1 IS NULL OR cwd = ?1) AND (?2 IS NULL OR touched < ?2)"
+        " AND (?4 IS NULL OR archived = ?4) ORDER BY touched DESC LIMIT ?3",
+        (cwd, before, limit + 1, archived),
     ).fetchall()
-    infos = [SessionInfo(*row[:5]) for row in rows[:limit]]
-    return infos, str(rows[limit - 1][5]) if len(rows) > limit else None
+    infos = [SessionInfo(*row[:5], archived=bool(row[5])) for row in rows[:limit]]
+    return infos, str(rows[limit - 1][6]) if len(rows) > limit else None
 
 
 def copy_session(connection: Connection, session_id: str, new_id: str, tail: Sequence[Row]) -> bool:
@@ -77,7 +77,7 @@ def copy_session(connection: Connection, session_id: str, new_id: str, tail: Seq
         return False
     columns = [name for name in stored if name not in ("key", "states")]
     changed: Stored = {"id": new_id, "created": now(), "updated": now(), "touched": 0}
-    changed |= {"forked_from": session_id, "parent": None}
+    changed |= {"forked_from": session_id, "parent": None, "archived": 0}
     names = ", ".join(columns)
     values = ", ".join("?" if name in changed else name for name in columns)
     connection.execute(
@@ -105,6 +105,12 @@ def rename_session(connection: Connection, session_id: str, title: str) -> bool:
     connection.execute(
         "UPDATE sessions SET title = ?, updated = ? WHERE id = ?", (title, now(), session_id)
     )
+    return connection.changes() > 0
+
+
+def archive_session(connection: Connection, session_id: str, *, archived: bool) -> bool:
+    """Put a session away, or back; False where there is none of that id."""
+    connection.execute("UPDATE sessions SET archived = ? WHERE id = ?", (archived, session_id))
     return connection.changes() > 0
 
 

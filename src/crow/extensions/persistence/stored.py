@@ -7,6 +7,7 @@ import logging
 import uuid
 from functools import partial
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from crow import Message, SessionError, SessionInfo
 from crow.events import Event
@@ -14,11 +15,12 @@ from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.history import History, Replay
 from crow.extensions.persistence.lease import Lease, read_tail
-from crow.extensions.persistence.ledger import Ledger
 from crow.extensions.persistence.record import Entry, together
 from crow.extensions.persistence.restoring import restore
+from crow.extensions.persistence.session_log import SessionLog
 from crow.extensions.persistence.shelf import (
     Stored,
+    archive_session,
     copy_session,
     delete_session,
     export_session,
@@ -42,6 +44,11 @@ class StoredSessions:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def _alone(self, session_id: str) -> asyncio.Lock:
+        """What lets one after the other open, put away or remove a session: they take its lease."""
+        return self._locks.setdefault(session_id, asyncio.Lock())
 
     async def ask(self, question: Work[T]) -> T:
         """Ask the database something, of all that was written before. Raises `SessionError`."""
@@ -72,8 +79,12 @@ class StoredSessions:
         seen = "".join(f" ({notice})" for notice in self.archive.database.notices)
         return SessionError(f"there is no session {session_id!r} in {self.archive.path}{seen}")
 
-    async def load(self, session_id: str) -> Ledger:
+    async def load(self, session_id: str) -> SessionLog:
         """Open a stored session, mended. Raises `SessionError`."""
+        async with self._alone(session_id):
+            return await self._load(session_id)
+
+    async def _load(self, session_id: str) -> SessionLog:
         if not self.archive.path.exists() or not await self.ask(
             partial(is_there, session_id=session_id)
         ):
@@ -81,17 +92,17 @@ class StoredSessions:
         lease, trouble = self._try_lease(session_id)
         try:
             tail = read_tail(self.archive.database.locks, session_id)
-            ledger = await self.ask(partial(restore, session_id=session_id, tail=tail))
-            if ledger is None:
+            log = await self.ask(partial(restore, session_id=session_id, tail=tail))
+            if log is None:
                 raise self.missing(session_id)
-            ledger.lease, ledger.trouble = lease, trouble
-            await self._mend(ledger)
+            log.lease, log.trouble = lease, trouble
+            await self._mend(log)
         except BaseException:
             if lease is not None:
                 lease.release()
             raise
-        self.archive.ledgers[session_id] = ledger
-        return ledger
+        self.archive.logs[session_id] = log
+        return log
 
     def _try_lease(self, session_id: str) -> tuple[Lease | None, str]:
         """The lock, or why there is none. Raises `SessionError` where another holds it."""
@@ -100,27 +111,27 @@ class StoredSessions:
         except OSError as error:
             return None, str(explain(error, self.archive.path))
 
-    async def _mend(self, ledger: Ledger) -> None:
+    async def _mend(self, log: SessionLog) -> None:
         """Store what was mended; what cannot be written now waits."""
         try:
-            if ledger.damaged:
-                seqs = ledger.damaged
-                await self.archive.do(
-                    partial(mark_damaged, session_id=ledger.session.id, seqs=seqs)
-                )
-            await self.archive.flush(ledger)
-            if ledger.lease is not None:
-                ledger.lease.clear()
+            if log.damaged:
+                seqs = log.damaged
+                await self.archive.do(partial(mark_damaged, session_id=log.session.id, seqs=seqs))
+            await self.archive.flush(log)
+            if log.lease is not None:
+                log.lease.clear()
         except SessionError as error:
-            ledger.trouble = str(error)
+            log.trouble = str(error)
 
     async def page(
-        self, cwd: str | None, cursor: str | None, limit: int
+        self, cwd: str | None, cursor: str | None, limit: int, archived: bool | None
     ) -> tuple[list[SessionInfo], str | None]:
         """One page of the list; empty where nothing was ever stored."""
         if not self.archive.path.exists():
             return [], None
-        return await self.ask(partial(session_page, cwd=cwd, cursor=cursor, limit=limit))
+        return await self.ask(
+            partial(session_page, cwd=cwd, cursor=cursor, limit=limit, archived=archived)
+        )
 
     async def stored(self, session_id: str) -> tuple[Stored, list[Entry]]:
         """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
@@ -139,14 +150,14 @@ class StoredSessions:
 
     async def replay(self, session_id: str, *, asked: bool = False) -> list[Event]:
         """A session as events; one that cannot be stored, from memory. Raises `SessionError`."""
-        ledger = self.archive.ledgers.get(session_id)
+        log = self.archive.logs.get(session_id)
         try:
             _, entries = await self.stored(session_id)
         except SessionError:
-            if ledger is None or not ledger.waiting:
+            if log is None or not log.waiting:
                 raise
             entries = []
-        entries = together(entries, list(ledger.waiting.values()) if ledger else [])
+        entries = together(entries, list(log.waiting.values()) if log else [])
         return await asyncio.to_thread(lambda: list(Replay(session_id, asked).events(entries)))
 
     async def lines(self, session_id: str) -> str:
@@ -184,26 +195,42 @@ class StoredSessions:
         change = partial(rename_session, session_id=session_id, title=title)
         if not self.archive.path.exists() or not await self.archive.do(change):
             raise self.missing(session_id)
-        ledger = self.archive.ledgers.get(session_id)
-        if ledger is not None:
-            ledger.session.title = ledger.fields["title"] = title
+        log = self.archive.logs.get(session_id)
+        if log is not None:
+            log.session.title = log.fields["title"] = title
+
+    async def put_away(self, session_id: str, *, archived: bool) -> None:
+        """Archive a session, or take it back. Raises `SessionError`, also where it is in use."""
+        change = partial(archive_session, session_id=session_id, archived=archived)
+        async with self._alone(session_id):
+            if not await self.knows(session_id):
+                raise self.missing(session_id)
+            log = self.archive.logs.get(session_id)
+            lease = None if log and log.lease else self.archive.lease(session_id)
+            try:
+                if not await self.archive.do(change):
+                    raise self.missing(session_id)
+            finally:
+                if lease is not None:
+                    lease.release()
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session; False where there is none. Raises `SessionError` where it is in use."""
         if not self.archive.path.exists():
             return False
-        ledger = self.archive.ledgers.get(session_id)
-        if ledger is None and not await self.ask(partial(is_there, session_id=session_id)):
-            return False
-        lease = (ledger.lease if ledger else None) or self.archive.lease(session_id)
-        try:
-            removed = await self.archive.do(partial(delete_session, session_id=session_id))
-            lease.clear()
-        finally:
-            lease.release()
-        if ledger is not None:
-            ledger.gone = True
-        return removed
+        async with self._alone(session_id):
+            log = self.archive.logs.get(session_id)
+            if log is None and not await self.ask(partial(is_there, session_id=session_id)):
+                return False
+            lease = (log.lease if log else None) or self.archive.lease(session_id)
+            try:
+                removed = await self.archive.do(partial(delete_session, session_id=session_id))
+                lease.clear()
+            finally:
+                lease.release()
+            if log is not None:
+                log.gone = True
+            return removed
 
     async def segments(self, session_id: str) -> list[list[Message]]:
         """The histories of a session, oldest first. Raises `SessionError`."""

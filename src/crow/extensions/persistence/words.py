@@ -81,22 +81,27 @@ def _hits(
 ) -> list[tuple[SessionInfo, int, str, str]]:
     quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
     rows = connection.execute(
-        "SELECT s.id, s.cwd, s.title, s.updated, s.messages, log.seq, log.kind, log.data"
+        "SELECT s.id, s.cwd, s.title, s.updated, s.messages, s.archived,"
+        " log.seq, log.kind, log.data"
         " FROM words JOIN log ON log.id = words.rowid JOIN sessions s ON s.key = log.session"
         " WHERE words MATCH ?1 AND (?2 IS NULL OR s.cwd = ?2) ORDER BY words.rank LIMIT ?3",
         (f"{quoted}*", cwd, limit),
     )
-    return [(SessionInfo(*row[:5]), row[5], row[6], row[7]) for row in rows]
+    return [(_info(row), *row[6:]) for row in rows]
 
 
 def _titles(connection: Connection, text: str, cwd: str | None, limit: int) -> list[SessionInfo]:
     rows = connection.execute(
-        "SELECT id, cwd, title, updated, messages FROM sessions"
+        "SELECT id, cwd, title, updated, messages, archived FROM sessions"
         " WHERE instr(lower(title), lower(?1)) AND (?2 IS NULL OR cwd = ?2)"
         " ORDER BY touched DESC LIMIT ?3",
         (text.strip(), cwd, limit),
     )
-    return [SessionInfo(*row) for row in rows]
+    return list(map(_info, rows))
+
+
+def _info(row: Any) -> SessionInfo:
+    return SessionInfo(*row[:5], archived=bool(row[5]))
 
 
 def snippet(text: str, words: list[str]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from crow import Key, Session
+from crow import Key, Session, mutable
 from crow.extensions.prompt_cache.report import Counts, described, lines
 from crow.keys import PROMPT_CACHE
 
@@ -19,7 +19,7 @@ IN_PREFIX = ("reasoning_effort", "response_format", "thinking", "tool_choice")
 NOTHING: Mapping[str, str] = {}
 
 
-@dataclass(slots=True)
+@mutable
 class Stage:
     """What a request was like when a hook had changed it; at first, when none had (no ``hook``)."""
 
@@ -28,7 +28,7 @@ class Stage:
     tools: list[ToolSpec]
 
 
-@dataclass(slots=True)
+@mutable
 class Sent:
     """A request as it was sent. Tools stand in front of the messages, for most models.
 
@@ -70,7 +70,7 @@ def parting(before: list[Any], now: list[Any]) -> int | None:
     return next((index for index, (was, item) in enumerate(pairs) if was != item), None)
 
 
-@dataclass(slots=True)
+@mutable
 class Memory:
     """What is remembered of a session; what clients and commands find as `PROMPT_CACHE`.
 

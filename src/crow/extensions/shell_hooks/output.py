@@ -16,7 +16,11 @@ Fields = Mapping[str, Any]
 BEGINNING = re.compile(r"\{\s*(?:\"|$)")
 CUT_OFF = "no JSON: it begins like an object and does not end like one"
 DECISIVE = ("decision", "continue", "permissionDecision", "updatedInput", "action")
-PERMITS = ("approve", "allow", "accept", True)
+PERMITS = ("approve", "allow", "accept")
+ASKED = "PermissionRequest"
+"""The event whose ``decision`` is an object, and stands in ``hookSpecificOutput``."""
+SPECIFIC = {"PreToolUse": "permissionDecision", "PreModelSwitch": "permissionDecision"}
+"""The decision that stands there at others; everywhere else it is ``decision``, outside of it."""
 
 
 @frozen
@@ -81,10 +85,27 @@ def is_cut_off(text: str) -> bool:
 
 def checked(event: Event, table: Fields) -> Output:
     """An object, held against what an event can answer."""
-    fault = HookResult.fault(table, event.name)
+    fault = HookResult.fault(table, event.name) or _misplaced(event, table)
     if fault:
         return Output(fault=fault, unread=_decides(table))
-    return Output(fields=table)
+    inner: Fields | None = table.get("hookSpecificOutput")
+    if inner is None or event.name == ASKED:
+        return Output(fields=table)
+    kept = {name: value for name, value in inner.items() if name != "decision"}
+    return Output(fields={**table, "hookSpecificOutput": kept})
+
+
+def _misplaced(event: Event, table: Fields) -> str:
+    """What is wrong with an object whose only refusal stands where nobody looks for it."""
+    inner: Fields = table.get("hookSpecificOutput") or NONE
+    own = SPECIFIC.get(event.name, "")
+    if event.name == ASKED or "decision" in table or own in inner:
+        return ""
+    if _refuses(inner.get("decision")):
+        return "'decision' must stand beside 'hookSpecificOutput', not in it"
+    if own and _refuses(table.get(own)):
+        return f"{own!r} must stand in 'hookSpecificOutput'"
+    return ""
 
 
 def _decides(table: Fields) -> bool:
@@ -93,8 +114,12 @@ def _decides(table: Fields) -> bool:
     if not isinstance(inner, dict | None):
         return True
     tables = (table, cast("Fields", inner or NONE))
-    said = (each.get(name) for each in tables for name in DECISIVE)
-    return any(value is not None and value not in PERMITS for value in said)
+    return any(_refuses(each.get(name)) for each in tables for name in DECISIVE)
+
+
+def _refuses(said: object) -> bool:
+    """True for all that is no consent, and no silence."""
+    return said is not None and said is not True and said not in PERMITS
 
 
 def without_faults(event: Event, stdout: str) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
-from crow import CrowError
+from crow import CrowError, mutable
 from crow.extensions.skills.folders import SkillFolder, Stamp
 from crow.extensions.skills.skill import Skill, read
 from crow.project import matching_names
 
 
-@dataclass(slots=True)
+@mutable
 class SkillIndex:
     """The ``skills`` by name; ``faults`` are lines for a person, each told once.
 

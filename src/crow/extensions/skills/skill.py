@@ -11,10 +11,13 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from crow import CrowError, frozen
-from crow.project import FrontMatter, Plugin, fill_placeholders
+from crow.project import Plugin, fill_placeholders
+
+if TYPE_CHECKING:
+    from crow.project import FrontMatter
 
 Scope = Literal["project", "user", "installed", "plugin"]
 
@@ -80,6 +83,8 @@ def read(
 
     Raises `SkillError` where it is so wrong that there is no skill.
     """
+    from crow.project import FrontMatter
+
     front = FrontMatter.parse(_text(path))
     table, faults = front.table, [front.fault] if front.fault else []
     folder = path.parent.name
@@ -126,7 +131,7 @@ def instructions(skill: Skill, args: str, values: Mapping[str, str]) -> str:
     file cannot be read any more.
     """
     mine = {**values, "CLAUDE_SKILL_DIR": str(skill.folder)}
-    body = fill_placeholders(FrontMatter.parse(_text(skill.path)).body.strip(), mine, skill.plugin)
+    body = fill_placeholders(_parsed(skill).body.strip(), mine, skill.plugin)
     if len(body) > LONGEST_FILE:
         body = f"{body[:LONGEST_FILE]}\n[... cut off; the rest is in {skill.path}]"
     takes_args = "$ARGUMENTS" in body
@@ -150,7 +155,13 @@ def _nth(words: list[str], at: int) -> str:
 
 def front_matter(skill: Skill) -> dict[str, Any]:
     """All that the head of its file says. Raises `CrowError` or ``OSError``."""
-    return FrontMatter.parse(_text(skill.path)).table
+    return _parsed(skill).table
+
+
+def _parsed(skill: Skill) -> FrontMatter:
+    from crow.project import FrontMatter
+
+    return FrontMatter.parse(_text(skill.path))
 
 
 def _text(path: Path) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from crow import CrowError, frozen
-from crow.project import FrontMatter, Plugin, fill_placeholders
+from crow import CrowError, frozen, mutable
+from crow.project import Plugin, fill_placeholders
 from crow.tools import ToolName
 
 LONGEST = 100_000
@@ -66,7 +66,7 @@ that matter, and what you could not do; nothing else.\
 )
 
 
-@dataclass(slots=True)
+@mutable
 class Definitions:
     """The agents of several folders by name; ``problems`` are lines for a person."""
 
@@ -119,6 +119,8 @@ def read(
         raise ValueError(f"it has more than {LONGEST} characters")
     if "\0" in written:
         raise ValueError("it is no text")
+    from crow.project import FrontMatter
+
     front = FrontMatter.parse(written)
     prompt = front.body.strip()
     if (

@@ -23,6 +23,8 @@ WIDTH = 160
 class Relay:
     """Stands between a sub-agent and the client of ``call``, the call that began it.
 
+    A client whose ``shows_subagents`` is true gets all of it, too, under the sub-agent's own id.
+
     ``turn`` is a lock: users are asked one question at a time, however many agents have one.
     ``tools`` counts the calls that ran, ``changed`` holds what they made of files,
     by path; where only parts of a file are known, each by a number of its own.
@@ -45,14 +47,22 @@ class Relay:
             self.tools += 1
         elif isinstance(event, ToolEnded):
             self._keep(event.result.diffs)
-        if isinstance(event, ToolStarted | ToolEnded) and event.call.id in self._asked:
+        if self._passes_on(event):
             await self.client.update(session_id, event)
         if self.call.run.cancelled:
             return
-        if isinstance(event, Notice):
-            await self.client.update(session_id, event)
-        elif line := self._line(event):
+        if line := self._line(event):
             await self.call.progress(line)
+
+    def _passes_on(self, event: Event) -> bool:
+        """True for what is shown as it is, beside the line that tells of it."""
+        if self.shows_subagents:
+            if isinstance(event, ToolPending):
+                self._asked.add(event.call.id)
+            return True
+        if isinstance(event, Notice):
+            return not self.call.run.cancelled
+        return isinstance(event, ToolStarted | ToolEnded) and event.call.id in self._asked
 
     def _keep(self, diffs: Iterable[Diff]) -> None:
         """Join what several calls changed in one file."""
@@ -77,6 +87,11 @@ class Relay:
                 return f"{in_a_line(reason)}; trying again in {max(delay, 1):.0f} s\n"
             case _:
                 return ""
+
+    @property
+    def shows_subagents(self) -> bool:
+        """Whether the client shows a sub-agent's whole work, in a place of its own."""
+        return getattr(self.client, "shows_subagents", False)
 
     @property
     def answers(self) -> bool:

@@ -42,7 +42,7 @@ async def work(
     try:
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
         begin(call, session)
-        reply = await child.prompt(session, task.prompt)
+        reply = await child.prompt(session, task.prompt, shown=not relay.shows_subagents)
         return result(reply, task, relay, perf_counter() - started)
     finally:
         if session is not None:

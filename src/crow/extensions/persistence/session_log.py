@@ -40,7 +40,7 @@ class Batch:
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
-class Ledger:
+class SessionLog:
     """The page of one session.
 
     ``count`` is how many messages of the current segment have a row, ``start`` the seq of the

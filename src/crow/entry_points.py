@@ -1,0 +1,200 @@
+"""Extensions and commands that installed packages bring: their entry points, found and used."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from crow.core.errors import ExtensionError
+from crow.core.extensions import Found
+from crow.core.frozen import frozen
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+
+logger = logging.getLogger("crow.extensions")
+
+GROUP = "crow.extensions"
+JUDGE = f"{GROUP}.judge"
+"""The group of extensions that judge calls: nothing starts where one of them is broken."""
+ON_REQUEST = f"{GROUP}.on_request"
+"""The group of extensions that are used where the settings have a table for them."""
+COMMANDS = "crow.commands"
+"""The group of commands for terminals: ``crow NAME``."""
+OWN = "crow_acp"
+OURS = "crow"
+"""Who brings what comes with Crow, as a person knows it."""
+KINDS = (".dist-info", ".egg-info")
+NORMAL = str.maketrans("-.", "__")
+"""What is one and the same in the names of packages."""
+
+Package: TypeAlias = "tuple[str, list[EntryPoint]]"
+
+
+@frozen
+class EntryPoint:
+    """What a package offers under a name: ``value`` is ``module:Name``.
+
+    ``package`` is the distribution's name; ``own`` marks what comes with Crow. ``rival`` is the
+    package that has the name already: Crow's own counts, then the first by name.
+    """
+
+    name: str
+    value: str
+    package: str
+    group: str = GROUP
+    own: bool = False
+    rival: str = ""
+
+    @property
+    def brought_by(self) -> str:
+        """Who offers it, as a person knows it."""
+        return OURS if self.own else self.package
+
+    @property
+    def alone(self) -> EntryPoint:
+        """The same where nothing is used that comes with Crow, and no name of that is taken."""
+        return replace(self, rival="") if self.rival == OURS else self
+
+    def load(self) -> Any:
+        """Import it; raises whatever its module raises, and `ExtensionError` for a rival's name."""
+        if self.rival:
+            raise ExtensionError(
+                f"the name {self.name!r} is taken by {self.rival}: {self.package} needs another one"
+            )
+        module, _, path = self.value.partition("[")[0].strip().partition(":")
+        thing: Any = import_module(module.strip())
+        for name in filter(None, path.strip().split(".")):
+            thing = getattr(thing, name)
+        return thing
+
+
+def entry_points(*groups: str) -> list[EntryPoint]:
+    """What installed packages offer in these groups, else every extension, read from their files.
+
+    `importlib.metadata` takes 17 ms for that, at every start; it is asked about what is no folder.
+    Of two packages of one name that counts which would be imported: the first on the path. They
+    are looked for again when a package has come or gone.
+    """
+    places = [place or "." for place in sys.path]
+    wanted = groups or (GROUP, JUDGE, ON_REQUEST)
+    every = _entry_points(tuple((place, _changed(place)) for place in places))
+    return [point for point in every if point.group in wanted]
+
+
+def _changed(place: str) -> int:
+    """When something came or went in a folder."""
+    try:
+        return os.stat(place).st_mtime_ns  # noqa: PTH116 - five a start
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _entry_points(places: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
+    found: dict[str, list[EntryPoint]] = {}
+    for place, _ in places:
+        for package, points in _packages_in(place):
+            found.setdefault(package, points)
+    every = [point for points in found.values() for point in points]
+    every.sort(key=lambda point: (point.name, not point.own, point.package))
+    first: dict[tuple[bool, str], EntryPoint] = {}
+    for point in every:
+        first.setdefault((point.group == COMMANDS, point.name), point)
+    return [_beside(first[point.group == COMMANDS, point.name], point) for point in every]
+
+
+def _beside(first: EntryPoint, point: EntryPoint) -> EntryPoint:
+    """An entry point that knows whether another one has its name."""
+    return point if first is point else replace(point, rival=first.brought_by)
+
+
+def _packages_in(place: str) -> Iterable[Package]:
+    try:
+        with os.scandir(place) as entries:
+            folders = [entry.name for entry in entries if entry.name.endswith(KINDS)]
+    except FileNotFoundError:
+        return ()
+    except OSError:
+        return _packages_of_zip(place)
+    return [_package(place, folder) for folder in folders]
+
+
+def _package(place: str, folder: str) -> Package:
+    path, name = f"{place}/{folder}", folder.rpartition(".")[0].partition("-")[0]
+    name = name.lower().translate(NORMAL)
+    try:
+        with open(f"{path}/entry_points.txt", encoding="utf-8") as file:  # noqa: PTH123 - at every start
+            text = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return name, []
+    except (OSError, UnicodeDecodeError) as error:
+        logger.warning("the entry points of %s cannot be read: %s", path, error)
+        return name, []
+    if "[crow." not in text:
+        return name, []
+    return name, list(_parsed(text, name if name == OWN else _title(Path(path)) or name))
+
+
+def _packages_of_zip(place: str) -> Iterator[Package]:
+    from importlib.metadata import distributions
+
+    for package in distributions(path=[place]):
+        text = package.read_text("entry_points.txt") or ""
+        yield package.name.lower().translate(NORMAL), list(_parsed(text, package.name))
+
+
+def _parsed(text: str, package: str) -> Iterator[EntryPoint]:
+    group = ""
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            group = line.strip("[]").strip()
+        elif group.startswith("crow.") and "=" in line and not line.startswith(("#", ";")):
+            name, _, value = map(str.strip, line.partition("="))
+            yield EntryPoint(name, value, package, group, package == OWN)
+
+
+def _title(folder: Path) -> str:
+    """The name of a package as it writes itself; empty where it does not say."""
+    for name in ("METADATA", "PKG-INFO"):
+        with suppress(OSError, UnicodeDecodeError):
+            for line in folder.joinpath(name).read_text("utf-8").splitlines():
+                if line.startswith("Name:"):
+                    return line.removeprefix("Name:").strip()
+    return ""
+
+
+def discover(
+    agent: Agent,
+    options: Mapping[str, Mapping[str, Any]],
+    disabled: frozenset[str],
+    trusted: frozenset[str],
+) -> Iterator[Found]:
+    """Use what packages bring; Crow's own are left to `crow.build`."""
+    for point in entry_points():
+        if point.own or (point.group == ON_REQUEST and point.name not in options):
+            continue
+        off, before = point.name in disabled, agent.hooks.owners
+        chosen, is_trusted = dict(options.get(point.name, {})), point.name in trusted
+        error = None if off else _attempt(agent, point.alone, is_trusted, chosen)
+        names = agent.scope.names_since(before)
+        yield Found(point.name, point.package, error, off, names=names)
+
+
+def _attempt(
+    agent: Agent, point: EntryPoint, trusted: bool, options: Mapping[str, Any]
+) -> str | None:
+    """Use what an entry point names; the error in one line where that fails."""
+    try:
+        agent.use(point.load(), name=point.name, trusted=trusted, source=point.value, **options)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken one stops no others
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from crow.core.extensions import entry_points
+from crow.entry_points import entry_points
 
 SRC = Path(__file__).parents[2] / "src" / "crow"
 OWN = {point.name: point for point in entry_points() if point.own}
@@ -26,10 +26,13 @@ SOME = {"persistence", "mcp", "shell_hooks", "system_prompt"}
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Path:
-    """A copy of what is installed, which counts before that."""
+    """What is installed once more, which counts before that; its rooms are links to the others."""
     site = tmp_path / "site"
-    skipped = shutil.ignore_patterns("*-pytest-*")
-    shutil.copytree(SRC, site / "crow", ignore=skipped)
+    for folder in (SRC, SRC / "extensions"):
+        (copy := site / "crow" / folder.relative_to(SRC)).mkdir(parents=True)
+        for each in folder.iterdir():
+            if each.name not in {"extensions", "__pycache__"}:
+                (copy / each.name).symlink_to(each)
     info = site / "crow_acp-9.dist-info"
     info.mkdir()
     text = distribution("crow-acp").read_text("entry_points.txt")
@@ -58,10 +61,7 @@ def crow(installation: Path, tmp_path: Path) -> Run:
 def take_out(installation: Path, name: str) -> None:
     """Leave nothing of an extension: neither its code nor what says that it is there."""
     home = installation / "crow" / "extensions" / name
-    if home.is_dir():
-        shutil.rmtree(home)
-    else:
-        home.with_suffix(".py").unlink()
+    (home if home.is_dir() else home.with_suffix(".py")).unlink()
     listed = installation / "crow_acp-9.dist-info" / "entry_points.txt"
     lines = listed.read_text().splitlines(keepends=True)
     listed.write_text("".join(line for line in lines if not line.startswith(f"{name} = ")))
@@ -75,6 +75,7 @@ def take_out(installation: Path, name: str) -> None:
         if name != "permissions"
     ],
 )
+@pytest.mark.variants(2)
 def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     installation: Path, crow: Run, name: str
 ) -> None:
@@ -103,6 +104,7 @@ def test_without_the_permissions_nothing_runs_but_where_the_user_has_disabled_th
 
 
 @pytest.mark.parametrize("name", ["permissions", "mcp", "skills"])
+@pytest.mark.variants(1)
 def test_one_that_is_in_a_package_of_its_own_is_made_with_all_settings_too(
     installation: Path, crow: Run, name: str
 ) -> None:

@@ -18,13 +18,14 @@ from crow.project.trust import is_trusted, trust
 from crow.testing import call
 
 OWN = "MY_OWN_GATEWAY"
+TOKEN = "CROW_ACP_TOKEN"
 DUMP = "env > {0}.new; mv {0}.new {0}"
 
 
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every key that there is, and one of something else."""
-    for name in (*KEY_NAMES, OWN, "GITHUB_TOKEN"):
+    for name in (*KEY_NAMES, OWN, TOKEN, "GITHUB_TOKEN"):
         monkeypatch.setenv(name, f"secret-{name}")
 
 
@@ -73,7 +74,7 @@ async def test_no_program_that_is_started_finds_a_key(
     )
     for name in (*names, "now"):
         told = (seen / name).read_text()
-        assert not [key for key in (*KEY_NAMES, OWN) if f"secret-{key}" in told], name
+        assert not [key for key in (*KEY_NAMES, OWN, TOKEN) if f"secret-{key}" in told], name
         assert "PATH=" in told
         assert ("GITHUB_TOKEN" in told) is (name != "server")
     search = seen / "search"
@@ -132,7 +133,7 @@ async def test_a_terminal_of_the_clients_gets_its_keys_emptied(home: Path, room:
     screens = Screens()
     room.person.terminals = screens
     await room.do(call("Bash", command="true"))
-    assert screens.env == dict.fromkeys(KEY_NAMES, "")
+    assert screens.env == dict.fromkeys({*KEY_NAMES, TOKEN}, "")
 
 
 async def test_compiled_code_beside_a_hooks_helper_is_not_run(

@@ -8,6 +8,7 @@ not seen here: a test of it has the command started in an interpreter of its own
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import json
 import os
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -25,7 +27,7 @@ from typing import Any, NoReturn
 GROUPS = ("crow.extensions", "crow.extensions.judge", "crow.extensions.on_request")
 IMPORTED = """
 anyio._backends._asyncio apsw concurrent.futures.thread crow.app crow.app.models crow.cli.ask
-crow.cli.chat crow.cli.jsonl crow.cli.proposal crow.cli.run crow.cli.stored
+crow.cli.chat crow.cli.jsonl crow.cli.plain crow.cli.proposal crow.cli.run crow.cli.stored
 crow.extensions.mcp.description crow.extensions.permissions.permissions
 crow.extensions.permissions.shell.shfmt crow.extensions.permissions.suggestion
 crow.extensions.persistence.history crow.extensions.prompt_cache.culprit
@@ -156,7 +158,23 @@ def become(
     os.environ.update(env)
     sys.path.insert(0, cwd)
     sys.argv[1:] = argv
-    sys.exit(main())
+    end(main())
+
+
+def end(status: int) -> NoReturn:
+    """End as an interpreter does, but leave the modules alone, which are the server's.
+
+    To take them apart would copy all memory that is shared, and cost more than most commands do.
+    """
+    try:
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+        atexit._run_exitfuncs()
+        gc.collect()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError, KeyboardInterrupt):
+        sys.exit(status)  # which says what is wrong with a stream
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from tests.cli.forks import Fork
 
 from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, event, piece
 
-PROMPT = "\x1b[0m>"
+PROMPT = "\n> "
 TOUCH = ("Bash", {"command": "touch made"})
 
 
@@ -134,7 +134,7 @@ async def test_who_leaves_at_a_question_of_the_talk_leaves_it(
 ) -> None:
     endpoint.play(calls(TOUCH, ("Bash", {"command": "touch more"})), answer("Done."))
     screen = Screen()
-    process = await screen.start(crow)
+    process = await screen.start(crow, "--plain")
     await screen.until(PROMPT)
     screen.type("one\r")
     await screen.until("Enter rejects: ")
@@ -153,7 +153,7 @@ async def test_who_leaves_at_the_question_whether_to_trust_starts_nothing(
     hooks = [{"hooks": [{"type": "command", "command": "touch made"}]}]
     settings.write_text(json.dumps({"hooks": {"SessionStart": hooks}}), "utf-8")
     screen = Screen()
-    process = await screen.start(crow)
+    process = await screen.start(crow, "--plain")
     await screen.until("write trust: ")
     screen.type("/exit\n")
     assert await screen.close(process) == 130
@@ -199,7 +199,7 @@ async def test_a_question_of_a_hook_is_asked(
 async def test_crow_alone_answers_prompt_after_prompt(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(answer("First."), calls(TOUCH), answer("Second."))
     screen = Screen()
-    process = await screen.start(crow)
+    process = await screen.start(crow, "--plain")
     await screen.until(PROMPT)
     screen.type("one\r")
     await screen.until("First.")
@@ -223,7 +223,7 @@ async def test_crow_alone_answers_prompt_after_prompt(crow: Crow, endpoint: Endp
 async def test_ctrl_c_ends_an_answer_and_the_talk_goes_on(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG], answer("Again."))
     screen = Screen()
-    process = await screen.start(crow)
+    process = await screen.start(crow, "--plain")
     await screen.until(PROMPT)
     screen.type("one\r")
     await screen.until("Let me")
@@ -317,7 +317,7 @@ async def test_words_that_leave_leave_and_are_listed(
     crow: Crow, endpoint: Endpoint, word: str
 ) -> None:
     screen = Screen()
-    process = await screen.start(crow)
+    process = await screen.start(crow, "--plain")
     await screen.until(PROMPT)
     screen.type("/help\r")
     await screen.until("/exit: Leave")

@@ -23,6 +23,7 @@ FACES = {
 
 @pytest.mark.parametrize("home", ["", ".", "a/b", "~"])
 @pytest.mark.parametrize("face", FACES)
+@pytest.mark.variants(2)
 def test_a_home_that_is_no_absolute_path_is_none(tmp_path: Path, face: str, home: str) -> None:
     own = pwd.getpwuid(os.getuid()).pw_dir
     done = subprocess.run(

@@ -92,6 +92,7 @@ async def test_it_is_listed_and_its_docstring_is_its_help(installed: Crow) -> No
         ),
     ],
 )
+@pytest.mark.variants(3)
 async def test_what_goes_wrong_is_said_in_a_line(
     installed: Crow, argv: list[str], status: int, complaint: str
 ) -> None:

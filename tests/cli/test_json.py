@@ -43,6 +43,16 @@ def test_every_event_has_the_keys_that_the_documentation_lists(kind: type) -> No
     json.dumps(told)
 
 
+async def test_what_is_told_while_a_session_opens_comes_behind_its_line(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("Things."))
+    ended = await crow("run", "--json", "What?", CROW_SANDBOX="none")
+    first, second, *_ = ended.events
+    assert first["type"] == "session"
+    assert (second["type"], second["source"]) == ("notice", "sandbox")
+
+
 async def test_a_run_begins_with_its_session_and_ends_with_its_result(
     crow: Crow, endpoint: Endpoint
 ) -> None:

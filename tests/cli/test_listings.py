@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Crow, Here
 
+from crow.extensions.sandbox.probe import find_backend
 from crow.testing.endpoint import Endpoint, answer
 
 GOOD = "def before_run(ctx):\n    return 'context of the project'\n"
@@ -260,11 +261,33 @@ async def test_every_setting_is_shown_with_the_file_that_it_came_from(
         ("sandbox.enabled", False, "CROW_SANDBOX=off in the environment"),
         ("extensions.limits.turns", 3, str(path)),
     ]
-    shown = (await here("config")).out
+    shown = (await here("config", "--all")).out
     assert "sk-secret" not in shown
     assert f"plan  {path}\n" in shown
     assert "limits.turns" in shown
     assert "200  (default)" in shown
+
+
+async def test_people_see_what_is_set_and_what_commands_run_in(
+    here: Here, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(home / ".crow/settings.json", {"sandbox": {"excludedCommands": ["docker *"]}})
+    *lines, more = (await here("config")).out.splitlines()
+    assert lines == [
+        "model                     not set  (default)",
+        "permissions.defaultMode   default  (default)",
+        "sandbox.enabled           false  CROW_SANDBOX=off in the environment",
+        f"sandbox.excludedCommands  docker *  {path}",
+        "commands run in           no sandbox: it is switched off (CROW_SANDBOX=off)",
+    ]
+    assert more.endswith(" more settings have their defaults: crow config --all")
+    monkeypatch.setenv("CROW_SANDBOX", "jail")
+    assert "NO SANDBOX: the sandbox jail does not work here: " in (await here("config")).out
+    found = find_backend()
+    if found.holds:
+        monkeypatch.setenv("CROW_SANDBOX", "on")
+        last = (await here("config", "--set")).out.splitlines()[-1]
+        assert last.endswith(f"  a sandbox: {found.name} (crow sandbox says more)")
 
 
 async def test_a_call_is_judged_by_the_rules_that_hold_here(here: Here, home: Path) -> None:

@@ -12,7 +12,8 @@ from unicodedata import category
 
 import pytest
 
-from crow.cli.output import Output, clean, columns, one_line, shorten
+from crow.cli.output import Output
+from crow.text import clean, columns, one_line, shorten
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,7 @@ def crow(*argv: str, streams: str, cwd: Path) -> subprocess.CompletedProcess[str
         (">/dev/full", "standard output fails: No space left on device"),
     ],
 )
+@pytest.mark.variants(2)
 def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
     project: Path, argv: list[str], streams: str, why: str
 ) -> None:
@@ -140,6 +142,7 @@ def test_an_output_that_cannot_be_written_to_is_an_error_in_one_line(
         (["acp"], "<&-", 0),
     ],
 )
+@pytest.mark.variants(3)
 def test_a_stream_that_is_not_needed_may_be_closed(
     project: Path, argv: list[str], streams: str, status: int
 ) -> None:

@@ -93,6 +93,17 @@ async def test_a_session_can_be_renamed_and_deleted(
     assert gone.complaint.startswith(f"there is no session {stored[0]!r}")
 
 
+async def test_a_session_is_put_away_and_taken_back(here: Here, stored: list[str]) -> None:
+    for action, told, marks in (("archive", "is archived", 1), ("unarchive", "no longer", 0)):
+        done = await here("sessions", action, stored[0][:8])
+        assert (done.status, told in done.out) == (0, True)
+        assert (await here("sessions")).out.count("(archived)") == marks
+        listed = (await here("sessions", "--json")).out.splitlines()
+        assert sum(json.loads(line)["archived"] for line in listed) == marks
+    gone = await here("sessions", "archive", "f" * 32)
+    assert gone.complaint.startswith("there is no session")
+
+
 async def test_a_session_can_be_copied_and_exported(here: Here, stored: list[str]) -> None:
     forked = await here("sessions", "fork", stored[1][:8])
     listed = (await here("sessions", "--json")).out.splitlines()

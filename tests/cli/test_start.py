@@ -10,8 +10,10 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.cli.conftest import Crow
 
+from crow.extensions.sandbox.probe import find_backend
 from crow.testing.endpoint import Endpoint, answer
 
 COUNT = """
@@ -35,6 +37,14 @@ sys.setprofile(count)
 from crow.cli import main
 sys.exit(main(argv))
 """
+
+
+@pytest.fixture(autouse=True)
+def found_before(home: Path) -> None:
+    """What holds commands is known, as from the second start on; else it is looked for at once."""
+    del home
+    if find_backend().name == "none":
+        pytest.skip("nothing holds commands on this machine")
 
 
 async def start(crow: Crow, counted: Path, *argv: str, stdin: int) -> Process:
@@ -61,8 +71,8 @@ async def test_run_imports_and_calls_little_before_the_first_request(
     out, _ = await process.communicate()
     assert out.decode() == "Done.\n"
     modules, calls = modules_and_calls(tmp_path / "counted")
-    assert modules <= 195
-    assert calls <= 9_050
+    assert modules <= 194
+    assert calls <= 8_980
 
 
 async def test_acp_imports_and_calls_little_before_the_first_request(
@@ -78,7 +88,7 @@ async def test_acp_imports_and_calls_little_before_the_first_request(
     await process.communicate(b"")
     modules, calls = modules_and_calls(tmp_path / "counted")
     assert modules <= 227
-    assert calls <= 9_750
+    assert calls <= 9_760
 
 
 async def asked(process: Process, number: int, method: str, params: dict[str, Any]) -> Any:

@@ -196,6 +196,7 @@ async def test_bytes_that_are_no_text_do_not_reach_the_model_or_the_store(
         ("<&-", 0, b"Hello.\n", b""),
     ],
 )
+@pytest.mark.variants(2)
 async def test_of_the_streams_only_the_output_must_not_be_closed(
     crow: Crow, endpoint: Endpoint, closing: str, status: int, out: bytes, err: bytes
 ) -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crow.cli.output import Wrap, columns
+from crow.cli.output import Wrap
+from crow.text import columns
 
 texts = st.text(alphabet=st.sampled_from("ab漢 \n`"), max_size=60)
 

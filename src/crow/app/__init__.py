@@ -17,7 +17,7 @@ from crow.app.complaints import complaints
 from crow.app.composer import FOLDER, UNTRUSTED, Composer
 from crow.app.effect import Effect, export
 from crow.app.live import LiveSettings, live_of
-from crow.app.models import keys_of, model_of, models_of
+from crow.app.models import keys_of, model_of, models_of, secrets_of
 from crow.app.rules import place_of, rules_of
 from crow.core.agent import Agent, ChatClient
 from crow.core.ports import LLM
@@ -66,6 +66,7 @@ def build(
     llm = models if brought is None else model_of(brought, settings, environment)
     agent = Agent(llm, tools=_tools())
     agent.withheld = keys_of(settings)
+    agent.known_secrets = secrets_of(settings)
     agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)
     composer.use_builtin()

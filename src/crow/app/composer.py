@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from crow.app.loading import find, in_a_line, load_file, things
 from crow.app.plugins import hooks_of, plugins_of, servers_of
-from crow.app.rules import KEPT_RULES, can_keep_rules, drop_rule, keep_rule, rules_of, scripts_run
+from crow.app.rules import (
+    KEPT_RULES,
+    can_keep_rules,
+    drop_rule,
+    home_of_rules,
+    keep_rule,
+    rules_of,
+    scripts_run,
+)
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
-from crow.core.extensions import JUDGE, ON_REQUEST, OURS, EntryPoint, Found, entry_points
+from crow.core.extensions import Found
+from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
@@ -170,7 +179,7 @@ class Composer:
         keep_rule(self.settings, rule, behaviour)
         live: Any = self.agent.extensions.get("settings")
         if live is not None:
-            live.kept(Path(self.settings.project) / KEPT_RULES)
+            live.kept(home_of_rules(self.settings) / KEPT_RULES)
 
     def misfits(self, name: str) -> Iterator[str]:
         """Lines about options of an extension that do not fit, in files and in what they make."""

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from crow.app.complaints import of_extensions
 from crow.app.composer import UNTRUSTED, Composer, in_a_line
-from crow.app.models import MODEL, keys_of, models_of
+from crow.app.models import MODEL, keys_of, models_of, secrets_of
 from crow.core.agent import Agent
-from crow.core.contexts import SessionContext
 from crow.core.errors import CrowError
 from crow.core.extensions import make
 from crow.core.frozen import frozen
+from crow.core.hooks.contexts import SessionContext
 from crow.core.ports import LLM
 from crow.core.session import SUBAGENTS, Session
 from crow.settings import Settings
@@ -94,6 +94,7 @@ class Effect:
         if old.env != new.env:
             self._export(new.env)
         self.agent.withheld = keys_of(new)
+        self.agent.known_secrets |= secrets_of(new)
         if any(
             getattr(old, name) != getattr(new, name)
             for name in (*MODEL, "models", "purposes", "env")
@@ -101,7 +102,7 @@ class Effect:
             self._models(new)
         if old.project != new.project or (new.trusted and not old.trusted):
             self._project(new)
-        if old.disabled != new.disabled:
+        if {each.text for each in old.disabled} != {each.text for each in new.disabled}:
             yield "extensions.disable counts from the next start on"
         yield from self._options(old, new)
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Applied, Effect
-from crow.app.ground import NAME, Ground, ground_of
+from crow.app.session_settings import NAME, SessionSettings, ground_of
 from crow.core.agent import Agent
-from crow.core.context import Context, RunContext
-from crow.core.contexts import ConfigContext, SessionContext, ToolContext
 from crow.core.events import ConfigChanged
-from crow.core.hooks import FIRST, hook
+from crow.core.hooks.collect import hook
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.contexts import ConfigContext, SessionContext, ToolContext
+from crow.core.hooks.registry import FIRST
 from crow.core.session import Session
 from crow.core.verdicts import Deny
 from crow.project.trust import (
@@ -78,32 +79,32 @@ class LiveSettings:
     async def _open(self, ctx: SessionContext, *, late: bool) -> None:
         if ctx.session.parent is not None or NAME in ctx.cache or self.settings.reader is None:
             return
-        ground = self._ground(ctx.cwd)
+        held = self._held(ctx.cwd)
         new = None
-        if ground.settings is not self._made:
-            new = self.effect.on_session(ctx.session, self._made, ground.settings)
-        ctx.cache[NAME] = ground
-        ground.begins = not late
-        await self._applied(ctx, ground, new, late=late)
-        if not self._is_begun or ground.settings.project == self.settings.project:
-            await self._follow(ctx, ground, ground.settings)
+        if held.settings is not self._made:
+            new = self.effect.on_session(ctx.session, self._made, held.settings)
+        ctx.cache[NAME] = held
+        held.begins = not late
+        await self._applied(ctx, held, new, late=late)
+        if not self._is_begun or held.settings.project == self.settings.project:
+            await self._follow(ctx, held, held.settings)
         self._is_begun = True
-        asked = self._will_ask(ctx, ground)
-        await self._tell(ctx, ground, later=[*of_trust(ground.settings)] if asked else ())
-        await self._offer(ctx, ground)
-        ground.begins = False
+        asked = self._will_ask(ctx, held)
+        await self._tell(ctx, held, later=[*of_trust(held.settings)] if asked else ())
+        await self._offer(ctx, held)
+        held.begins = False
 
     @hook("before_run", order=FIRST, timeout=LONGEST)
     async def look(self, ctx: RunContext) -> None:
         """Look at everything before a prompt."""
-        ground = await self._known(ctx)
-        if ground is None:
+        held = await self._known(ctx)
+        if held is None:
             return
-        if ground.cwd != ctx.session.root.cwd:
-            await self._move(ctx.session.root, ground)
-        elif ground.memory.changed or ground.would_run != stamps(ground.project):
-            await self.refresh(ctx.session, ground)
-        await self._offer(_context(ctx), ground)
+        if held.cwd != ctx.session.root.cwd:
+            await self._move(ctx.session.root, held)
+        elif held.memory.changed or held.would_run != stamps(held.project):
+            await self.refresh(ctx.session, held)
+        await self._offer(_context(ctx), held)
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
     async def look_again(self, ctx: ToolContext) -> Deny | None:
@@ -111,18 +112,18 @@ class LiveSettings:
 
         No call runs while nobody judges as the settings want.
         """
-        ground = await self._known(ctx)
-        if ground is not None and ground.cwd != ctx.session.root.cwd:
-            await self._move(ctx.session.root, ground)
-        elif ground is not None and (ground.memory.changed or is_touched(ground.would_run)):
-            await self.refresh(ctx.session, ground)
-        if ground is None or not ground.unjudged:
+        held = await self._known(ctx)
+        if held is not None and held.cwd != ctx.session.root.cwd:
+            await self._move(ctx.session.root, held)
+        elif held is not None and (held.memory.changed or is_touched(held.would_run)):
+            await self.refresh(ctx.session, held)
+        if held is None or not held.unjudged:
             return None
-        return Deny(f"the permissions cannot be judged: {ground.unjudged}")
+        return Deny(f"the permissions cannot be judged: {held.unjudged}")
 
     # what is done
 
-    async def _known(self, ctx: Context) -> Ground | None:
+    async def _known(self, ctx: Context) -> SessionSettings | None:
         """What holds in a session, which is looked at now if that could not be done before.
 
         The beginning of a session goes on where a hook fails; a call must not.
@@ -131,7 +132,7 @@ class LiveSettings:
             await self._open(_context(ctx), late=True)
         return ground_of(ctx.session)
 
-    def _ground(self, cwd: str) -> Ground:
+    def _held(self, cwd: str) -> SessionSettings:
         """What holds in a directory now; the agent's own settings where these still are it."""
         base = self.settings
         assert base.reader is not None
@@ -139,77 +140,79 @@ class LiveSettings:
         project = project_of(Path(cwd), base.reader.home)
         would_run = stamps(project)
         if str(project) == base.project and not memory.changed and would_run == self._would_run:
-            return Ground(base, memory, cwd, would_run, set(self.told))
-        return Ground(base.reader.load(cwd, memory), memory, cwd, would_run, set(self.told))
+            return SessionSettings(base, memory, cwd, would_run, set(self.told))
+        return SessionSettings(
+            base.reader.load(cwd, memory), memory, cwd, would_run, set(self.told)
+        )
 
-    async def _move(self, session: Session, ground: Ground) -> None:
+    async def _move(self, session: Session, held: SessionSettings) -> None:
         """Let the settings of another directory hold: the session works there now."""
         ctx = _context(Context(self.effect.agent, session))
-        async with ground.lock:
-            there, old = self._ground(session.cwd), ground.settings
+        async with held.lock:
+            there, old = self._held(session.cwd), held.settings
             new = self.effect.on_session(session, old, there.settings)
-            ground.settings, ground.memory = there.settings, there.memory
-            ground.cwd, ground.would_run = there.cwd, there.would_run
-            ground.unjudged = new.unjudged
-        await self._applied(ctx, ground, new, late=True)
-        await self._tell(ctx, ground)
+            held.settings, held.memory = there.settings, there.memory
+            held.cwd, held.would_run = there.cwd, there.would_run
+            held.unjudged = new.unjudged
+        await self._applied(ctx, held, new, late=True)
+        await self._tell(ctx, held)
         await ctx.emit(ConfigChanged({NAME: []}))
 
-    async def refresh(self, session: Session, ground: Ground) -> None:
+    async def refresh(self, session: Session, held: SessionSettings) -> None:
         """Read again what has changed; hooks may refuse it, except the administrator's."""
         root = session.root
         ctx = _context(Context(self.effect.agent, root))
-        async with ground.lock:
-            old, ran = ground.settings, set(ground.would_run)
-            news = await self._read(ctx, ground)
-            if ground.settings == old and ground.settings.rejected == old.rejected:
+        async with held.lock:
+            old, ran = held.settings, set(held.would_run)
+            news = await self._read(ctx, held)
+            if held.settings == old and held.settings.rejected == old.rejected:
                 return
-            new = self.effect.on_session(root, old, ground.settings)
-            ground.unjudged = new.unjudged
-            if ground.settings.project == self.settings.project:
-                await self._follow(ctx, ground, ground.settings)
-        await self._applied(ctx, ground, new, late=not ground.begins)
-        is_lost = old.trusted and not ground.settings.trusted
+            new = self.effect.on_session(root, old, held.settings)
+            held.unjudged = new.unjudged
+            if held.settings.project == self.settings.project:
+                await self._follow(ctx, held, held.settings)
+        await self._applied(ctx, held, new, late=not held.begins)
+        is_lost = old.trusted and not held.settings.trusted
         for path in news:
-            if not (is_lost and Path(path).is_relative_to(ground.project)):
+            if not (is_lost and Path(path).is_relative_to(held.project)):
                 await ctx.ui.notify(f"{path} was changed: what it says holds from now on")
         if is_lost:
-            await ctx.ui.notify(lost(ground, ran), severity="warning")
-        await self._tell(ctx, ground)
+            await ctx.ui.notify(lost(held, ran), severity="warning")
+        await self._tell(ctx, held)
         await ctx.emit(ConfigChanged({NAME: news}))
 
     async def _applied(
-        self, ctx: SessionContext, ground: Ground, new: Applied | None, *, late: bool
+        self, ctx: SessionContext, held: SessionSettings, new: Applied | None, *, late: bool
     ) -> None:
         """Go on from what came of other settings: say what is broken, tell what is new."""
         if new is None:
             return
-        ground.unjudged = new.unjudged
+        held.unjudged = new.unjudged
         for name, error in new.broken.items():
             text = f"the extension {name} stays as it was, the settings break it: {error}"
             await ctx.ui.notify(text, severity="error")
         for catch_up in new.late if late else ():  # which may look at settings themselves
             await catch_up(ctx)
 
-    async def _read(self, ctx: SessionContext, ground: Ground) -> list[str]:
+    async def _read(self, ctx: SessionContext, held: SessionSettings) -> list[str]:
         """Read the files; the paths of those that say something new that holds."""
-        changed = set(ground.memory.changed)
-        before = ground.settings.files
+        changed = set(held.memory.changed)
+        before = held.settings.files
         edited = [each for each in before if each.path in changed]
-        news = [str(each) for each in edited if await self._agreed(ctx, ground, each)]
-        assert ground.settings.reader is not None
+        news = [str(each) for each in edited if await self._agreed(ctx, held, each)]
+        assert held.settings.reader is not None
         with suppress(SettingsError):
-            ground.settings = ground.settings.reader.load(ctx.cwd, ground.memory)
-        ground.would_run = stamps(ground.project)
-        for each in ground.settings.files:  # beside the administrator's: nobody can be against it
+            held.settings = held.settings.reader.load(ctx.cwd, held.memory)
+        held.would_run = stamps(held.project)
+        for each in held.settings.files:  # beside the administrator's: nobody can be against it
             if each not in before:
                 await self._fire(ctx, each, parsed(each.path) or {})
                 news.append(str(each))
         return news
 
-    async def _agreed(self, ctx: SessionContext, ground: Ground, source: Source) -> bool:
+    async def _agreed(self, ctx: SessionContext, held: SessionSettings, source: Source) -> bool:
         """Ask the hooks about one file's change; True where it says something new that holds."""
-        path, memory = source.path, ground.memory
+        path, memory = source.path, held.memory
         before = memory.known(path)
         try:
             now = parsed(path)
@@ -239,21 +242,23 @@ class LiveSettings:
         ruling = await change.ui.agreed(await ctx.agent.hooks.on_config_change.fire(change))
         return ruling.refused, dict(change.changes.get(NAME) or {})
 
-    async def _follow(self, ctx: Context, ground: Ground, new: Settings) -> None:
+    async def _follow(self, ctx: Context, held: SessionSettings, new: Settings) -> None:
         """Let the agent's own things be as a session's settings say."""
-        old, self.settings, self._would_run = self.settings, new, ground.would_run
+        old, self.settings, self._would_run = self.settings, new, held.would_run
         for text in self.effect.on_agent(old, new):
-            if text not in ground.told:
-                ground.told.add(text)
+            if text not in held.told:
+                held.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
 
-    async def _tell(self, ctx: Context, ground: Ground, *, later: Iterable[str] = ()) -> None:
+    async def _tell(
+        self, ctx: Context, held: SessionSettings, *, later: Iterable[str] = ()
+    ) -> None:
         """Say what is wrong with the settings, each thing once until it is mended."""
-        wrong = [*of_settings(ground.settings), *self.effect.warnings(ctx.session)]
-        ground.told &= set(wrong)
+        wrong = [*of_settings(held.settings), *self.effect.warnings(ctx.session)]
+        held.told &= set(wrong)
         for text in wrong:
-            if text not in ground.told and text not in later:
-                ground.told.add(text)
+            if text not in held.told and text not in later:
+                held.told.add(text)
                 await ctx.ui.notify(text, severity="warning")
 
     def kept(self, path: Path) -> None:
@@ -262,53 +267,53 @@ class LiveSettings:
 
     # trust
 
-    async def _offer(self, ctx: SessionContext, ground: Ground) -> None:
+    async def _offer(self, ctx: SessionContext, held: SessionSettings) -> None:
         """Ask about a project that wants something, where somebody can be asked."""
-        if not self._will_ask(ctx, ground):
+        if not self._will_ask(ctx, held):
             return
         ready: Callable[[], Awaitable[None]] | None = getattr(ctx.client, "ready", None)
         if ready is not None:
-            ctx.session.spawn(self._ask_when(ready, ctx, ground))
+            ctx.session.spawn(self._ask_when(ready, ctx, held))
         else:
-            await self.ask(ctx, ground)
+            await self.ask(ctx, held)
 
-    def _will_ask(self, ctx: SessionContext, ground: Ground) -> bool:
-        if not wanted_of(ground.settings) or is_refused(ground.project):
+    def _will_ask(self, ctx: SessionContext, held: SessionSettings) -> bool:
+        if not wanted_of(held.settings) or is_refused(held.project):
             return False
         return self.asks or hasattr(ctx.client, "ready")
 
     async def _ask_when(
-        self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, ground: Ground
+        self, ready: Callable[[], Awaitable[None]], ctx: SessionContext, held: SessionSettings
     ) -> None:
         await ready()
-        await self.ask(ctx, ground)
+        await self.ask(ctx, held)
 
-    async def ask(self, ctx: SessionContext, ground: Ground) -> None:
+    async def ask(self, ctx: SessionContext, held: SessionSettings) -> None:
         """Ask whether the project is trusted, once for what it wants now."""
-        shown = fingerprint(ground.project)
-        lines = wanted_of(ground.settings)
+        shown = fingerprint(held.project)
+        lines = wanted_of(held.settings)
         if not lines:
             return
         if shown in self._put_off:
-            if not ground.asking:
-                await self._tell(ctx, ground)
+            if not held.asking:
+                await self._tell(ctx, held)
             return
         self._put_off.add(shown)
-        text = f"Trust {ground.project}? It would use what is listed here."
-        ground.asking = True
+        text = f"Trust {held.project}? It would use what is listed here."
+        held.asking = True
         try:
             chosen = await ctx.ui.select(text, CHOICES, detail=shortened(lines), word="trust")
         finally:
-            ground.asking = False
+            held.asking = False
         if chosen == NEVER:
-            refuse(ground.project)
+            refuse(held.project)
         if chosen != TRUST:
-            await self._tell(ctx, ground)
+            await self._tell(ctx, held)
             return
-        if trust(ground.project, shown) is None:
-            await ctx.ui.notify(f"{ground.project} has changed meanwhile", severity="warning")
-        await self.refresh(ctx.session, ground)
-        await self._offer(ctx, ground)
+        if trust(held.project, shown) is None:
+            await ctx.ui.notify(f"{held.project} has changed meanwhile", severity="warning")
+        await self.refresh(ctx.session, held)
+        await self._offer(ctx, held)
 
 
 def wanted_of(settings: Settings) -> list[str]:
@@ -320,15 +325,15 @@ def wanted_of(settings: Settings) -> list[str]:
     return wanted(settings)
 
 
-def lost(ground: Ground, before: set[Any]) -> str:
+def lost(held: SessionSettings, before: set[Any]) -> str:
     """That a project is not trusted any more, and which of its files have changed."""
-    changed = {stamp[0] for stamp in before.symmetric_difference(ground.would_run)}
-    names = sorted(str(Path(path).relative_to(ground.project)) for path in changed)
+    changed = {stamp[0] for stamp in before.symmetric_difference(held.would_run)}
+    names = sorted(str(Path(path).relative_to(held.project)) for path in changed)
     rest = "only its deny and ask rules hold until it is trusted again"
     if not names:
-        return f"{ground.project} is not trusted any more: {rest}"
+        return f"{held.project} is not trusted any more: {rest}"
     which = ", ".join([*names[:3], *(["…"] if len(names) > 3 else ())])
-    return f"{ground.project} has changed since it was trusted ({which}): {rest}"
+    return f"{held.project} has changed since it was trusted ({which}): {rest}"
 
 
 def parsed(path: str) -> dict[str, Any] | None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
-from crow.core.extensions import entry_points
-from crow.core.hooks import MARK
+from crow.core.hooks.collect import MARK
+from crow.entry_points import entry_points
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
@@ -147,8 +147,8 @@ def _is_tool(thing: Any) -> bool:
 
 def hangs(thing: Any) -> bool:
     """True for a module or class that hangs something on an agent."""
-    from crow.core.hooks import Hooks
-    from crow.core.points import AgentHook
+    from crow.core.hooks.points import AgentHook
+    from crow.core.hooks.registry import Hooks
 
     if hasattr(thing, "init_agent"):
         return True

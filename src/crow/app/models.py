@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from crow.core.agent import ChatClient
 from crow.core.ports import LLM
 from crow.settings import Settings
+
+if TYPE_CHECKING:
+    from crow.app.known_models import KnownModels
 
 MODEL = (
     "model",
@@ -22,14 +26,37 @@ MODEL = (
     "providers",
 )
 OTHER_NAMES = {"api_key_helper": "apiKeyHelper"}
+LISTENING = "CROW_ACP_TOKEN"
+"""Opens a ``crow acp --listen``, which may be another process than this one."""
 
 
 def keys_of(settings: Settings) -> frozenset[str]:
-    """The variables that hold keys for models, without those that programs are to have."""
+    """The variables that hold keys that Crow uses, without those that programs are to have."""
     from crow.llm.presets import KEY_NAMES
 
     named = {table.get("api_key_env", "") for table in settings.providers.values()}
-    return (KEY_NAMES | named) - {entry.text for entry in settings.pass_env}
+    return (KEY_NAMES | named | {LISTENING}) - {entry.text for entry in settings.pass_env}
+
+
+def secrets_of(settings: Settings) -> frozenset[str]:
+    """What no output may show: stored keys, and keys, headers and servers' secrets of settings."""
+    from crow.llm.credentials import kept
+
+    tables = [settings.headers, *(each.get("headers") for each in settings.providers.values())]
+    for server in settings.mcp_servers.values():
+        tables += [server.get("headers"), server.get("env")]
+    keys = [
+        settings.api_key,
+        *kept(),
+        *(each.get("api_key") for each in settings.providers.values()),
+    ]
+    for table in filter(None, tables):
+        from crow.process.environment import is_secret
+        from crow.settings.secrets import SECRET
+
+        keys += [text for name, text in table.items() if SECRET.search(name) or is_secret(name)]
+    words = (word for key in keys if isinstance(key, str) for word in key.split())
+    return frozenset(word for word in words if "$" not in word)
 
 
 def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
@@ -43,6 +70,11 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     table = table_of(settings)
     said = said_model(settings)
 
+    def known() -> KnownModels:
+        from crow.app.known_models import KnownModels
+
+        return KnownModels(table, env)
+
     def stored(provider: str) -> str | None:
         from crow.llm.credentials import load
 
@@ -51,7 +83,9 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
     async def look() -> list[str]:
         from crow.llm.listing import list_models
 
-        return await list_models(table, env, stored)
+        found = await list_models(table, env, stored)
+        await asyncio.to_thread(known().keep, found)
+        return found
 
     names = [entry.text for entry in settings.models]
     return Routed(
@@ -60,6 +94,7 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
         look,
         lambda name: listed_name(name or said, table, env),
         settings.purposes,
+        lambda: known().names(),
     )
 
 

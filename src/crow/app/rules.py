@@ -55,10 +55,11 @@ def can_keep_rules(settings: Settings) -> bool:
 def keep_rule(settings: Settings, rule: str, behaviour: str) -> None:
     """Add a rule to the project's local settings, where Claude Code keeps such rules as well.
 
-    A file that cannot be read is left alone. The project stays as trusted as it was. Raises
-    ``OSError`` where the file cannot be written.
+    Worktrees of one repository share those of the main one. A file that cannot be read is left
+    alone. The project stays as trusted as it was. Raises ``OSError`` where the file cannot be
+    written.
     """
-    project = Path(settings.project)
+    project = home_of_rules(settings)
     table = _kept(project)
     lists: Any = table.setdefault("permissions", {}) if table is not None else None
     if not isinstance(lists, dict):
@@ -74,7 +75,21 @@ def drop_rule(settings: Settings, rule: str) -> bool:
 
     The project stays as trusted as it was. Raises ``OSError`` where the file cannot be written.
     """
+    places = dict.fromkeys((home_of_rules(settings), Path(settings.project)))
+    return True in [_drop(place, rule) for place in places]
+
+
+def home_of_rules(settings: Settings) -> Path:
+    """The project whose local settings keep rules: the main worktree of its repository, if any."""
+    from crow.project.worktree import main_worktree
+
     project = Path(settings.project)
+    main = main_worktree(project)
+    counts = main is not None and main != Path.home() and is_trusted(main)
+    return main if main is not None and counts else project
+
+
+def _drop(project: Path, rule: str) -> bool:
     table = _kept(project) or {}
     lists: Any = table.get("permissions")
     values = cast("dict[str, object]", lists).values() if isinstance(lists, dict) else ()

@@ -34,6 +34,12 @@ def declare(parser: Parser) -> None:
         metavar="SECONDS",
         help="deny what the client is asked for and does not answer for so long (default: wait)",
     )
+    parser.add_argument(
+        "--proxy",
+        action="store_true",
+        help="put your hooks and permissions in front of another agent: --proxy -- AGENT ...",
+    )
+    parser.add_argument("agent", nargs="*", help="--proxy: the agent's command, behind --")
     parser.add_argument("--login", action="store_true", help="do what crow login does, and end")
     parser.add_argument(
         "--print-config",
@@ -51,6 +57,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
         from crow.cli.login import ask_and_store
 
         return ask_and_store(None, options, out)
+    if options.proxy:
+        return proxy(options, out)
+    if options.agent:
+        raise UsageError(f"{options.agent[0]!r} is no option; an agent's command is for --proxy")
     if options.listen is not None:
         from crow.cli.listening import listen
 
@@ -72,6 +82,8 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
     known: dict[str, Any] = {
         "store": True,
         "mcp": True,
+        "archive": True,
+        "prompted": True,
         "login": [*installed_command(), "login"],
         "latest": options.protocol,
         "ask_timeout": options.ask_timeout,
@@ -97,15 +109,29 @@ def print_config(name: str, out: Output) -> int:
     return 0
 
 
+def proxy(options: argparse.Namespace, out: Output) -> int:
+    """Stand in front of another agent. What is for Crow's own work alone is left out."""
+    if options.listen is not None:
+        raise UsageError("--proxy and --listen exclude each other (see crow acp --help)")
+    from crow.acp.proxy import GUARDS, serve_proxy
+    from crow.entry_points import entry_points
+
+    own = (point.name for point in entry_points() if point.own)
+    options.disable = [name for name in own if name not in GUARDS]
+    return serve_proxy(lambda: build(options, out), options.agent)
+
+
 def build(options: argparse.Namespace, out: Output) -> Agent:
     """The agent, with complaints on standard error, which editors keep as a log.
 
     Each session tells its user what there is to complain of in its own project.
     """
     from crow.app import complaints
-    from crow.cli.options import agent_of, settings_of
+    from crow.cli.options import agent_of, refuse_unread, settings_of
 
     settings = settings_of(options)
+    if options.proxy:
+        refuse_unread(settings)
     agent = agent_of(options, settings)
     for text in complaints(settings, agent):
         out.error(text)

@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from crow.cli.output import Output, clean, one_line
+from crow.cli.output import Output
 from crow.core.ports import Option, PermissionRequest, Question
+from crow.text import clean, one_line
 
 SHOWN_LINES = 12
 LEAVING = ("exit", "quit")

@@ -1,52 +1,114 @@
 """Talk with the agent: a prompt, its answer, the next prompt.
 
-Ctrl-C ends an answer, Ctrl-D or /exit all.
+Enter sends, and steers what is at work; Tab lets it wait; Esc stops. Ctrl-D or /exit leaves.
+docs/terminal.md has every key.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
+import select
+import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crow.cli.ask import LEAVING, Asker, leaves
-from crow.cli.interrupt import Interrupts
+from crow.cli.ask import leaves
+from crow.cli.conversing import Conversing, held, offer_leaving
 from crow.cli.opening import check_session, declare_session, session_of
-from crow.cli.options import agent_of, declare_agent, refuse_unread, settings_of, tell_problems
+from crow.cli.options import (
+    agent_of,
+    declare_agent,
+    directory,
+    refuse_unread,
+    settings_of,
+    tell_problems,
+)
 from crow.cli.output import Output
 from crow.cli.parser import Parser
-from crow.cli.run import INTERRUPTED, conclude, idle
-from crow.cli.view import View
+from crow.cli.run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
+from crow.core.errors import ModelError
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
-    from prompt_toolkit import PromptSession
-
     from crow.core.agent import Agent
-    from crow.core.contexts import CommandContext
-    from crow.core.session import Session
+    from crow.core.session import Reply, Session
+    from crow.settings import Settings
+    from crow.terminal.conversation import Offered
+    from crow.terminal.terminal import Terminal
 
-MARK = "> "
+PLAIN = ("CROW_PLAIN", "ACCESSIBLE")
+"""Variables that want lines in the place of a screen."""
+ENDING = (signal.SIGTERM, signal.SIGHUP) if sys.platform != "win32" else ()
+"""Signals that end a talk as its user does."""
+UNABLE = ("", "dumb", "unknown")
+"""Values of ``TERM`` of terminals in which no cursor moves."""
 
 
 def declare(parser: Parser) -> None:
     """The options of ``crow`` alone."""
     declare_agent(parser)
     declare_session(parser)
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="line after line, for screen readers: nothing is redrawn",
+    )
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow``."""
     check_session(options)
     try:
-        return asyncio.run(chat(options, out))
+        if is_plain(options):
+            return asyncio.run(chat(options, out))
+        with typed_ahead() as typed:
+            return asyncio.run(chat(options, out, typed))
     except asyncio.CancelledError:
         return INTERRUPTED
 
 
-async def chat(options: argparse.Namespace, out: Output) -> int:
+@contextmanager
+def typed_ahead() -> Generator[str]:
+    """What was typed before there was anybody to read it; what is typed next is kept as it is."""
+    import termios
+
+    before, now = termios.tcgetattr(0), termios.tcgetattr(0)
+    now[0] &= ~termios.ICRNL
+    now[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(0, termios.TCSANOW, now)
+    waits = select.select([0], [], [], 0)[0]
+    try:
+        yield os.read(0, 65536).decode(errors="replace") if waits else ""
+    finally:
+        termios.tcsetattr(0, termios.TCSANOW, before)
+
+
+def is_plain(options: argparse.Namespace) -> bool:
+    """True where nothing may be drawn twice: it is wanted so, or the terminal cannot."""
+    wanted = options.plain or any(os.environ.get(name) for name in PLAIN)
+    return wanted or os.environ.get("TERM", "") in UNABLE or sys.platform == "win32"
+
+
+async def chat(options: argparse.Namespace, out: Output, typed: str = "") -> int:
     """Answer prompt after prompt."""
+    if is_plain(options):
+        from crow.cli import plain
+
+        settings, agent = prepared(options, out)
+        await plain.talk(agent, options, settings, out)
+        return 0
+    talk = Talk(options, out)
+    talk.terminal.type(typed)
+    return await talk.run()
+
+
+def prepared(options: argparse.Namespace, out: Output) -> tuple[Settings, Agent]:
+    """The settings and the agent, whose user can be asked."""
     from crow.app import live_of
 
     settings = settings_of(options)
@@ -54,90 +116,136 @@ async def chat(options: argparse.Namespace, out: Output) -> int:
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     live_of(agent).asks = True
-    model = agent.llm.model
-    async with agent:
-        asker = Asker(out)
-        view = View(out, cwd=".", asker=asker)
-        with Interrupts(agent, out, asker, opening=True):
-            session = await session_of(agent, options, settings, view)
-        view.cwd = session.cwd
-        inside = await held(session)
-        text = f"crow in {session.cwd}, with {model}{inside}. Ctrl-C ends an answer, /exit all."
-        out.line(text, "dim")
+    return settings, agent
+
+
+class Talk:
+    """A talk on the screen, from its first line to the way back to it.
+
+    The agent is made when there is a prompt already: whoever types need not wait for it.
+    """
+
+    def __init__(self, options: argparse.Namespace, out: Output) -> None:
+        from crow.terminal.completion import PromptCompleter
+        from crow.terminal.terminal import Terminal
+
+        self.options = options
+        self.out = out
+        self.files: list[str] = []
+        self._status = 0
+        self.conversing: Conversing | None = None
+        self.terminal: Terminal = Terminal(
+            str(directory(options)),
+            history=state_directory() / "history",
+            completer=PromptCompleter(self._commands, lambda: self.files),
+        )
+
+    async def run(self) -> int:
+        """Talk; the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            loop.add_signal_handler(number, self._end, number)
+        session = await self.terminal.run(self._talk())
+        if session is None:
+            return self._status or INTERRUPTED
+        self.out.note(f"crow --resume {session.id[:8]} goes on")
+        return self._status
+
+    def _end(self, number: signal.Signals) -> None:
+        """A signal ends the talk, whatever is being done."""
+        self._status = 128 + number
+        self.terminal.leave()
+
+    async def _talk(self) -> Session | None:
+        terminal = self.terminal
+        with self.out.through(sys.stdout, sys.stderr):
+            settings, agent = prepared(self.options, self.out)
+            async with agent:
+                session = await session_of(agent, self.options, settings, terminal)
+                if terminal.is_left:
+                    return None
+                await self._begin(agent, session)
+                await self._choose_model(agent, session, settings)
+                while (prompt := await terminal.next_prompt()) is not None:
+                    if leaves(prompt.strip()):
+                        break
+                    await self._answer(agent, session, prompt)
+                await agent.close_session(session, "prompt_input_exit")
+        return session
+
+    async def _begin(self, agent: Agent, session: Session) -> None:
+        """Show what there is, and let keys reach the session."""
+        from crow._version import __version__
+        from crow.terminal.status import branch_of
+
+        terminal = self.terminal
+        self.conversing = terminal.conversation = Conversing(agent, session)
+        terminal.transcript.session_id = session.id
         offer_leaving(agent, session)
-        lines = reader(agent, session)
-        while (prompt := await read(lines, out)) is not None:
-            if not prompt.strip():
-                continue
-            if leaves(prompt.strip()):
-                break
-            out.line()
-            with Interrupts(agent, out, asker):
-                reply = await agent.prompt(session, prompt)
-                await idle(session)
-            view.conclude(reply)
-            view.cwd = session.cwd
-            if asker.is_left:
-                break
-            if reply.stop_reason == "cancelled":
-                out.note("interrupted")
-            else:
-                conclude(reply, view, out)
-            out.line()
-            view.begin()
-        await agent.close_session(session, "prompt_input_exit")
-    out.note(f"crow --resume {session.id[:8]} goes on")
-    return 0
+        terminal.status.mode = session.mode
+        terminal.status.model = model_of(agent, session)
+        terminal.status.branch = branch_of(Path(session.cwd))
+        place = session.cwd.replace(str(Path.home()), "~", 1)
+        terminal.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
+        session.spawn(self._look(session))
+        if self.options.resume or self.options.latest:
+            await self._replay(agent, session)
+
+    async def _choose_model(self, agent: Agent, session: Session, settings: Settings) -> None:
+        """Ask a newcomer which model is to answer."""
+        from crow.cli import first_start
+
+        if first_start.lacks_model(agent, session, self.options, settings):
+            await first_start.choose_model(agent, session, self.terminal)
+            self.terminal.status.model = model_of(agent, session)
+
+    async def _look(self, session: Session) -> None:
+        """Find out what takes its time, beside the conversation."""
+        self.terminal.status.sandbox = await held(session)
+        await self._list_files()
+        self.terminal.screen.refresh()
+
+    async def _list_files(self) -> None:
+        if self.conversing is not None:
+            self.files = await self.conversing.files()
+
+    async def _replay(self, agent: Agent, session: Session) -> None:
+        """Show what was said before."""
+        from crow.acp.replay import replay
+
+        async for event in replay(agent, session):
+            await self.terminal.update(session.id, event)
+        self.terminal.transcript.end()
+
+    async def _answer(self, agent: Agent, session: Session, prompt: str) -> None:
+        """Work on one prompt."""
+        terminal = self.terminal
+        terminal.begin(prompt)
+        if prompt.startswith("!") and self.conversing is not None:
+            await self.conversing.run_command(prompt[1:].strip(), terminal)
+            terminal.finish()
+            return
+        reply = await agent.prompt(session, prompt)
+        await idle(session)
+        terminal.transcript.cwd = session.cwd
+        terminal.finish(interrupted=reply.stop_reason == "cancelled")
+        self._conclude(reply)
+        session.spawn(self._list_files())
+
+    def _conclude(self, reply: Reply) -> None:
+        """Say how the run ended, where that was not simply the end."""
+        if reply.stop_reason in (*SUCCESSES, "cancelled"):
+            return
+        cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
+        self.terminal.tell(reply.detail or cut, is_error=True)
+
+    def _commands(self) -> Sequence[Offered]:
+        return self.conversing.commands() if self.conversing is not None else ()
 
 
-async def held(session: Session) -> str:
-    """What commands run in, in a few words; nothing where nobody looks after that."""
-    from crow.keys import SANDBOX
-
-    sandbox = SANDBOX.get(session)
-    if sandbox is None:
-        return ", without a sandbox"
-    name = await asyncio.to_thread(lambda: sandbox.name)
-    return f", commands in a sandbox ({name})" if name else ", without a sandbox"
-
-
-def offer_leaving(agent: Agent, session: Session) -> None:
-    """List the words that leave among the commands, where nobody else has taken them."""
-    from crow.core.scope import Command
-
-    for name in LEAVING:
-        if name not in agent.commands_of(session):
-            agent.add_command(Command(name, "Leave", leave))
-
-
-async def leave(ctx: CommandContext) -> None:
-    """Do nothing: whoever reads the words leaves by themselves."""
-
-
-def reader(agent: Agent, session: Session) -> PromptSession[str]:
-    """Reads lines, with a history that outlives the session and the slash commands completed."""
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.completion import WordCompleter
-    from prompt_toolkit.history import FileHistory
-
-    path = state_directory() / "history"
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    commands = WordCompleter(
-        lambda: [f"/{name}" for name in agent.commands_of(session)], sentence=True
-    )
-    options: dict[str, Any] = {"history": FileHistory(str(path)), "completer": commands}
-    return PromptSession(MARK, complete_while_typing=False, **options)
-
-
-async def read(lines: PromptSession[str], out: Output) -> str | None:
-    """The next prompt; None at the end. What is said meanwhile stands above it."""
-    from prompt_toolkit.patch_stdout import patch_stdout
-
-    while True:
-        try:
-            with patch_stdout(raw=True), out.through(sys.stdout, sys.stderr):
-                return await lines.prompt_async()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return None
+def model_of(agent: Agent, session: Session) -> str:
+    """The name of the model that is asked; empty where there is none yet."""
+    try:
+        return session.model or agent.llm.model
+    except ModelError:
+        return ""

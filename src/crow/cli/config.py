@@ -1,4 +1,4 @@
-"""Every setting that holds here, and the file that it came from.
+"""What is set here, and the file that it came from; with --all the defaults, too.
 
 Files, the stronger later: ~/.claude/settings.json, ~/.crow/settings.json (or .toml), the project's
 .claude/ and .crow/settings.json, .claude/ and .crow/settings.local.json, --settings FILE, options,
@@ -11,16 +11,26 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from crow.cli.options import declare_agent, settings_of
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import Parser
+from crow.text import one_line
+
+if TYPE_CHECKING:
+    from crow.cli.setting import Row
+    from crow.settings import Settings
+
+ALWAYS = ("model", "permissions.defaultMode")
+"""What people see though it has its default."""
 
 
 def declare(parser: Parser) -> None:
     """The options of ``crow config``."""
-    parser.add_argument("--set", action="store_true", help="leave out what has its default")
-    parser.add_argument("--json", action="store_true", help="one object a line, for programs")
+    parser.add_argument("--all", action="store_true", help="also what has its default")
+    parser.add_argument("--set", action="store_true", help="with --json: no defaults")
+    parser.add_argument("--json", action="store_true", help="every setting as an object a line")
     parser.add_argument("--schema", action="store_true", help="print the JSON schema for editors")
     declare_agent(parser)
 
@@ -32,21 +42,54 @@ def main(options: argparse.Namespace, out: Output) -> int:
 
         out.verbatim(json.dumps(whole(), indent=2, ensure_ascii=False))
         return 0
-    from crow.cli.setting import rows
-
     settings = settings_of(options)
-    found = [row for row in rows(settings) if not options.set or row.state != "default"]
-    width = min(max((len(row.name) for row in found), default=0), 40)
-    for row in found:
-        if options.json:
-            out.verbatim(json.dumps(asdict(row), ensure_ascii=False))
-            continue
-        value = row.value
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        shown = "not set" if value is None else shown
-        where = row.source if row.state == "set" else f"{row.source} ({row.state})".strip()
-        where = f"{where}: {row.reason}" if row.reason else where
-        out.raw(f"{row.name:{width}}  {one_line(shown)}  {out.styled(one_line(where), 'dim')}")
+    show_rows(settings, options, out)
     for text in settings.problems:
         out.error(text)
     return 1 if settings.problems else 0
+
+
+def show_rows(settings: Settings, options: argparse.Namespace, out: Output) -> None:
+    """Show what is asked for of the settings: for people what is set, for programs all."""
+    from crow.cli.setting import rows
+
+    found = list(rows(settings))
+    is_whole = options.all or (options.json and not options.set)
+    kept = [row for row in found if is_whole or row.state != "default"]
+    if options.json:
+        for row in kept:
+            out.verbatim(json.dumps(asdict(row), ensure_ascii=False))
+        return
+    if not (options.all or options.set):
+        kept = [*(row for row in found if row.name in ALWAYS and row.state == "default"), *kept]
+    width = min(max((len(row.name) for row in kept), default=0), 40)
+    for row in kept:
+        out.raw(f"{row.name:{width}}  {_told(row, out)}")
+    out.raw(f"{'commands run in':{width}}  {one_line(confinement(settings))}")
+    left = len(found) - len(kept)
+    if left and not options.set:
+        out.line(f"{left} more settings have their defaults: crow config --all", "dim")
+
+
+def _told(row: Row, out: Output) -> str:
+    """The value of a setting, and where that is from."""
+    value = row.value
+    shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = "not set" if value is None else shown
+    where = row.source if row.state == "set" else f"{row.source} ({row.state})".strip()
+    where = f"{where}: {row.reason}" if row.reason else where
+    return f"{one_line(shown)}  {out.styled(one_line(where), 'dim')}"
+
+
+def confinement(settings: Settings) -> str:
+    """What holds commands here, in a few words."""
+    from crow.app.sandbox import sandbox_of
+    from crow.extensions.sandbox.finder import Finder
+
+    wanted = sandbox_of(settings)
+    if not wanted.enabled:
+        return f"no sandbox: it is switched off ({wanted.off})"
+    finder = Finder(wanted.backend)
+    if finder.find().holds:
+        return f"a sandbox: {finder.line} (crow sandbox says more)"
+    return f"NO SANDBOX: {finder.why}"

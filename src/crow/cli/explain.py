@@ -11,13 +11,14 @@ from typing import Any, cast
 
 from crow.cli.handlers import handlers_of, where
 from crow.cli.options import directory
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import UsageError
 from crow.cli.stored import able, stored, whole_id
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
 from crow.core.session import Store
 from crow.core.trace import USER
+from crow.text import one_line
 
 SHORT = 8
 PLENTY = 2000

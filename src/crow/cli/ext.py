@@ -16,14 +16,15 @@ from crow.app.composer import Composer
 from crow.app.plugins import plugins_of
 from crow.cli.installed import left_out
 from crow.cli.options import agent_of, declare_place, settings_of
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
 from crow.core.agent import Agent
 from crow.core.extensions import Found
-from crow.core.hook import Hook
+from crow.core.hooks.hook import Hook
 from crow.project.plugins import Plugin
 from crow.settings import Settings
+from crow.text import one_line
 
 
 def declare(parser: Parser) -> None:

@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from crow.core.agent import Agent
-from crow.core.hook import Hook
+from crow.core.hooks.hook import Hook
 
 SETTINGS_HOOKS = "shell_hooks"
 

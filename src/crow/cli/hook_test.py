@@ -14,7 +14,7 @@ from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.context import Context
+from crow.core.hooks.context import Context
 from crow.core.session import Session
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ async def _try(agent: Agent, hooks: Handlers, options: argparse.Namespace, out: 
 
 def prepared(agent: Agent, session: Session, name: str, args: dict[str, Any]) -> dict[str, Any]:
     """The arguments as a call has them when hooks see it: with paths from the root."""
-    from crow.core.context import RunContext
-    from crow.core.contexts import ToolContext
+    from crow.core.hooks.context import RunContext
+    from crow.core.hooks.contexts import ToolContext
     from crow.core.tool_call import prepare
     from crow.core.tools import Call
 

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from crow.cli.handlers import SETTINGS_HOOKS, handler_described, handlers_of, twin_of, where
 from crow.cli.options import agent_of, declare_place, settings_of
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.hook import Hook, HookPoint
-from crow.core.points import ELSEWHERE
+from crow.core.hooks.hook import Hook, HookPoint
+from crow.core.hooks.points import ELSEWHERE
+from crow.text import one_line
 
 if TYPE_CHECKING:
     from crow.settings import Settings

@@ -14,8 +14,8 @@ from typing import Any
 from crow.cli.output import Output
 from crow.cli.parser import COMMANDS, Help, Parser, UsageError, no_such
 from crow.core.errors import CrowError
-from crow.core.extensions import COMMANDS as GROUP
-from crow.core.extensions import EntryPoint, entry_points
+from crow.entry_points import COMMANDS as GROUP
+from crow.entry_points import EntryPoint, entry_points
 
 TAKEN = frozenset({*COMMANDS, "chat", "help"})
 """What nobody else's command can be called."""

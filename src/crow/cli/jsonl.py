@@ -30,10 +30,14 @@ class Lines:
         self.out = out
         self.asker = asker
         self.unasked: list[PermissionRequest] = []
+        self._early: list[Record] | None = []  # what is told before the session's own line
 
     async def update(self, session_id: str, event: Event) -> None:
-        """Write an event."""
-        self.put(record(event))
+        """Write an event, behind the session's own line."""
+        if self._early is None:
+            self.put(record(event))
+        else:
+            self._early.append(record(event))
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
         """Say that a permission is missing; nobody answers here."""
@@ -56,7 +60,7 @@ class Lines:
         return question.default
 
     def begin(self, session: Session, model: str, *, resumed: bool) -> None:
-        """The first line."""
+        """The first line, and what was told while the session was opened."""
         self.put(
             {
                 "type": "session",
@@ -67,6 +71,9 @@ class Lines:
                 "resumed": resumed,
             }
         )
+        early, self._early = self._early or [], None
+        for told in early:
+            self.put(told)
 
     def conclude(self, reply: Reply) -> None:
         """The last line."""

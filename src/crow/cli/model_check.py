@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from crow.cli.output import Output, one_line, shorten
+from crow.cli.output import Output
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
 from crow.core.frozen import frozen
 from crow.core.messages import Message, user
 from crow.core.ports import LLM, Completion, Request
+from crow.text import one_line, shorten
 
 RED = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mP4z8BAEmIY1TCq"

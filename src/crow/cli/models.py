@@ -21,13 +21,14 @@ from typing import Any
 
 from crow.app.models import said_model, table_of
 from crow.cli.options import declare_place, settings_of
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.llm.credentials import load
 from crow.llm.listing import look
 from crow.llm.models import ModelInfo, known_models, model_info
 from crow.llm.naming import info_named, known_providers, resolve
 from crow.llm.presets import OTHER_NAMES
+from crow.text import one_line
 
 CLOUDS = {"bedrock": "bedrock/anthropic.claude-opus-5", "vertex": "vertex/gemini-3.8-flash"}
 

@@ -88,6 +88,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         flags["sandbox"] = {"enabled": False}
     if extensions := getattr(options, "extensions", None):
         flags["extensions"] = extensions
+    if disabled := getattr(options, "disable", None):
+        flags["extensions"] = {**flags.get("extensions", {}), "disable": disabled}
     return load(directory(options), file=options.settings, flags=flags)
 
 

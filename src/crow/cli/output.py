@@ -6,20 +6,15 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Generator
 from typing import IO, Literal, TextIO
-from unicodedata import east_asian_width
+
+from crow.text import clean, columns, one_line, shorten
 
 PIECES = r"\n|[^\S\n]+|\S+"
 FENCE = "```"
 ERASE = "\x1b[K"
-
-
-def columns(text: str) -> int:
-    """How many cells a terminal needs for a line."""
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 class Wrap:
@@ -71,39 +66,6 @@ class Wrap:
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
 
-SEQUENCES = (
-    r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC: titles, links
-    r"|\x1b[ -/]*[0-~]?"
-    r"|\x9b[0-?]*[ -/]*[@-~]?"
-)
-CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-
-
-def clean(text: str) -> str:
-    """Text without anything that a terminal would obey: sequences, controls, direction marks."""
-    return re.sub(
-        CONTROLS, "", re.sub(SEQUENCES, "", text.replace("\r\n", "\n").replace("\r", "\n"))
-    )
-
-
-def one_line(text: str) -> str:
-    """Clean text with every run of white space as one blank."""
-    return " ".join(clean(text).split())
-
-
-def shorten(text: str, width: int) -> str:
-    """A line cut to a number of cells, with an ellipsis where something is missing."""
-    if columns(text) <= width:
-        return text
-    kept, used = "", 1
-    for char in text:
-        used += columns(char)
-        if used > width:
-            break
-        kept += char
-    return f"{kept.rstrip()}…"
-
 
 class Output:
     """Standard output and standard error.
@@ -134,7 +96,9 @@ class Output:
     @property
     def width(self) -> int:
         """Cells in a line; at least 20."""
-        return max(20, shutil.get_terminal_size((100, 24)).columns)
+        from shutil import get_terminal_size
+
+        return max(20, get_terminal_size((100, 24)).columns)
 
     def styled(self, text: str, *styles: Style, stream: IO[str] | None = None) -> str:
         """Text in a style where that shows and is wanted."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -27,6 +29,10 @@ PLAIN = "\0"
 """Before a word that is no option, however it begins; no word of a command line can hold it."""
 
 
+WIDTH = 80
+"""Cells in a line where nobody knows."""
+
+
 class UsageError(CrowError):
     """The command line cannot be understood; the command ends with status 2."""
 
@@ -35,12 +41,30 @@ class Help(Exception):  # noqa: N818 - what was asked for is no error
     """Somebody wants this text, and nothing done."""
 
 
+def columns() -> int:
+    """How wide a terminal is: `shutil` says the same, and imports what archives are packed with."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH
+    except (AttributeError, OSError, ValueError):
+        return WIDTH
+
+
+class HelpText(argparse.RawDescriptionHelpFormatter):
+    """Help that is as wide as the terminal."""
+
+    def __init__(self, prog: str, **kwargs: Any) -> None:
+        super().__init__(prog, **{"width": columns() - 2, **kwargs})
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with errors raised, and the nearest option named."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.options: list[str] = []
-        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        kwargs.setdefault("formatter_class", HelpText)
         super().__init__(*args, allow_abbrev=False, **kwargs)
 
     def add_argument(self, *names: Any, **kwargs: Any) -> argparse.Action:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from crow.cli.output import CONTROLS, Style
+from crow.cli.output import Style
 from crow.core.ports import PermissionRequest
 from crow.core.tools import Diff
+from crow.text import CONTROLS
 
 LINES = 40
 WIDTH = 400

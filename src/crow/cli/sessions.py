@@ -1,4 +1,4 @@
-"""Stored sessions: list, show, search, rename, copy, export and delete them.
+"""Stored sessions: list, show, search, rename, copy, export, archive and delete them.
 
 crow sessions                   the sessions of this directory, the last used first
 crow sessions --all             those of every directory
@@ -7,6 +7,7 @@ crow sessions search TEXT       sessions in which all words of TEXT were said to
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions export ID         all that is stored of it, as JSON Lines
+crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
 """
 
@@ -19,13 +20,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.options import agent_of, declare_place, directory, settings_of
-from crow.cli.output import Output, columns, one_line, shorten
+from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.stored import able, stored, whole_id
 from crow.cli.view import View, counted
 from crow.core.errors import SessionError
 from crow.core.events import UserMessage
 from crow.core.messages import text_of
+from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
     from crow.core.session import SessionInfo, Store
@@ -37,6 +39,8 @@ TAKES = {
     "rename": "ID TITLE",
     "fork": "ID",
     "export": "ID",
+    "archive": "ID",
+    "unarchive": "ID",
     "delete": "ID",
 }
 SHORT = 8
@@ -98,6 +102,8 @@ def write_infos(page: list[SessionInfo], options: argparse.Namespace, out: Outpu
         when = age(info.updated)
         head = f"{info.id[:SHORT]}  {when:>9}  {counted(info.messages, 'message'):>12}  "
         title = one_line(info.title) or "(no title)"
+        if info.archived:
+            title = f"{title}  (archived)"
         if options.all:
             title = f"{title}  [{info.cwd}]"
         room = out.width - columns(head) if out.is_terminal else 10_000
@@ -112,6 +118,7 @@ def described(info: SessionInfo) -> dict[str, Any]:
         "title": info.title,
         "updated": info.updated,
         "messages": info.messages,
+        "archived": info.archived,
     }
 
 
@@ -208,6 +215,15 @@ async def export(store: Store, options: argparse.Namespace, out: Output) -> None
     out.verbatim((await lines(await whole_id(store, options.words[0]))).rstrip("\n"))
 
 
+async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:
+    """Put sessions away, or take them back."""
+    put_away, archived = able(store, "archive"), options.action == "archive"
+    for start in options.words:
+        session_id = await whole_id(store, start)
+        await put_away(session_id, archived=archived)
+        out.line(f"session {session_id[:SHORT]} is {'' if archived else 'no longer '}archived")
+
+
 async def delete(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Delete sessions for good."""
     for start in options.words:
@@ -223,5 +239,7 @@ ACTIONS = {
     "rename": rename,
     "fork": fork,
     "export": export,
+    "archive": archive,
+    "unarchive": archive,
     "delete": delete,
 }

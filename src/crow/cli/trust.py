@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 
 from crow.cli.ask import somebody_is_there
-from crow.cli.output import Output, one_line
+from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError
 from crow.project.trust import (
     distrust,
@@ -26,6 +26,7 @@ from crow.project.trust import (
     trust,
     what_would_run,
 )
+from crow.text import one_line
 
 
 def declare(parser: Parser) -> None:

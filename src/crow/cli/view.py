@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crow.cli.ask import Asker
-from crow.cli.output import Output, Style, clean, one_line, shorten
+from crow.cli.output import Output, Style
 from crow.core.events import (
     Compacted,
     Event,
@@ -24,6 +24,7 @@ from crow.core.messages import text_of
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.core.session import Reply
 from crow.core.tools import Call, Diff, ToolKind, ToolResult
+from crow.text import clean, one_line, shorten
 
 DIFF_LINES = 8
 OUTPUT_LINES = 3

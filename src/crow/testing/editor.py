@@ -29,7 +29,8 @@ class FakeEditor:
     with, or a callable that gets the request's parameters. ``answers`` do the same for forms: a
     value, or None to decline; without them no forms are offered. ``files`` (path to text, as in
     unsaved buffers; other paths are read from the disk) and ``terminals`` are offered where
-    given. ``notices`` and ``meta`` go into the capabilities. Requests of the methods in
+    given. ``notices`` and ``meta`` go into the capabilities, and so do
+    ``drafts``, which the library may not know yet. Requests of the methods in
     ``silent`` are never answered, those in ``refused`` (method to reason) with an error.
 
     After ``async with editor.connected(agent)``, ``editor.spawned(command, ...)`` or
@@ -47,6 +48,7 @@ class FakeEditor:
         notices: bool = False,
         switches: bool = False,
         meta: Message | None = None,
+        drafts: Message | None = None,
         silent: Iterable[str] = (),
         refused: Mapping[str, str] | None = None,
     ) -> None:
@@ -61,6 +63,7 @@ class FakeEditor:
         self._notices = notices
         self._switches = switches
         self._meta = meta
+        self._drafts = drafts
         self._silent = frozenset(silent)
         self._wire: Wire | None = None
         self._connection: ClientSideConnection | None = None
@@ -169,8 +172,13 @@ class FakeEditor:
 
     async def initialize(self, version: int = 1) -> InitializeResponse:
         """Say hello."""
-        from acp.schema import ClientCapabilities, Implementation
+        from acp.schema import ClientCapabilities, Implementation, InitializeResponse
 
+        if self._drafts is not None:
+            params = {"protocolVersion": version, "clientCapabilities": self.capabilities}
+            answer = await self.wire.request("initialize", params)
+            self.greeting = InitializeResponse.model_validate(answer["result"])
+            return self.greeting
         self.greeting = await self.connection.initialize(
             version,
             ClientCapabilities.model_validate(self.capabilities),
@@ -181,7 +189,7 @@ class FakeEditor:
     @property
     def capabilities(self) -> Message:
         """What this editor announces."""
-        offered: Message = {"terminal": self.shell is not None}
+        offered: Message = {"terminal": self.shell is not None, **(self._drafts or {})}
         if self.files is not None:
             offered["fs"] = {"readTextFile": True, "writeTextFile": True}
         if self._answers is not None:

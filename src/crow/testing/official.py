@@ -36,8 +36,13 @@ def fault(message: Message, method: str | None, version: int = 1) -> str | None:
 
 
 def _fault(folder: str, method: str, side: str, value: Any) -> str | None:
+    """The complaint of the stable part, unless all that there is has none."""
     found = definition(folder, method, side)
-    return _complaint(validator(folder, *found), value) if found else None
+    if found is None:
+        return None
+    complaint = _complaint(validator(folder, *found), value)
+    whole = validator(folder, FILES[-1], found[1])
+    return complaint and _complaint(whole, value) and complaint
 
 
 def _complaint(checked: Draft202012Validator, value: Any) -> str | None:

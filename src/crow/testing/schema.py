@@ -38,7 +38,11 @@ REQUESTS = {
     "terminal/kill": "KillTerminalRequest",
     "terminal/release": "ReleaseTerminalRequest",
     "$/cancel_request": "CancelRequestNotification",
+    "mcp/message": "",  # of the library's day it was another message
 }
+
+UPDATES = ("subagent_update", "session_message")
+"""Updates that the library does not know yet."""
 
 
 def fault(message: Message, method: str | None) -> str | None:
@@ -63,6 +67,8 @@ class Version:
         if message.get("jsonrpc") != "2.0":
             return f"jsonrpc is not 2.0: {message}"
         if "method" in message:
+            if as_update(message).get("sessionUpdate") in UPDATES:
+                return None
             name = self.requests.get(message["method"])
             if name is None and not message["method"].startswith("_"):
                 return f"the protocol has no method {message['method']!r}"
@@ -77,7 +83,7 @@ class Version:
         """The model's complaint, or what it did not take over from the message."""
         from pydantic import ValidationError
 
-        if name is None:
+        if not name:
             return None
         model: Any = getattr(import_module(self.module), name)
         try:
@@ -96,11 +102,21 @@ V1 = Version(
     frozenset(
         {
             "InitializeResponse.agentCapabilities.auth.status",
+            "InitializeResponse.agentCapabilities.sessionCapabilities.archive",
             "InitializeResponse.agentCapabilities.sessionCapabilities.status",
+            "InitializeResponse.agentCapabilities.sessionCapabilities.systemPrompt",
             "InitializeResponse.agentCapabilities.sessionCapabilities.title",
+            "ListSessionsResponse.sessions[].archived",
         }
     ),
 )
+
+
+def as_update(message: Message) -> Message:
+    """What a message tells of a session; nothing where it does not."""
+    params = cast("Message", message.get("params") or {})
+    update = params.get("update")
+    return cast("Message", update) if isinstance(update, dict) else {}
 
 
 def _error_fault(error: Any) -> str | None:

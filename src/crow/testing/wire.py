@@ -51,6 +51,7 @@ class Wire:
         self._news = asyncio.Condition()
         self._reading = asyncio.Event()
         self._reading.set()
+        self._is_over = False
 
     async def send(self, message: Message) -> None:
         """Write a message."""
@@ -61,7 +62,9 @@ class Wire:
         await self.write(json.dumps(message).encode() + b"\n")
 
     async def write(self, data: bytes) -> None:
-        """Write anything, well-formed or not."""
+        """Write anything, well-formed or not. Raises `ConnectionError` where nobody reads it."""
+        if self._is_over:
+            raise ConnectionError("the agent has hung up")
         self._writer.write(data)
         await self._writer.drain()
 
@@ -107,6 +110,7 @@ class Wire:
             await self._reading.wait()
             chunk = await self._reader.read(CHUNK)
             if not chunk:
+                self._is_over = True
                 return b""
             self._chunks.append(chunk)
         line, _, rest = b"".join(self._chunks).partition(b"\n")

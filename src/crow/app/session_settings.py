@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from crow.core.frozen import mutable
 from crow.core.session import Session
 from crow.settings import Memory, Settings
 
 NAME = "settings"
 
 
-@dataclass(slots=True)
-class Ground:
+@mutable
+class SessionSettings:
     """What holds in one session: its settings, how their files looked, and what was said of them.
 
     ``cwd`` is the directory that they were read for. ``would_run`` is how the project's files
@@ -39,6 +40,6 @@ class Ground:
         return Path(self.settings.project)
 
 
-def ground_of(session: Session) -> Ground | None:
+def ground_of(session: Session) -> SessionSettings | None:
     """What holds in a session."""
     return session.root.cache.get(NAME)

@@ -1,0 +1,155 @@
+"""A session as the terminal's keys know it: stopped, steered, set to another mode."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from crow.cli.ask import LEAVING
+from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
+from crow.core.messages import context_block, user
+from crow.core.tools import Call, ToolResult
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.events import Event
+    from crow.core.hooks.contexts import CommandContext
+    from crow.core.messages import Message
+    from crow.core.session import Session
+    from crow.terminal.conversation import Offered
+    from crow.terminal.terminal import Terminal
+
+LONGEST = 30_000
+"""Letters of a command's output that the model is told."""
+UNOFFERED = ("dontAsk", "bypassPermissions")
+"""Modes that no key leads to: they ask nobody."""
+
+
+class Steered:
+    """Something that was said to a run that is on."""
+
+    def __init__(self, session: Session, message: Message) -> None:
+        self._session = session
+        self._message = message
+
+    @property
+    def is_delivered(self) -> bool:
+        """True once it is in the conversation."""
+        return all(each is not self._message for each in self._session.pending)
+
+    def take_back(self) -> None:
+        """Let it not be said."""
+        self._session.take_back(self._message)
+
+
+class Conversing:
+    """What the keys of a terminal do to a session."""
+
+    def __init__(self, agent: Agent, session: Session) -> None:
+        self.agent = agent
+        self.session = session
+        self._command: asyncio.subprocess.Process | None = None
+
+    def interrupt(self) -> None:
+        """End what is running."""
+        for session in self.agent.sessions.values():
+            self.agent.cancel(session)
+        if self._command is not None and self._command.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._command.pid, signal.SIGKILL)
+
+    def steer(self, text: str) -> Steered:
+        """Say something to the run that is on."""
+        message = user(text)
+        self.session.pending.append(message)
+        return Steered(self.session, message)
+
+    def commands(self) -> Sequence[Offered]:
+        """The slash commands on offer."""
+        from crow.terminal.conversation import Offered
+
+        known = self.agent.commands_of(self.session)
+        return [Offered(n, known[n].description, known[n].hint) for n in sorted(known)]
+
+    def next_mode(self) -> None:
+        """Go on in the next mode that asks."""
+        modes = [each for each in self.agent.modes_of(self.session) if each not in UNOFFERED]
+        if modes:
+            at = modes.index(self.session.mode) if self.session.mode in modes else -1
+            mode = modes[(at + 1) % len(modes)]
+            self.session.spawn(self.agent.configure(self.session, mode=mode))
+
+    async def files(self) -> list[str]:
+        """The files of the project, as git knows them."""
+        with suppress(OSError):
+            git = await asyncio.create_subprocess_exec(
+                *("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+                cwd=self.session.cwd,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+            printed, _ = await git.communicate()
+            return [os.fsdecode(path) for path in printed.split(b"\0") if path]
+        return []
+
+    async def run_command(self, command: str, terminal: Terminal) -> None:
+        """Run what the person wants to have run; the model is told of it with the next prompt."""
+        call = Call(f"own{time.monotonic_ns()}", "!", {"command": command})
+
+        async def tell(event: Event) -> None:
+            await terminal.update(self.session.id, event)
+
+        await tell(ToolPending(call, command, "execute"))
+        await tell(ToolStarted(call, dict(call.args), command))
+        began = time.monotonic()
+        process = self._command = await asyncio.create_subprocess_exec(
+            *("bash", "-c", command),
+            cwd=self.session.cwd,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=PIPE,
+            stderr=STDOUT,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        printed = ""
+        while piece := await process.stdout.read(65536):
+            text = piece.decode(errors="replace")
+            printed += text
+            await tell(ToolProgress(call.id, text))
+        status = await process.wait()
+        self._command = None
+        head = f"Exit code {status}\n" if status else ""
+        result = ToolResult(head + (printed or "(no output)"), error=bool(status))
+        took = time.monotonic() - began
+        await tell(ToolEnded(call, "error" if status else "ok", result, took))
+        told = f"The user ran a command:\n$ {command}\n{head}{printed[-LONGEST:]}"
+        self.session.pending.append(context_block(told, "shell"))
+
+
+async def held(session: Session) -> str:
+    """What commands run in, in a few words."""
+    from crow.keys import SANDBOX
+
+    sandbox = SANDBOX.get(session)
+    name = await asyncio.to_thread(lambda: sandbox.name) if sandbox is not None else ""
+    return f"sandbox ({name})" if name else "no sandbox"
+
+
+def offer_leaving(agent: Agent, session: Session) -> None:
+    """List the words that leave among the commands, where nobody else has taken them."""
+    from crow.core.scope import Command
+
+    for name in LEAVING:
+        if name not in agent.commands_of(session):
+            agent.add_command(Command(name, "Leave", leave))
+
+
+async def leave(ctx: CommandContext) -> None:
+    """Do nothing: whoever reads the words leaves by themselves."""

@@ -1,0 +1,151 @@
+"""What the model says, on its way to the scrollback: text and thoughts."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from crow.terminal.code import Highlighter
+from crow.terminal.markdown import Block, Code, Fence, FenceEnd, Piece, Splitter
+from crow.terminal.palette import Palette
+from crow.terminal.rendering import lines_of
+from crow.terminal.wrapping import folded
+from crow.text import clean
+
+INDENT = "  "
+THOUGHT_LINES = 3
+
+
+class Item(Protocol):
+    """Something of the conversation that becomes final, bit by bit."""
+
+    @property
+    def done(self) -> bool:
+        """True once nothing of it changes any more."""
+        ...
+
+    def final(self, width: int) -> list[str]:
+        """The lines that are final and were not given yet."""
+        ...
+
+    def live(self, width: int, now: float) -> list[str]:
+        """The lines that may still change."""
+        ...
+
+
+class Answer:
+    """A text of the model's, of which everything but the open end is final."""
+
+    def __init__(self, palette: Palette, message_id: str = "") -> None:
+        self.message_id = message_id
+        self.done = False
+        self._palette = palette
+        self._splitter = Splitter()
+        self._ready: list[Piece] = []
+        self._code: Highlighter | None = None
+        self._indent = INDENT
+        self._has_said = False
+        self._drawn: tuple[object, list[str]] = None, []
+
+    def take(self, text: str) -> None:
+        """Hear more."""
+        self._ready += self._splitter.feed(text)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        if not self.done:
+            self._ready += self._splitter.end()
+            self.done = True
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing can be seen of it."""
+        return not (self._has_said or self._ready or self._splitter.open)
+
+    def final(self, width: int) -> list[str]:
+        """See `Item`."""
+        ready, self._ready = self._ready, []
+        lines: list[str] = []
+        for piece in ready:
+            lines += self._lines(piece, width)
+            self._has_said = True
+        return lines
+
+    def live(self, width: int, now: float) -> list[str]:
+        """See `Item`."""
+        del now
+        state = self._splitter.open, width
+        if self._drawn[0] != state:
+            lines = [line for piece in state[0] for line in self._lines(piece, width, final=False)]
+            self._drawn = state, lines
+        return self._drawn[1]
+
+    def _lines(self, piece: Piece, width: int, *, final: bool = True) -> list[str]:
+        match piece:
+            case Block(text, spaced):
+                gap = [""] if spaced and self._has_said else []
+                return [*gap, *lines_of(text, width, self._palette)]
+            case Fence(language, indent):
+                self._code = Highlighter(language, self._palette)
+                self._indent = " " * max(indent, len(INDENT))
+                return [""] if self._has_said else []
+            case Code(text):
+                return self._code_lines(text, width, final=final)
+            case FenceEnd():
+                self._code = None
+                return []
+
+    def _code_lines(self, text: str, width: int, *, final: bool) -> list[str]:
+        """A line of code; one that is too long goes to the terminal whole, which can copy it so."""
+        text = text.expandtabs(4)
+        painted = self._code.line(text, final=final) if self._code else text
+        if final:
+            return [f"{self._indent}{painted}"]
+        return (
+            folded(f"{self._indent}{text}", width)
+            if len(text) > width // 2
+            else [f"{self._indent}{painted}"]
+        )
+
+
+class Thought:
+    """What the model thinks: its last lines while it does, then a line that stands for all."""
+
+    def __init__(self, palette: Palette, *, whole: bool = False) -> None:
+        self.done = False
+        self.text = ""
+        self.whole = whole
+        self._palette = palette
+        self._began = time.monotonic()
+        self._took = 0.0
+
+    def take(self, text: str) -> None:
+        """Hear more."""
+        self.text += clean(text)
+
+    def end(self) -> None:
+        """The thought is over."""
+        if not self.done:
+            self._took = time.monotonic() - self._began
+            self.done = True
+
+    def final(self, width: int) -> list[str]:
+        """See `Item`."""
+        if not self.done or not self.text.strip():
+            return []
+        seconds = f" for {self._took:.0f} s" if self._took >= 1 else ""
+        head = self._palette(
+            f"∴ Thought{seconds}{'' if self.whole else ' · Ctrl-T shows it'}", "dim"
+        )
+        return [head, *(self.lines(width) if self.whole else ())]
+
+    def live(self, width: int, now: float) -> list[str]:
+        """See `Item`."""
+        del now
+        shown = self.lines(width)
+        return [self._palette("∴ Thinking", "dim"), *shown[-THOUGHT_LINES:]] if shown else []
+
+    def lines(self, width: int) -> list[str]:
+        """All of it."""
+        rows = folded(self.text.strip(), width - len(INDENT))
+        return [f"{INDENT}{self._palette(row, 'dim', 'italic')}" for row in rows if row.strip()]

@@ -1,0 +1,50 @@
+"""What the terminal wants of whoever has the conversation: the other side of its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from crow.core.frozen import frozen
+
+
+@frozen
+class Offered:
+    """A slash command that can be typed."""
+
+    name: str
+    description: str
+    hint: str = ""
+
+
+class Steering(Protocol):
+    """Something that was said to a run that is on."""
+
+    @property
+    def is_delivered(self) -> bool:
+        """True once it is in the conversation."""
+        ...
+
+    def take_back(self) -> None:
+        """Let it not be said."""
+        ...
+
+
+class Conversation(Protocol):
+    """What keys can do to a conversation."""
+
+    def interrupt(self) -> None:
+        """End what is being done."""
+        ...
+
+    def steer(self, text: str) -> Steering:
+        """Say something to the run that is on: the model reads it with its next request."""
+        ...
+
+    def commands(self) -> Sequence[Offered]:
+        """The slash commands on offer."""
+        ...
+
+    def next_mode(self) -> None:
+        """Go on in the next one of the modes on offer."""
+        ...

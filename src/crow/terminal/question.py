@@ -1,0 +1,260 @@
+"""A question to the person, in the live area: what it is about, and one key for each answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from crow.core.frozen import frozen
+from crow.core.ports import Option, PermissionRequest, Question
+from crow.terminal.diff import diff_lines, visible
+from crow.terminal.palette import Palette
+from crow.terminal.wrapping import folded
+from crow.text import clean, one_line
+
+QUIET, PAUSE = 0.4, 0.3
+"""Seconds that a question is there, and in which nobody types, before a key answers it."""
+SHOWN = 14
+"""Lines of what a question is about that are shown at first."""
+KEYS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "x"}
+
+
+@frozen
+class Choice:
+    """One answer: the key that gives it, what stands beside that, and what is answered then.
+
+    ``then`` says what comes next, where that is not the end: ``words`` asks for some, which the
+    model is told; ``explain`` shows more.
+    """
+
+    key: str
+    text: str
+    value: Any = None
+    then: str = ""
+
+
+class Asked:
+    """A question that is open. ``answer`` is what the person says, or None where they said no more.
+
+    ``typing`` is True while words are typed instead of keys; ``words`` are those that go with a
+    no; ``left`` is True where the person wants everything to stop.
+    """
+
+    def __init__(self, head: str, choices: Sequence[Choice], palette: Palette, now: float) -> None:
+        self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.head = head
+        self.choices = choices
+        self.typing = ""
+        self.words = ""
+        self.left = False
+        self.is_secret = False
+        self.whole = False
+        self.default: Any = None
+        self.word: Choice | None = None
+        self._palette = palette
+        self._since = now
+        self._is_armed = False
+        self._chosen: int | None = None
+        self._notes: list[str] = []
+
+    def is_armed(self, now: float, last_key: float) -> bool:
+        """True from the moment on at which keys answer it: nobody was typing something else."""
+        if not self._is_armed:
+            self._is_armed = now - self._since >= QUIET and now - last_key >= PAUSE
+        return self._is_armed
+
+    # what keys do
+
+    def press(self, key: str) -> None:
+        """A key that stands for an answer, or a number."""
+        found = next((choice for choice in self.choices if choice.key == key.lower()), None)
+        if found is None and key.isdigit() and 0 < int(key) <= len(self._numbered):
+            found = self._numbered[int(key) - 1]
+        if found is not None:
+            self._take(found)
+
+    def move(self, by: int) -> None:
+        """Highlight another answer."""
+        if self.choices:
+            start = self._chosen if self._chosen is not None else (-1 if by > 0 else 0)
+            self._chosen = (start + by) % len(self.choices)
+
+    def enter(self) -> None:
+        """Give the highlighted answer; none is at first."""
+        if self._chosen is not None:
+            self._take(self.choices[self._chosen])
+
+    def leave(self) -> None:
+        """No, and stop."""
+        self.left = True
+        self.resolve(self.default)
+
+    def typed(self, text: str) -> None:
+        """Words were typed to the end."""
+        if self.typing == "word":
+            assert self.word is not None
+            self.typing = ""
+            if text.strip().casefold() == self.word.key:
+                self.resolve(self.word.value)
+        elif self.typing == "words":
+            self.words = text.strip()
+            refusal = next((choice for choice in self.choices if choice.key == "n"), None)
+            self.resolve(refusal.value if refusal else None)
+        else:
+            self.resolve(text or self.default)
+
+    def back(self) -> None:
+        """Words are not to be typed after all; where nothing else could answer, that is the end."""
+        if self.choices:
+            self.typing = ""
+        else:
+            self.resolve(self.default)
+
+    def resolve(self, value: Any) -> None:
+        """Let this be the answer."""
+        if not self.answer.done():
+            self.answer.set_result(value)
+
+    def _take(self, choice: Choice) -> None:
+        match choice.then:
+            case "":
+                self.resolve(choice.value)
+            case "explain":
+                if not self._notes:
+                    self._notes = [one_line(str(choice.value))]
+            case then:
+                self.typing = then
+
+    @property
+    def _numbered(self) -> list[Choice]:
+        """The answers that have a number: not the one that wants a word."""
+        return [choice for choice in self.choices if choice is not self.word and not choice.then]
+
+    # how it looks
+
+    def about(self, width: int) -> list[str]:
+        """What is to be decided on, in painted lines."""
+        del width
+        return []
+
+    def lines(self, width: int, height: int, *, armed: bool) -> list[str]:
+        """The question in ``height`` lines at most; what can be answered is always there."""
+        paint = self._palette
+        head = [paint(row, "bold", "yellow") for row in folded(f"? {self.head}", width)]
+        answers = list(self._answers(width, armed=armed))
+        about = [f"  {line}" for line in self.about(width - 2)]
+        room = max(1, height - len(head) - len(answers))
+        limit = room if self.whole else min(room, SHOWN)
+        if len(about) > limit:
+            more = len(about) - limit + 1
+            told = f"  … {counted(more)}{'' if self.whole else ' (Ctrl-O)'}"
+            about = [*about[: limit - 1], paint(told, "dim")]
+        return [*head, *about, *answers]
+
+    def _answers(self, width: int, *, armed: bool) -> Iterator[str]:
+        paint = self._palette
+        for note in self._notes:
+            yield from (f"  {paint(row, 'cyan')}" for row in folded(f"It {note}.", width - 2))
+        if self.typing:
+            yield paint(f"  {PROMPTS[self.typing]}", "dim")
+            return
+        for number, choice in enumerate(self.choices):
+            rows = folded(choice.text, width - 4 - len(choice.key))
+            look = ("reverse",) if number == self._chosen else ()
+            key = paint(choice.key, "bold", "cyan") if armed else paint(choice.key, "dim")
+            yield f"  {key}  {paint(rows[0], *look)}"
+            yield from (f"  {' ' * len(choice.key)}  {row}" for row in rows[1:])
+
+
+PROMPTS = {
+    "words": "No, and what should be different? Enter tells the model, Esc goes back.",
+    "word": "Enter ends it, Esc goes back.",
+    "text": "Enter answers, Esc leaves it open.",
+}
+
+
+class PermissionAsked(Asked):
+    """Whether a call may run."""
+
+    def __init__(self, request: PermissionRequest, cwd: str, palette: Palette, now: float) -> None:
+        self.request = request
+        self._cwd = cwd
+        super().__init__(f"{request.call.name} wants to run", _permissions(request), palette, now)
+
+    def about(self, width: int) -> list[str]:
+        """The reason, the command or the path, and the changes or the arguments."""
+        request, paint = self.request, self._palette
+        reason = folded(one_line(request.reason), width) if request.reason else []
+        title = [
+            row for line in clean(request.title).split("\n") for row in folded(visible(line), width)
+        ]
+        shown = [paint(row.replace(f"{self._cwd}/", ""), "bold") for row in title if row.strip()]
+        return [*(paint(row, "dim") for row in reason), *shown, *self._details(width)]
+
+    def _details(self, width: int) -> Iterator[str]:
+        paths = {diff.path for diff in self.request.diffs}
+        for diff in self.request.diffs:
+            if len(paths) > 1:
+                yield self._palette(visible(diff.path.replace(f"{self._cwd}/", "")), "bold")
+            yield from diff_lines(diff, width, self._palette)
+        for line in self.request.details.split("\n"):
+            yield from (row for row in folded(visible(line), width) if row.strip())
+
+
+def counted(more: int) -> str:
+    """``1 more line``, ``2 more lines``."""
+    return f"{more:,} more line{'s' if more > 1 else ''}"
+
+
+def _permissions(request: PermissionRequest) -> list[Choice]:
+    """What can be answered to a request: its options, words to go with a no, why it is asked."""
+    choices: list[Choice] = []
+    for option in request.options:
+        key = KEYS[option.kind]
+        if any(choice.key == key for choice in choices):
+            key = str(len(choices) + 1)
+        choices.append(Choice(key, _named(option), option.id))
+    if any(choice.key == "n" for choice in choices):
+        choices.append(Choice("w", "No, and say what should be different", then="words"))
+    if request.explanation:
+        choices.append(Choice("e", "Explain what it would do", request.explanation, "explain"))
+    return choices
+
+
+def _named(option: Option) -> str:
+    return one_line(option.name)
+
+
+class QuestionAsked(Asked):
+    """What a hook or a tool wants to know."""
+
+    def __init__(self, question: Question, palette: Palette, now: float) -> None:
+        self.question = question
+        super().__init__(one_line(question.text), _choices(question), palette, now)
+        self.default = question.default
+        if question.word:
+            self.word = Choice(question.word.casefold(), "", question.choices[-1])
+        if question.kind == "text":
+            self.typing = "text"
+
+    def about(self, width: int) -> list[str]:
+        """What the person should know before answering."""
+        detail = clean(self.question.detail).strip("\n")
+        return folded(detail, width) if detail else []
+
+
+def _choices(question: Question) -> list[Choice]:
+    match question.kind:
+        case "confirm":
+            return [Choice("y", "Yes", value=True), Choice("n", "No", value=False)]
+        case "select":
+            found = [
+                Choice(str(n), one_line(text), text) for n, text in enumerate(question.choices, 1)
+            ]
+            if question.word:
+                told = f"{one_line(question.choices[-1])} (then write: {question.word})"
+                found[-1] = Choice("w", told, then="word")
+            return found
+        case "text":
+            return []

@@ -1,0 +1,292 @@
+"""The live area at the bottom of the terminal, and the lines that go above it for good."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.layout import Layout
+from prompt_toolkit.layout.processors import ConditionalProcessor, PasswordProcessor
+from prompt_toolkit.layout.screen import Screen as Cells
+from prompt_toolkit.output.color_depth import ColorDepth
+from prompt_toolkit.styles import Style
+from prompt_toolkit.widgets import SearchToolbar
+
+from crow.terminal.editor import Editor
+from crow.terminal.output import TerminalOutput
+from crow.terminal.questions import Questions
+
+FRAME = 1 / 30
+"""Seconds between two frames of what comes by itself; keys are shown at once."""
+SHARE = 4
+"""How many times as long as it took to draw a frame nothing is drawn then, at least."""
+EDITOR_ROWS = 10
+MARK, REST = "> ", "  "
+STYLE = Style([("mark", "bold ansicyan"), ("status", "fg:ansibrightblack"), ("search-toolbar", "")])
+UNFOLDED = ("XTERM_VERSION",)
+"""Variables of terminals that cut long rows where the window gets narrower, and fold none."""
+
+
+class Drawn(Protocol):
+    """What the screen shows."""
+
+    def committed(self, width: int) -> list[str]:
+        """The lines that are final since the last time."""
+        ...
+
+    def live(self, width: int, height: int) -> list[str]:
+        """The lines that change, ``height`` at most."""
+        ...
+
+    def menu(self, width: int) -> list[str]:
+        """What can be chosen from below the editor."""
+        ...
+
+    def bottom(self, width: int) -> str:
+        """The last line."""
+        ...
+
+
+class Screen:
+    """Draws: `refresh` says that there is news, `run` does it until `exit`."""
+
+    def __init__(
+        self,
+        drawn: Drawn,
+        editor: Editor,
+        questions: Questions,
+        keys: KeyBindings,
+    ) -> None:
+        self._drawn = drawn
+        self.output = TerminalOutput(sys.stdout)
+        self.is_shown = asyncio.Event()
+        self._editor = editor
+        self._questions = questions
+        self._lines: list[str] = []
+        self._final: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._drawn_at = self._cost = 0.0
+        self._size = self.output.get_size()
+        self.app: Application[None] = LiveArea(
+            layout=self._layout(),
+            key_bindings=keys,
+            style=STYLE,
+            include_default_pygments_style=False,
+            color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
+            erase_when_done=True,
+            input=create_input(),
+            output=self.output,
+        )
+        self.app.ttimeoutlen = 0.05
+        self.app.timeoutlen = 0.05
+        self.app.key_processor.before_key_press += self._key
+        self.app.before_render += self._before
+        self.app.after_render += self._after
+
+    def _layout(self) -> Layout:
+        search = SearchToolbar(ignore_case=True)
+        draft = BufferControl(
+            self._editor.buffer, search_buffer_control=search.control, preview_search=True
+        )
+        hides = Condition(lambda: self._questions.hides)
+        masked = ConditionalProcessor(PasswordProcessor("•"), hides)
+        answers = BufferControl(self._questions.draft, input_processors=[masked])
+        rows = Dimension(min=1, max=EDITOR_ROWS)
+        self._draft = Window(
+            draft, rows, wrap_lines=True, dont_extend_height=True, get_line_prefix=prefix
+        )
+        self._answers = Window(
+            answers, rows, wrap_lines=True, dont_extend_height=True, get_line_prefix=prefix
+        )
+        typing = Condition(lambda: self._questions.is_typing)
+        body = [
+            self._text(self._shown),
+            ConditionalContainer(self._answers, typing),
+            ConditionalContainer(self._draft, ~typing),
+            search,
+            self._text(lambda: self._drawn.menu(self.width)),
+            self._text(lambda: [self._drawn.bottom(self.width)], "class:status"),
+        ]
+        return Layout(HSplit(body), self._draft)
+
+    def _text(self, lines: Callable[[], list[str]], style: str = "") -> Window:
+        """A part of the screen that is as high as what is in it."""
+        control = FormattedTextControl(lambda: fragments(lines(), style))
+        return Window(control, lambda: Dimension.exact(len(lines())), dont_extend_height=True)
+
+    # size
+
+    @property
+    def width(self) -> int:
+        """Cells of a line that may be used: the last one would make some terminals fold it."""
+        return max(10, self._size.columns - 1)
+
+    @property
+    def height(self) -> int:
+        """Rows of the live area above the editor."""
+        others = len(self._drawn.menu(self.width)) + 2
+        rows = self._editor.buffer.document.line_count
+        return max(1, self._size.rows - 2 - others - min(rows, EDITOR_ROWS))
+
+    # news
+
+    def refresh(self) -> None:
+        """There is something new to be seen, soon."""
+        if self._timer is None and self.app.is_running:
+            wait = max(FRAME, SHARE * self._cost)
+            delay = max(0.0, self._drawn_at + wait - time.monotonic())
+            self._timer = asyncio.get_running_loop().call_later(delay, self._frame)
+
+    def now(self) -> None:
+        """Draw what there is at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._frame()
+
+    def _frame(self) -> None:
+        self._timer = None
+        self._drawn_at = time.monotonic()
+        self._take()
+        self._cost = time.monotonic() - self._drawn_at
+        self.app.invalidate()
+
+    def _take(self) -> None:
+        self._size = self.output.get_size()
+        self._final += self._drawn.committed(self.width)
+        self._lines = self._drawn.live(self.width, self.height)
+
+    def _shown(self) -> list[str]:
+        return [*self._lines[-self.height :], ""]
+
+    # frames
+
+    def _before(self, app: Application[None]) -> None:
+        """Write what is final above the live area."""
+        if (size := self.output.get_size()) != self._size:
+            self._size = size
+            self._take()
+        self._focus()
+        self.output.hold()
+        final, self._final = self._final, []
+        if final or self._shrinks():
+            app.renderer.erase()
+        self.output.write_raw("".join(f"{line}\r\n" for line in final))
+
+    def _after(self, app: Application[None]) -> None:
+        del app
+        self.output.release()
+        self.is_shown.set()
+
+    def _key(self, _: object) -> None:
+        """A key was pressed: see whom it is for before anybody takes it."""
+        self._questions.note_key()
+        self._focus()
+
+    def _focus(self) -> None:
+        wanted = self._answers if self._questions.is_typing else self._draft
+        layout = self.app.layout
+        if not layout.is_searching and layout.current_window is not wanted:
+            layout.focus(wanted)
+
+    def _shrinks(self) -> bool:
+        """True where less is to be shown than stands there: the rest would stay empty."""
+        last = self.app.renderer.last_rendered_screen
+        if last is None:
+            return False
+        container = self.app.layout.container
+        return (
+            container.preferred_height(self._size.columns, self._size.rows).preferred < last.height
+        )
+
+    async def run(self) -> None:
+        """Show everything until the end."""
+        self.output.open()
+        try:
+            await self.app.run_async(pre_run=self._take)
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._final += self._drawn.committed(self.width)
+            self.output.write_raw("".join(f"{line}\r\n" for line in self._final))
+            self._final = []
+            self.output.close()
+
+    def suspend(self) -> None:
+        """Stop as a job of the shell does."""
+
+        async def stop() -> None:
+            async with in_terminal():
+                self.output.close()
+                os.kill(0, signal.SIGTSTP)
+                self.output.open()
+
+        self.app.create_background_task(stop())
+
+    def exit(self) -> None:
+        """End it."""
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit()
+
+
+class LiveArea(Application[None]):
+    """An application that finds its place again where the terminal has folded its rows."""
+
+    def _on_resize(self) -> None:
+        last = self.renderer.last_rendered_screen
+        if last is not None:
+            width = self.output.get_size().columns
+            cursor = last.get_cursor_position(self.layout.current_window)
+            rows = [row_width(last, y) for y in range(cursor.y)]
+            self.output.write_raw("\r")
+            self.output.cursor_up(rows_above(rows, cursor.x, width))
+            self.output.erase_down()
+        self.renderer.reset(leave_alternate_screen=False)
+        self._redraw()
+
+
+def rows_above(widths: Sequence[int], cursor: int, columns: int) -> int:
+    """How many rows stand above the cursor in a terminal that folds rows of these widths."""
+    if any(name in os.environ for name in UNFOLDED):
+        return len(widths)
+    return sum(max(1, -(-width // columns)) for width in widths) + cursor // columns
+
+
+def row_width(cells: Cells, y: int) -> int:
+    """How many cells of a row are in use."""
+    row = cells.data_buffer[y]
+    return max((x + char.width for x, char in row.items() if char.char.strip()), default=0)
+
+
+def prefix(number: int, wrapped: int) -> StyleAndTextTuples:
+    """What stands before a line of the editor."""
+    return [("class:mark", MARK)] if not number and not wrapped else [("", REST)]
+
+
+def fragments(lines: list[str], style: str = "") -> StyleAndTextTuples:
+    """Painted lines as prompt-toolkit draws them."""
+    found: Any = []
+    for number, line in enumerate(lines):
+        if number:
+            found.append(("", "\n"))
+        found += painted(line, style)
+    return found
+
+
+@lru_cache(512)
+def painted(line: str, style: str) -> tuple[Any, ...]:
+    """One line of them."""
+    return tuple(to_formatted_text(ANSI(line), style=style))

@@ -1,0 +1,91 @@
+"""A real terminal: tmux, with the command in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow
+
+needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+class Tmux:
+    """``await tmux.start(crow)``, ``await tmux.until("text")``, ``await tmux.keys("y", "Enter")``."""
+
+    def __init__(self, folder: Path, columns: int = 100, rows: int = 32) -> None:
+        self._socket = str(folder / "tmux")
+        self._size = columns, rows
+
+    async def _tmux(self, *argv: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            *("tmux", "-S", self._socket, "-f", "/dev/null", *argv),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, _ = await process.communicate()
+        return out.decode()
+
+    async def start(self, crow: Crow, *argv: str, **env: str) -> None:
+        """Start a command; when it has ended its exit status stands on the screen."""
+        wanted = {
+            name: os.environ[name] for name in os.environ if name.startswith(("HOME", "XDG_"))
+        }
+        wanted |= {"CROW_SANDBOX": "off", "PATH": os.environ["PATH"], **crow.env, **env}
+        words = ["env", "-i", *(f"{name}={value}" for name, value in wanted.items())]
+        line = f"{shlex.join([*words, 'TERM=screen-256color', *crow.command(*argv)])}"
+        if "TERM" in env:
+            line = line.replace("TERM=screen-256color ", "")
+        columns, rows = map(str, self._size)
+        shell = f"{line}; echo ended: $?; exec cat"
+        await self._tmux("new-session", "-d", "-x", columns, "-y", rows, "-c", str(crow.cwd), shell)
+        await self._tmux("set", "-g", "history-limit", "9999")
+
+    async def close(self) -> None:
+        """End it and everything in it."""
+        await self._tmux("kill-server")
+
+    async def keys(self, *names: str) -> None:
+        """Press keys, by tmux's names for them."""
+        await self._tmux("send-keys", *names)
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self._tmux("send-keys", "-l", text)
+
+    async def paste(self, text: str) -> None:
+        """Paste a text, as terminals do."""
+        await self._tmux("set-buffer", text)
+        await self._tmux("paste-buffer", "-p")
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Make the window larger or smaller."""
+        await self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    async def screen(self, *options: str) -> str:
+        """What can be seen."""
+        return await self._tmux("capture-pane", "-p", *options)
+
+    async def history(self) -> str:
+        """What can be seen, and all that has gone over the top."""
+        return await self.screen("-S", "-")
+
+    async def until(self, *texts: str, gone: str = "", whole: bool = False) -> str:
+        """The screen as soon as it has all of these texts on it, and another one not any more.
+
+        ``whole`` looks at what has gone over the top, too.
+        """
+        screen = ""
+        try:
+            async with asyncio.timeout(50):
+                while True:
+                    screen = await (self.history() if whole else self.screen())
+                    if all(text in screen for text in texts) and not (gone and gone in screen):
+                        return screen
+                    await asyncio.sleep(0.02)
+        except TimeoutError:
+            raise AssertionError(f"{texts} are not all on the screen:\n{screen}") from None

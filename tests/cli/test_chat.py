@@ -1,0 +1,462 @@
+"""The talk on the screen, in a real terminal: screens are compared as text."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow, calls
+from tests.cli.screens import Tmux, needs_tmux
+from tests.cli.test_ask import Screen
+from tests.cli.test_trust import wanting
+
+from crow.project.trust import is_trusted
+from crow.testing.endpoint import (
+    HANG,
+    USAGE,
+    Endpoint,
+    Response,
+    answer,
+    begin,
+    delta,
+    event,
+    piece,
+    stream,
+)
+
+pytestmark = needs_tmux
+TOUCH = ("Bash", {"command": "touch made"})
+EDIT = ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "did"})
+READ = ("Read", {"file_path": "README.md"})
+READY = "scripted · default"
+"""What stands at the bottom once the session is open."""
+
+
+@pytest.fixture
+async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
+    """A terminal."""
+    tmux = Tmux(tmp_path)
+    yield tmux
+    await tmux.close()
+
+
+def half(text: str = "Let me") -> Response:
+    """An answer that begins and does not end."""
+    return [begin(), piece(event(delta(content=text))), HANG]
+
+
+def slowly(text: str, seconds: float = 0.01) -> Response:
+    """An answer word by word."""
+    words = [delta(content=word + " ") for word in text.split(" ")]
+    pauses = [step for word in words for step in (word, seconds)]
+    return stream(*pauses, delta(finish="stop"), USAGE)
+
+
+def sent(endpoint: Endpoint, number: int = -1) -> list[str]:
+    """What the user said, as a request has it."""
+    messages = endpoint.requests[number].body["messages"]
+    texts = [each["content"] for each in messages if each["role"] == "user"]
+    return [text for text in texts if "<crow-context" not in text[:20]]
+
+
+def lines_of(screen: str) -> list[str]:
+    """The lines that are not empty."""
+    return [line.rstrip() for line in screen.splitlines() if line.strip()]
+
+
+async def test_an_answer_is_rendered_and_what_changes_is_asked_about(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(
+        answer("# Title\n\nSome **bold** `code`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- item\n"),
+        calls(READ),
+        calls(EDIT),
+        answer("Done."),
+    )
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("Show me")
+    await tmux.keys("Enter")
+    screen = await tmux.until("• item")
+    lines = lines_of(screen)
+    at = lines.index("> Show me") + 1
+    assert lines[at : at + 7] == [
+        "Title",
+        "Some bold code.",
+        "╭──┬─╮",
+        "│a │b│",
+        "├──┼─┤",
+        "│1 │2│",
+        "╰──┴─╯",
+    ]
+    await tmux.type("Change it")
+    await tmux.keys("Enter")
+    asked = await tmux.until("w  No, and say what should be different")
+    assert "? Edit wants to run" in asked
+    assert "no rule allows to write" in asked
+    assert "3 - It does things." in asked
+    assert "3 + It did things." in asked
+    assert "a  Always allow" in asked
+    await asyncio.sleep(0.5)  # a question takes no key at first
+    await tmux.keys("y")
+    screen = await tmux.until("Done.")
+    assert "● Edit README.md · ✓ changed, +1 -1" in screen
+    assert "? Edit wants to run" not in screen
+    assert "It did things." in (crow.cwd / "README.md").read_text("utf-8")
+    await tmux.keys("C-d")
+    await tmux.until("goes on", "ended: 0")
+
+
+async def test_what_is_typed_meanwhile_steers_or_waits_and_can_be_taken_back(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    wait = ("Bash", {"command": "until [ -e go ]; do sleep 0.02; done; echo gone"})
+    endpoint.play(calls(wait), answer("First."), answer("Second."))
+    await tmux.start(crow, "--allow", "Bash")
+    await tmux.until(READY)
+    await tmux.type("Begin")
+    await tmux.keys("Enter")
+    await tmux.until("Running until", "esc stops")
+    await tmux.type("steered")
+    await tmux.keys("Enter")
+    await tmux.type("queued")
+    await tmux.keys("Tab")
+    await tmux.type("mistake")
+    await tmux.keys("Tab")
+    await tmux.until("↳ steered", "⏸ queued", "⏸ mistake")
+    await tmux.keys("M-Up")
+    await tmux.until("> mistake", gone="⏸ mistake")
+    await tmux.keys("C-c")
+    await tmux.until("↳ steered", gone="> mistake")
+    (crow.cwd / "go").touch()
+    screen = await tmux.until("Second.")
+    assert screen.index("> steered") < screen.index("First.") < screen.index("> queued")
+    assert sent(endpoint, 1) == ["Begin", "steered"]
+    assert sent(endpoint, 2) == ["Begin", "steered", "queued"]
+
+
+async def test_escape_stops_at_once_and_nothing_typed_is_lost(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(half(), answer("Again."))
+    await tmux.start(crow)
+    await tmux.type("early")  # before anybody reads it
+    await tmux.keys("Enter")
+    await tmux.until("Let me")
+    await tmux.type("for later")
+    await tmux.keys("Tab")
+    await tmux.type("draft")
+    await tmux.until("⏸ for later", "> draft")
+    await tmux.keys("Escape")
+    await tmux.until("! interrupted", "> for later", "  draft", gone="esc stops")
+    await tmux.keys("Enter")
+    screen = await tmux.until("Again.")
+    assert "Let me" in screen
+    assert sent(endpoint) == ["early", "for later\ndraft"]
+
+
+async def test_ctrl_c_clears_then_interrupts_then_leaves(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(half())
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("Go")
+    await tmux.keys("Enter")
+    await tmux.until("Let me")
+    await tmux.type("a draft")
+    await tmux.until("> a draft")
+    await tmux.keys("C-c")
+    await tmux.until("esc stops", gone="a draft")
+    await tmux.keys("C-c")
+    await tmux.until("! interrupted")
+    await tmux.keys("Up")
+    await tmux.until("> a draft")
+    await tmux.keys("C-c")
+    await tmux.keys("C-c")
+    await tmux.until("Press Ctrl-C again to leave")
+    await tmux.keys("C-c")
+    await tmux.until("goes on", "ended: 0")
+
+
+async def test_keys_amid_a_question_are_words_until_nobody_types(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play([begin(), 0.3, *calls(TOUCH)[1:]], answer("Then not."))
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("Go")
+    await tmux.keys("Enter")
+    for letter in "yayn" * 4:  # the question appears while somebody types
+        await tmux.type(letter)
+        await asyncio.sleep(0.05)
+    await tmux.until("? Bash wants to run", "yayn")
+    assert not (crow.cwd / "made").exists()
+    await asyncio.sleep(0.8)
+    await tmux.keys("w")
+    await tmux.until("No, and what should be different?")
+    await tmux.type("make a folder")
+    await tmux.keys("Enter")
+    screen = await tmux.until("Then not.", "> yaynyaynyaynyayn")
+    assert "✗ denied" in screen
+    assert not (crow.cwd / "made").exists()
+    assert sent(endpoint) == ["Go", "make a folder"]
+
+
+async def test_the_scrollback_has_everything_once_however_the_window_changes(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    text = "\n\n".join(
+        f"## Part {n}.\n\nSome words of it.\n\n```\ncode {n};\n```" for n in range(40)
+    )
+    endpoint.play(answer("Older."), slowly(text))
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("First")
+    await tmux.keys("Enter")
+    await tmux.until("Older.")
+    await tmux.type("More")
+    await tmux.keys("Enter")
+    for number, columns in ((5, 60), (15, 100), (25, 40)):
+        await tmux.until(f"Part {number}.", whole=True)
+        await tmux.resize(columns, 32)
+    await tmux.until("code 39;", gone="esc stops")
+    history = await tmux.history()
+    for number in range(40):
+        assert history.count(f"Part {number}.") == history.count(f"code {number};") == 1
+    assert history.count("Older.") == 1
+    assert history.count("scripted ·") == 1
+    assert "esc stops" not in history
+    for line in (await tmux.screen()).splitlines():
+        assert len(line) <= 40
+
+
+async def test_long_pastes_and_several_lines_are_sent_whole(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(answer("Seen."), answer("Yes."))
+    text = "\n".join(f"line {n}" for n in range(200))
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("one\\")
+    await tmux.keys("Enter")
+    await tmux.type("two")
+    await tmux.keys("M-Enter")
+    await tmux.type("three")
+    for shift_enter in ("\x1b[13;2u", "\x1b[27;2;13~", "\n"):
+        await tmux.type(shift_enter)
+    await tmux.type("four")
+    await tmux.until("> one", "  two", "  three", "  four")
+    await tmux.paste(text)
+    await tmux.until("four[paste #1 +200 lines]")
+    await tmux.keys("Enter")
+    await tmux.until("Seen.")
+    assert sent(endpoint) == [f"one\ntwo\nthree\n\n\nfour{text}"]
+
+
+async def test_commands_files_and_own_commands(crow: Crow, endpoint: Endpoint, tmux: Tmux) -> None:
+    endpoint.play(answer("I saw it."))
+    process = await asyncio.create_subprocess_exec("git", "init", "-q", cwd=crow.cwd)
+    await process.wait()
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("/cos")
+    await tmux.until("/cost", "Show what the session has cost so far")
+    await tmux.keys("Enter")
+    await tmux.until("This session has used no tokens yet")
+    await tmux.type("!echo $((6 * 7))")
+    await tmux.keys("Enter")
+    await tmux.until("● ! echo $((6 * 7)) · ✓", "│ 42")
+    await tmux.type("look at @READ")
+    await tmux.until("  README.md")
+    await tmux.keys("Tab")
+    await tmux.until("> look at @README.md")
+    await tmux.keys("Enter")
+    await tmux.until("I saw it.")
+    assert sent(endpoint)[-1] == "look at @README.md"
+    assert "echo $((6 * 7))\n42" in json.dumps(endpoint.requests[0].body).replace("\\n", "\n")
+
+
+async def test_a_talk_goes_on_where_it_was(crow: Crow, endpoint: Endpoint, tmux: Tmux) -> None:
+    endpoint.play(calls(READ), answer("It is a **thing**."), answer("Yes."))
+    ended = await crow("run", "What is it?")
+    assert ended.status == 0
+    await tmux.start(crow, "--continue")
+    screen = await tmux.until("It is a thing.", READY)
+    shown = ("> What is it?", "● Read README.md · ✓ 3 lines", "It is a thing.")
+    assert [screen.index(text) for text in shown] == sorted(screen.index(text) for text in shown)
+    await tmux.type("Really?")
+    await tmux.keys("Enter")
+    await tmux.until("Yes.")
+    assert sent(endpoint) == ["What is it?", "Really?"]
+
+
+async def test_without_colours_there_are_none(crow: Crow, endpoint: Endpoint, tmux: Tmux) -> None:
+    endpoint.play(answer("# Title\n\n```python\nx = 1\n```\n\nThe end."))
+    await tmux.start(crow, NO_COLOR="1")
+    await tmux.until(READY)
+    await tmux.type("Go")
+    await tmux.keys("Enter")
+    await tmux.until("The end.")
+    screen = (await tmux.screen("-e")).replace("\x1b[39m", "").replace("\x1b[49m", "")
+    assert [code for code in range(31, 38) if f"[{code}m" in screen or f";{code}m" in screen] == []
+
+
+CHOICES = ("1  With the API key", "2  With a model server", "3  With the rehearsal")
+
+
+async def test_a_newcomer_has_three_choices_and_a_server_is_found(
+    crow: Crow, tmux: Tmux, home: Path
+) -> None:
+    async with Endpoint() as endpoint:
+        endpoint.models = ["qwen3"]
+        endpoint.others["/api/ps"] = {"models": []}
+        endpoint.play(answer("I am here."))
+        place = endpoint.url.removeprefix("http://").removesuffix("/v1")
+        await tmux.start(crow, OLLAMA_HOST=place)
+        await tmux.until(*CHOICES)
+        await asyncio.sleep(0.5)  # a question takes no key at first
+        await tmux.keys("2")
+        await tmux.until("ollama/qwen3 · default", "~/.crow/settings.json")
+        await tmux.type("Hello?")
+        await tmux.keys("Enter")
+        await tmux.until("I am here.")
+        await tmux.keys("C-d")
+        await tmux.until("ended: 0")
+    assert json.loads((home / ".crow/settings.json").read_text("utf-8"))["model"] == "ollama/qwen3"
+
+
+async def test_a_newcomer_types_a_key_that_nobody_sees(crow: Crow, tmux: Tmux, home: Path) -> None:
+    async with Endpoint() as endpoint:
+        endpoint.models = ["gpt-5", "gpt-5-mini", "gpt-image-1"]
+        await tmux.start(crow, OPENAI_BASE_URL=endpoint.url)
+        await tmux.until(*CHOICES)
+        await asyncio.sleep(0.5)
+        await tmux.keys("1")
+        await tmux.until("? The key, which is not shown")
+        await asyncio.sleep(0.5)
+        await tmux.type("sk-proj-secret")
+        await tmux.until("> ••••••••••••••")
+        await tmux.keys("Enter")
+        await tmux.until("1  openai/gpt-5", "2  openai/gpt-5-mini")
+        await asyncio.sleep(0.5)
+        await tmux.keys("2")
+        await tmux.until("openai/gpt-5-mini · default")
+        assert "secret" not in await tmux.history()
+    assert "openai" in (await crow("login", "--list")).out
+
+
+async def test_a_newcomer_rehearses(crow: Crow, tmux: Tmux) -> None:
+    await tmux.start(crow)
+    await tmux.until(*CHOICES)
+    await asyncio.sleep(0.5)
+    await tmux.keys("3")
+    await tmux.until("rehearsal · default", gone="1  With the API key")
+    await tmux.type("Read the file README.md")
+    await tmux.keys("Enter")
+    await tmux.until("This is a rehearsal", "● Read README.md · ✓ 3 lines")
+
+
+async def test_output_thoughts_and_the_plan_are_folded_and_shown(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    steps = [("one", "completed"), ("two", "in_progress"), ("three", "pending")]
+    todos = [{"content": f"step {name}", "status": status} for name, status in steps]
+    wait = "seq 40; until [ -e go ]; do sleep 0.02; done; exit 3"
+    thought = [delta(reasoning_content=f"thought {n}\n") for n in range(20)]
+    endpoint.play(
+        stream(*thought, *calls(("TodoWrite", {"todos": todos}))[1:]),
+        calls(("Bash", {"command": wait})),
+        answer("Done."),
+    )
+    await tmux.start(crow, "--allow", "Bash")
+    await tmux.until(READY)
+    await tmux.type("Go")
+    await tmux.keys("Enter")
+    screen = await tmux.until("│ 40", "▸ step two", "☐ step three")
+    assert "│ … 35 earlier lines (Ctrl-O)" in screen
+    assert "│ 35\n" not in screen
+    assert "∴ Thought · Ctrl-T shows it" in screen
+    (crow.cwd / "go").touch()
+    await tmux.until("✗ exit 3", "Done.", gone="▸ step two")
+    await tmux.keys("C-t")
+    await tmux.until("thought 0", "thought 19")
+    await tmux.keys("C-o")
+    await tmux.until("│ 12", "│ 40", whole=True)
+
+
+FORBIDDEN = [b"\x1b[2J", b"\x1b[3J", b"\x1b[?1049h", b"\x1b[?1000h", b"\x1b[?1003h", b"\x1b[6n"]
+
+
+async def test_the_terminal_is_left_as_it_was_and_its_scrollback_alone(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("scripted")
+    screen.type("Go\r")
+    await screen.until("Done.")
+    process.send_signal(signal.SIGTERM)
+    assert await screen.close(process) == 143
+    assert [each for each in FORBIDDEN if each in screen.shown] == []
+    for on, off in ((b"\x1b[?2004h", b"\x1b[?2004l"), (b"\x1b[>1u", b"\x1b[<u")):
+        assert screen.shown.rindex(on) < screen.shown.rindex(off)
+
+
+async def test_plain_draws_nothing_twice(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("First."), calls(TOUCH), answer("Second."))
+    screen = Screen()
+    process = await screen.start(crow, "--plain")
+    await screen.until("\n> ")
+    screen.type("one\n")
+    await screen.until("First.")
+    await screen.until("\n> ")
+    screen.type("two\n")
+    await screen.until("Enter rejects: ")
+    screen.type("1\n")
+    await screen.until("Second.")
+    await screen.until("\n> ")
+    screen.type("/exit\n")
+    assert await screen.close(process) == 0
+    assert b"\x1b[A" not in screen.shown
+    assert (crow.cwd / "made").exists()
+
+
+async def test_a_project_is_trusted_by_the_word_and_the_hooks_run_then(
+    tmux: Tmux, crow: Crow, endpoint: Endpoint
+) -> None:
+    wanting(crow)
+    endpoint.play(answer("Hello."))
+    await tmux.start(crow)
+    await tmux.until("? Trust", "hook at UserPromptSubmit", "Not now", "then write: trust")
+    await asyncio.sleep(0.5)  # a question takes no key at first
+    await tmux.keys("w")
+    await tmux.type("trust")
+    await tmux.until("trust")
+    await tmux.keys("Enter")
+    await tmux.until(READY, gone="? Trust")
+    await tmux.type("hi")
+    await tmux.keys("Enter")
+    await tmux.until("Hello.")
+    assert is_trusted(crow.cwd)
+    assert (crow.cwd.parent / "seen").exists()
+
+
+async def test_what_is_typed_for_something_else_trusts_no_project(tmux: Tmux, crow: Crow) -> None:
+    wanting(crow)
+    await tmux.start(crow)
+    for line in ("fix the tests", "3", "y", "yes", "w", "a"):
+        await tmux.type(line)
+        await tmux.keys("Enter")
+    await tmux.until("? Trust")
+    await tmux.type("yes, please, with all that is in the way of it")
+    await tmux.keys("Enter")
+    await tmux.keys("C-c")
+    await tmux.until(gone="? Trust")
+    assert not is_trusted(crow.cwd)
+    assert not (crow.cwd.parent / "seen").exists()

@@ -34,6 +34,7 @@ class ToolEnvironment:
         self.state: dict[str, Any] = {}
         self.cache: dict[str, Any] = {}
         self.environment = dict(os.environ)
+        self.secrets: tuple[str, ...] = ()
         self.launcher: Launcher | None = None
 
     async def progress(self, text: str, *, terminal: str | None = None) -> None:

@@ -179,7 +179,7 @@ def turns() -> None:
 
 def firing() -> None:
     from crow.core.agent import Agent
-    from crow.core.context import RunContext
+    from crow.core.hooks.context import RunContext
 
     async def best(fire: Callable[[], Awaitable[Any]]) -> float:
         count = 50_000

@@ -16,8 +16,8 @@ from pathlib import Path
 import apsw
 
 from crow.core.agent import Agent
-from crow.core.context import Context
 from crow.core.events import TextDelta
+from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import Completion, Delta, Request
 from crow.core.tools import Call

@@ -1,0 +1,1 @@
+"""Whole agents and SDKs side by side, against one scripted model (``make bench-peers``)."""

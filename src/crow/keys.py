@@ -10,6 +10,7 @@ from crow.core.ports import Launcher
 from crow.core.session import FIRST_PROMPT, SUBAGENTS, Key
 
 __all__ = [
+    "CLIENT_PROMPT",
     "CLIENT_SERVERS",
     "ENV_FILE",
     "FIRST_PROMPT",
@@ -82,6 +83,15 @@ class Sandbox(Protocol):
         ...
 
     @property
+    def reads(self) -> bool:
+        """True where a command may be tried in a ring that lets it write nothing. May block."""
+        ...
+
+    def has_refused(self, command: str) -> bool:
+        """True for a command to which that ring has refused something."""
+        ...
+
+    @property
     def escapes(self) -> bool:
         """True where a call may ask to run outside, by ``dangerouslyDisableSandbox``."""
         ...
@@ -121,8 +131,15 @@ PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
 """What became of the beginning of a session's requests, where somebody compares them."""
 SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")
 """What the system message of a session's requests was put together from: texts by name."""
+CLIENT_PROMPT: Key[tuple[str, str]] = Key("client_prompt")
+"""A client's part of the system message: ``append`` or ``override``, and the text."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")
-"""The MCP servers that a session's client names now: descriptions."""
+"""The MCP servers that a session's client names now: descriptions.
+
+One that the client has itself is a ``name`` and a ``channel``, whose ``await ask(method, params,
+hear)`` sends it a request: the ``result`` or the ``error``, and ``hear`` is called with the method
+and the parameters of what the server says meanwhile. Where it is not reached that raises `OSError`.
+"""
 SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
 """The ids of a session's calls that sub-agents work for, by theirs."""
 TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")

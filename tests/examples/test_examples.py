@@ -189,6 +189,7 @@ class NoShouting:
 
 
 @pytest.mark.parametrize("evaluate_only", [False, True])
+@pytest.mark.variants(1)
 def test_crow_agent_hooks_takes_its_policies_from_the_settings(
     tmp_path: Path, home: Path, evaluate_only: bool
 ):

@@ -8,6 +8,7 @@ command runs; every request has one answer; what was answered once is there afte
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import signal
@@ -356,4 +357,5 @@ def test_nobody_waits_and_nothing_is_lost(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_nobody_waits_and_nothing_is_lost_for_a_long_time(tmp_path: Path) -> None:
+    faulthandler.cancel_dump_traceback_later()  # it takes minutes, and does not hang
     play(tmp_path, 60, 30)

@@ -39,6 +39,9 @@ CROW = str(Path(sys.executable).with_name("crow"))
 START = 60  # seconds until the process has begun, on a machine that does other things as well
 SESSIONS = 3
 GARBAGE = (b"{", b"\xff\xfe", b"[" * 5000, b'{"jsonrpc":"2.0","id":', b"\x00" * 70_000, b"hello")
+ENDS = ["end of input", "SIGTERM", "SIGKILL"]
+if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as by nohup, which Crow heeds, too
+    ENDS.append("SIGHUP")
 LONG = "Run the command `touch begun && sleep 600`"
 SHORT = "Run the command `touch made`"
 
@@ -261,7 +264,7 @@ class Life(RuleBasedStateMachine):
     def read_on(self) -> None:
         self.process.reading.set()
 
-    @rule(how=st.sampled_from(["end of input", "SIGTERM", "SIGHUP", "SIGKILL"]))
+    @rule(how=st.sampled_from(ENDS))
     def end(self, how: str) -> None:
         status = self.process.end(how)
         if how != "SIGKILL":

@@ -81,6 +81,10 @@ async def test_the_python_library_drives_every_method(
         await client.delete_session(forked)
         assert [each.title for each in (await client.list_sessions()).sessions] == ["A title"]
         await client.authenticate("environment")
+        await client.set_provider("openai", "openai", "http://127.0.0.1:9/v1")
+        await client.disable_provider("openai")
+        there = (await client.list_providers()).providers
+        assert [each.current for each in there if each.provider_id == "openai"] == [None]
         await client.logout()
         driven = {message["method"] for message in editor.wire.sent if "method" in message}
     assert routes - driven == set()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crow.llm.listing import list_models, sources
+from crow.llm.listing import look, sources
 from crow.testing.endpoint import Endpoint
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9"}
@@ -17,11 +17,15 @@ def provider(endpoint: Endpoint, **more: Any) -> dict[str, Any]:
     return {"base_url": endpoint.url, **more}
 
 
+async def names(settings: dict[str, Any], env: dict[str, str]) -> list[str]:
+    return [each.model for each in await look(sources(settings, env))]
+
+
 async def test_the_given_endpoint_is_the_only_one_that_is_asked() -> None:
     async with Endpoint() as endpoint:
         endpoint.models = ["b", "a"]
         env = {"CROW_BASE_URL": endpoint.url, "OPENAI_API_KEY": "k", **NOWHERE}
-        assert await list_models({}, env) == ["a", "b"]
+        assert await names({}, env) == ["a", "b"]
         assert endpoint.requests == []
 
 
@@ -29,14 +33,14 @@ async def test_of_a_public_provider_only_models_that_talk_are_kept() -> None:
     async with Endpoint() as endpoint:
         endpoint.models = ["gpt-5", "gpt-4o-realtime", "text-embedding-3", "who-knows", "o3"]
         settings = {"providers": {"openai": provider(endpoint, api_key="k")}}
-        assert await list_models(settings, NOWHERE) == ["openai/gpt-5", "openai/o3"]
+        assert await names(settings, NOWHERE) == ["openai/gpt-5", "openai/o3"]
 
 
 async def test_of_an_own_provider_all_models_are_kept() -> None:
     async with Endpoint() as endpoint:
         endpoint.models = ["models/mine", "embedder"]
         settings = {"providers": {"own": provider(endpoint)}}
-        assert await list_models(settings, NOWHERE) == ["own/embedder", "own/mine"]
+        assert await names(settings, NOWHERE) == ["own/embedder", "own/mine"]
 
 
 async def test_whoever_is_not_there_or_answers_nonsense_has_no_models() -> None:
@@ -56,7 +60,7 @@ async def test_whoever_is_not_there_or_answers_nonsense_has_no_models() -> None:
                 "bare": {},
             }
         }
-        assert await list_models(settings, NOWHERE) == []
+        assert await names(settings, NOWHERE) == []
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def offer_of(agent: Agent) -> AgentCapabilities:
         mcp=serves_mcp(agent),
         archive=hasattr(agent.store, "archive"),
         prompted=takes_prompts(agent),
+        providers=getattr(agent.llm, "routes", None) is not None,
         image="image" in taken,
         audio="audio" in taken,
     )

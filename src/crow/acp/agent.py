@@ -37,6 +37,7 @@ from crow.acp.errors import (
 from crow.acp.jsonrpc import INTERNAL_ERROR, Message, as_object
 from crow.acp.mcp_servers import McpServers
 from crow.acp.prompts import is_command
+from crow.acp.providers import Providers
 from crow.acp.session_access import PEN, SessionAccess, SoleClient
 from crow.acp.stored import StoredSessions
 from crow.acp.trace_context import note_trace
@@ -61,8 +62,8 @@ class AcpAgent:
     """Serves one client; each method takes the parameters of a request and gives its result.
 
     Parameters have the shape that the protocol's schema says. ``turns`` are the prompts that are
-    being answered, by session. ``auth`` answers what is about credentials, ``shelf`` what is
-    about stored sessions. Methods raise `Refusal`.
+    being answered, by session. ``auth`` answers what is about credentials, ``providers`` where
+    models are asked, ``shelf`` what is about stored sessions. Methods raise `Refusal`.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class AcpAgent:
         self._transport = transport
         self.access = access or SoleClient()
         self.auth = Authentication(agent, transport.offer)
+        self.providers = Providers(agent)
         self.mcp = McpServers(connection)
         self.shelf = StoredSessions(agent, self.close)
         self._editors: dict[str, AcpClient] = {}

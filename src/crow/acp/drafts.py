@@ -19,6 +19,20 @@ class OfSession(TypedDict):
     sessionId: str
 
 
+class OfProvider(TypedDict):
+    """The parameters of ``providers/disable``."""
+
+    providerId: str
+
+
+class SetProvider(OfProvider):
+    """The parameters of ``providers/set``."""
+
+    apiType: str
+    baseUrl: str
+    headers: NotRequired[dict[str, str] | None]
+
+
 class SetTitle(OfSession):
     """The parameters of ``session/set_title``, and of ``_session/rename``, which is older."""
 

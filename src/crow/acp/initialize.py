@@ -36,7 +36,8 @@ class AgentCapabilities:
 
     ``store``: sessions outlive the process. ``image``, ``audio``: what prompts may hold. ``mcp``:
     servers that the client names are used. ``archive``: sessions can be put away. ``prompted``: a
-    client may add to the system message, or take its place. ``login`` is a command that asks the
+    client may add to the system message, or take its place. ``providers``: it may say where models
+    are asked. ``login`` is a command that asks the
     user for a key and stores it; `logout` removes stored keys where there is one. ``latest`` is
     the newest version of the protocol that is spoken with who asks for it: 2 is a draft.
     ``ask_timeout`` is for how many seconds a question waits for the user, if the client does not
@@ -45,7 +46,7 @@ class AgentCapabilities:
 
     __slots__ = (
         *("archive", "ask_timeout", "audio", "image", "latest", "login", "mcp"),
-        *("prompted", "store"),
+        *("prompted", "providers", "store"),
     )
 
     def __init__(
@@ -60,9 +61,11 @@ class AgentCapabilities:
         ask_timeout: float = 0.0,
         archive: bool = False,
         prompted: bool = False,
+        providers: bool = False,
     ) -> None:
         self.archive = archive
         self.prompted = prompted
+        self.providers = providers
         self.ask_timeout = ask_timeout
         self.store = store
         self.latest = latest
@@ -87,7 +90,12 @@ class AgentCapabilities:
             "mcpCapabilities": {"http": self.mcp, "sse": self.mcp, "acp": self.mcp},
             "sessionCapabilities": session,
             "auth": {"status": {}, **({"logout": {}} if self.login else {})},
+            **self.of_providers(),
         }
+
+    def of_providers(self) -> Message:
+        """What can be done with providers, which both versions call the same."""
+        return {"providers": {}} if self.providers else {}
 
     def drafts(self) -> Message:
         """What can be done with sessions that both versions call the same."""
@@ -156,7 +164,11 @@ def _initialize_in_draft(request: Message, offer: AgentCapabilities) -> Message:
     result: Message = {
         "protocolVersion": DRAFT_VERSION,
         "info": {"name": "crow", "title": "Crow", "version": __version__},
-        "capabilities": {"session": _capabilities(offer), "auth": {"status": {}}},
+        "capabilities": {
+            "session": _capabilities(offer),
+            "auth": {"status": {}},
+            **offer.of_providers(),
+        },
         "authMethods": [
             _method(each) for each in offer.methods(as_object(params.get("capabilities")))
         ],

@@ -8,7 +8,16 @@ from typing import Any
 
 import crow.acp.schema as schema
 from crow.acp.agent import AcpAgent
-from crow.acp.drafts import Archived, Nothing, OfSession, Prompted, SetModel, SetTitle
+from crow.acp.drafts import (
+    Archived,
+    Nothing,
+    OfProvider,
+    OfSession,
+    Prompted,
+    SetModel,
+    SetProvider,
+    SetTitle,
+)
 from crow.acp.errors import invalid, unknown_method
 from crow.acp.jsonrpc import Message
 from crow.acp.mcp_servers import MESSAGE, Notice
@@ -78,6 +87,9 @@ def routes(acp_agent: AcpAgent) -> Routes:
     requests: dict[str, Route] = {
         "authenticate": (schema.AuthenticateRequest, acp_agent.auth.authenticate),
         "auth/status": (Nothing, acp_agent.auth.status),
+        "providers/list": (Nothing, acp_agent.providers.list),
+        "providers/set": (SetProvider, acp_agent.providers.set),
+        "providers/disable": (OfProvider, acp_agent.providers.disable),
         "logout": (schema.LogoutRequest, acp_agent.auth.logout),
         "session/new": (NewSession, acp_agent.new_session),
         "session/load": (LoadSession, acp_agent.load_session),

@@ -117,7 +117,9 @@ class Effect:
     def _models(self, new: Settings) -> None:
         """Ask other models from the next request on; those that are being asked end first."""
         if self.agent.llm is self.llm:
-            fresh: Any = models_of(new, {**self.env(), **new.env})
+            routed = getattr(self.llm, "routes", None)
+            said = routed().said if routed else None
+            fresh: Any = models_of(new, {**self.env(), **new.env}, said)
             become: Callable[[Any], None] | None = getattr(self.llm, "become", None)
             if become is not None:
                 become(fresh)

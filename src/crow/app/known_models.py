@@ -7,18 +7,29 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
+NOWHERE: Mapping[str, str | None] = MappingProxyType({})
 PLACES = 8
 """How many sets of endpoints are kept, the last used ones."""
 
 
 class KnownModels:
-    """The names that were found behind the endpoints of settings and environment, in a file."""
+    """The names that were found behind the endpoints of settings, environment and client.
 
-    def __init__(self, settings: Mapping[str, Any], env: Mapping[str, str]) -> None:
+    They stand in a file; ``routed`` are the URLs of a client's providers.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        env: Mapping[str, str],
+        routed: Mapping[str, str | None] = NOWHERE,
+    ) -> None:
         self._settings = settings
         self._env = env
+        self._routed = routed
 
     def names(self) -> Sequence[str]:
         """The names; none where these endpoints were never asked."""
@@ -54,6 +65,7 @@ class KnownModels:
         keys = [name for name in KEY_NAMES if self._env.get(name)]
         named = [[name, table.get("base_url")] for name, table in providers.items()]
         told = [self._settings.get("base_url"), sorted(named), sorted(urls.items()), sorted(keys)]
+        told += [sorted(self._routed.items(), key=str)] if self._routed else []
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
 
     def _read(self) -> dict[str, list[str]]:

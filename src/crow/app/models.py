@@ -12,6 +12,7 @@ from crow.settings import Settings
 
 if TYPE_CHECKING:
     from crow.app.known_models import KnownModels
+    from crow.llm.routes import ProviderRoutes
 
 MODEL = (
     "model",
@@ -59,21 +60,36 @@ def secrets_of(settings: Settings) -> frozenset[str]:
     return frozenset(word for word in words if "$" not in word)
 
 
-def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
+def models_of(
+    settings: Settings, env: Mapping[str, str], routed: dict[str, Any] | None = None
+) -> LLM:
     """The command line's or the administrator's model, else the environment's, else a file's.
 
-    Made when something is first asked of it; other models by their names.
+    Made when something is first asked of it; other models by their names. ``routed`` is what a
+    client said of providers before.
     """
     from crow.llm import Routed, resolve
     from crow.llm.naming import listed_name
 
     table = table_of(settings)
     said = said_model(settings)
+    by_client: dict[str, Any] = {} if routed is None else routed
 
     def known() -> KnownModels:
         from crow.app.known_models import KnownModels
 
-        return KnownModels(table, env)
+        placed = {name: route and route.url for name, route in by_client.items()}
+        return KnownModels(table, env, placed)
+
+    def routes() -> ProviderRoutes:
+        from crow.llm.routes import ProviderRoutes
+
+        return ProviderRoutes(table, env, stored, by_client, fixed_providers(settings))
+
+    def find(name: str | None) -> LLM:
+        if by_client:
+            return routes().find(name or said)
+        return resolve(name or said, table, env, stored)
 
     def stored(provider: str) -> str | None:
         from crow.llm.credentials import load
@@ -81,21 +97,29 @@ def models_of(settings: Settings, env: Mapping[str, str]) -> LLM:
         return load(provider)
 
     async def look() -> list[str]:
-        from crow.llm.listing import list_models
+        from crow.llm.listing import look
 
-        found = await list_models(table, env, stored)
+        found = [each.model for each in await look(routes().sources())]
         await asyncio.to_thread(known().keep, found)
         return found
 
     names = [entry.text for entry in settings.models]
     return Routed(
-        lambda name: resolve(name or said, table, env, stored),
+        find,
         names,
         look,
         lambda name: listed_name(name or said, table, env),
         settings.purposes,
         lambda: known().names(),
+        routes,
     )
+
+
+def fixed_providers(settings: Settings) -> frozenset[str]:
+    """Providers whose place the administrator chose; ``main`` is the endpoint of ``base_url``."""
+    fixed = [path for path, by in settings.origins.items() if by.layer == "managed"]
+    named = {path.split(".")[1] for path in fixed if path.startswith("providers.")}
+    return frozenset(named | ({"main"} if "base_url" in fixed else set()))
 
 
 def table_of(settings: Settings) -> dict[str, Any]:

@@ -84,6 +84,7 @@ def offer_of(options: argparse.Namespace) -> AgentCapabilities:
         "mcp": True,
         "archive": True,
         "prompted": True,
+        "providers": True,
         "login": [*installed_command(), "login"],
         "latest": options.protocol,
         "ask_timeout": options.ask_timeout,

@@ -24,7 +24,7 @@ from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.llm.credentials import load
-from crow.llm.listing import look
+from crow.llm.listing import look, sources
 from crow.llm.models import ModelInfo, known_models, model_info
 from crow.llm.naming import info_named, known_providers, resolve
 from crow.llm.presets import OTHER_NAMES
@@ -68,7 +68,7 @@ def show(options: argparse.Namespace, out: Output) -> int:
         known: Callable[[str], ModelInfo] = partial(model_info, "") if at_url else info_named
         named = [
             (each.model, with_window(known(each.model), each.window))
-            for each in asyncio.run(look(table, os.environ, load))
+            for each in asyncio.run(look(sources(table, os.environ, load)))
         ]
     if options.json:
         for name, info in named:

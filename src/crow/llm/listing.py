@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from crow.core.errors import ModelError
 from crow.llm.naming import Keys, Stored, Table, known_providers, nothing, preset_of
@@ -42,16 +42,10 @@ def _usable(settings: Table, env: Mapping[str, str], keys: Keys) -> Iterator[Sou
             yield Source(provider, preset.models_url.rstrip("/"), key)
 
 
-async def list_models(
-    settings: Table, env: Mapping[str, str], stored: Stored | None = None
-) -> list[str]:
-    """The names of models that can be asked, by provider; whoever does not answer has none."""
-    return [each.model for each in await look(settings, env, stored)]
+async def look(where: Iterable[Source]) -> list[Listed]:
+    """The models that can be asked at some endpoints; whoever does not answer has none.
 
-
-async def look(
-    settings: Table, env: Mapping[str, str], stored: Stored | None = None
-) -> list[Listed]:
-    """The same models, each with the window that its server says it has."""
-    found = await asyncio.gather(*map(ask, sources(settings, env, stored)))
+    Each has the window that its server says it has.
+    """
+    found = await asyncio.gather(*map(ask, where))
     return [each for models in found for each in models]

@@ -69,7 +69,7 @@ def make_model(name: str, place: Place, settings: Table, env: Mapping[str, str])
         place.key.value or None,
         key_header=preset.key_header,
         query=table.get("query"),
-        headers={**table.get("headers", {}), **settings.get("headers", {})},
+        headers=_headers(table, settings),
         params={
             **table.get("params", {}), **own.get("params", {}), **settings.get("params", {}),
         },
@@ -128,9 +128,16 @@ def _finding(name: str, url: str, place: Place, settings: Table) -> Any:
     async def find() -> int | None:
         from crow.llm.source import Source, find_window
 
-        return await find_window(Source(place.provider, url.rstrip("/"), place.key.value), name)
+        headers = _headers(place.table, settings)
+        return await find_window(
+            Source(place.provider, url.rstrip("/"), place.key.value, headers), name
+        )
 
     return find
+
+
+def _headers(table: Table, settings: Table) -> dict[str, str]:
+    return {**table.get("headers", {}), **settings.get("headers", {})}
 
 
 def _timeouts(table: Table, settings: Table) -> Any:

@@ -42,7 +42,7 @@ def resolve(
 
     Raises `ModelError` (unconfigured) where a provider is unknown or a key is missing.
     """
-    name = model or env.get("CROW_MODEL") or settings.get("model")
+    name = name_meant(model, settings, env)
     base_url = env.get("CROW_BASE_URL") or settings.get("base_url")
     if name == REHEARSAL or (not name and not base_url):
         from crow.llm.rehearsal import Rehearsal
@@ -55,8 +55,13 @@ def resolve(
         raise ModelError(what, kind="unconfigured")
     keys = Keys(settings, env, stored or nothing)
     place = _at(base_url, settings, keys) if base_url else _of(name, settings, keys)
-    plain = name if base_url else _without_provider(name, settings)
+    plain = name if base_url else without_provider(name, settings)
     return make_model(plain, place, settings, env)
+
+
+def name_meant(model: str | None, settings: Table, env: Mapping[str, str]) -> str:
+    """The name of a model: the given one, else the environment's or the settings'; else none."""
+    return model or env.get("CROW_MODEL") or settings.get("model") or ""
 
 
 def listed_name(model: str | None, settings: Table, env: Mapping[str, str]) -> str:
@@ -64,11 +69,11 @@ def listed_name(model: str | None, settings: Table, env: Mapping[str, str]) -> s
 
     It is ``PROVIDER/MODEL``; for an endpoint that is given by its URL it is the model's own.
     """
-    name = model or env.get("CROW_MODEL") or settings.get("model") or REHEARSAL
+    name = name_meant(model, settings, env) or REHEARSAL
     if name == REHEARSAL or env.get("CROW_BASE_URL") or settings.get("base_url"):
         return name
     try:
-        return f"{_provider(name, settings, env)}/{_without_provider(name, settings)}"
+        return f"{provider_of(name, settings, env)}/{without_provider(name, settings)}"
     except ModelError:
         return name
 
@@ -149,7 +154,7 @@ def _at(base_url: str, settings: Table, keys: Keys) -> Place:
 def _of(name: str, settings: Table, keys: Keys) -> Place:
     """The provider that a model's name names or means. Raises `ModelError` (unconfigured)."""
     env = keys.env
-    provider = _provider(name, settings, env)
+    provider = provider_of(name, settings, env)
     table: Table = settings.get("providers", {}).get(provider, {})
     preset = preset_of(provider, table, env)
     if preset.cloud:
@@ -221,7 +226,7 @@ def _moved(preset: Preset, env: Mapping[str, str]) -> str | None:
     return f"http://{host if ':' in host else f'{host}:11434'}/v1"
 
 
-def _provider(name: str, settings: Table, env: Mapping[str, str]) -> str:
+def provider_of(name: str, settings: Table, env: Mapping[str, str]) -> str:
     """The provider's name. Raises `ModelError` (unconfigured) where there is none."""
     before, slash, _ = name.partition("/")
     known = known_providers(settings)
@@ -249,7 +254,8 @@ def _no_provider(provider: str, name: str, known: Iterable[str]) -> str:
     )
 
 
-def _without_provider(name: str, settings: Table) -> str:
+def without_provider(name: str, settings: Table) -> str:
+    """A model's name at its provider."""
     before, slash, rest = name.partition("/")
     return rest if slash and _named(before, known_providers(settings)) else name
 

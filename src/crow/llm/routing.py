@@ -6,11 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.errors import ModelError
 from crow.core.ports import LLM, Completion, Delta, Request
 
+if TYPE_CHECKING:
+    from crow.llm.routes import ProviderRoutes
+
+Look: TypeAlias = Callable[[], Awaitable[list[str]]]
 NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -22,24 +26,27 @@ class Routed:
     empty, ``look`` finds them when `find_models` is first called; until then those stand there that
     were ``known`` an earlier time. ``call`` gives the one name
     that a model has in lists, however it is written; ``purposes`` are models for what is asked
-    beside a conversation.
+    beside a conversation. ``routes`` gives what a client may route, which counts from `renew` on.
     """
 
     def __init__(
         self,
         find: Callable[[str | None], LLM],
         models: Iterable[str] = (),
-        look: Callable[[], Awaitable[list[str]]] | None = None,
+        look: Look | None = None,
         call: Callable[[str | None], str] | None = None,
         purposes: Mapping[str, str] = NONE,
         known: Callable[[], Iterable[str]] = tuple,
+        routes: Callable[[], ProviderRoutes] | None = None,
     ) -> None:
         self._models = tuple(models) or None
         self._known = known
         self.purposes = purposes
         self._find = find
         self._call = call
-        self._look = None if self._models else look
+        self._asked: Look | None = None if self._models else look
+        self._look = self._asked
+        self.routes = routes
         self._found: dict[str | None, LLM] = {}
         self._former: list[LLM] = []
         self._used: set[str] = set()
@@ -127,10 +134,17 @@ class Routed:
 
     def become(self, other: Routed) -> None:
         """Stand for what another one stands for, from the next request on; open ones end first."""
-        self._models, self._find, self._look = other._models, other._find, other._look
-        self._known = other._known
+        self._models, self._find = other._models, other._find
+        self._known, self._asked, self.routes = other._known, other._asked, other.routes
         self.purposes = other.purposes
         self._call = other._call
+        self.renew()
+
+    def renew(self) -> None:
+        """Make every model anew from the next request on, and look again which there are."""
+        self._look = self._asked
+        if self._asked is not None:
+            self._models = None
         self._former += self._found.values()
         self._found = {}
 

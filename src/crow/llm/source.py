@@ -50,6 +50,7 @@ class Source:
     provider: str
     url: str
     key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
     def is_local(self) -> bool:
@@ -131,7 +132,9 @@ async def _got(source: Source, url: str, patience: float) -> object:
     """The JSON that an endpoint answers; None without an answer."""
     headers = {"authorization": f"Bearer {source.key}"} if source.key else {}
     if source.provider == "anthropic":
-        headers |= {"x-api-key": source.key, "anthropic-version": "2023-06-01"}
+        headers |= {"anthropic-version": "2023-06-01"}
+        headers |= {"x-api-key": source.key} if source.key else {}
+    headers |= {name.lower(): value for name, value in source.headers.items()}
     knock = KNOCK if source.is_local else TIMEOUT
     times = Timeouts(connect=knock * patience, first_byte=TIMEOUT * patience)
     client = await new_client(url, times, by_proxy=not source.is_local)

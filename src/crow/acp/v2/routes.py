@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 import crow.acp.v2.schema as schema
-from crow.acp.drafts import Archived, Nothing, OfSession, Prompted, SetTitle
+from crow.acp.drafts import (
+    Archived,
+    Nothing,
+    OfProvider,
+    OfSession,
+    Prompted,
+    SetProvider,
+    SetTitle,
+)
 from crow.acp.mcp_servers import MESSAGE, Notice
 from crow.acp.routes import Route, Routes
 from crow.acp.v2.methods import Methods
@@ -60,6 +68,9 @@ def routes(acp_agent: AcpAgent) -> Routes:
         "auth/login": (schema.LoginAuthRequest, acp_agent.auth.authenticate),
         "auth/logout": (schema.LogoutAuthRequest, own.logout),
         "auth/status": (Nothing, acp_agent.auth.status),
+        "providers/list": (Nothing, acp_agent.providers.list),
+        "providers/set": (SetProvider, acp_agent.providers.set),
+        "providers/disable": (OfProvider, acp_agent.providers.disable),
         "session/new": (NewSession, acp_agent.new_session),
         "session/resume": (ResumeSession, own.resume_session),
         "session/fork": (ForkSession, acp_agent.fork_session),

@@ -1,0 +1,73 @@
+"""Providers of models, as a client lists, routes and disables them (a draft of the protocol)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crow.acp.errors import invalid, unknown_method
+from crow.acp.jsonrpc import Message
+from crow.core.agent import Agent
+
+
+class Providers:
+    """What a client says of an agent's providers, for as long as the process lives.
+
+    Requests that are being answered end where they began, the next ones go where the client wants.
+    Methods raise `Refusal`.
+    """
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def list(self, params: Message) -> Message:
+        """Every provider with its place; headers are told to nobody."""
+        routes = self._routes()
+
+        def look() -> list[Message]:  # clouds say where they are by libraries that take a second
+            return [self._info(routes, each) for each in routes.providers]
+
+        return {"providers": await asyncio.to_thread(look)}
+
+    async def set(self, params: Message) -> Message:
+        """Ask a provider elsewhere, with these headers and no key of the user's."""
+        routes = self._routes()
+        try:
+            routes.set(
+                params["providerId"],
+                params["apiType"],
+                params["baseUrl"],
+                params.get("headers") or {},
+            )
+        except ValueError as error:
+            raise invalid(str(error)) from error
+        self._agent.known_secrets |= routes.secrets
+        return self._renewed()
+
+    async def disable(self, params: Message) -> Message:
+        """Ask a provider no more."""
+        try:
+            self._routes().disable(params["providerId"])
+        except ValueError as error:
+            raise invalid(str(error)) from error
+        return self._renewed()
+
+    def _routes(self) -> Any:
+        routes: Any = getattr(self._agent.llm, "routes", None)
+        if routes is None:
+            raise unknown_method(details="this agent's model is no provider's that could be routed")
+        return routes()
+
+    def _renewed(self) -> Message:
+        llm: Any = self._agent.llm
+        llm.renew()
+        return {}
+
+    def _info(self, routes: Any, provider: str) -> Message:
+        current = routes.current(provider)
+        return {
+            "providerId": provider,
+            "supported": routes.api_types,
+            "required": provider in routes.required,
+            "current": current and {"apiType": current[0], "baseUrl": current[1]},
+        }

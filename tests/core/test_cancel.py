@@ -325,3 +325,42 @@ async def test_cancelling_withdraws_a_question_that_is_asked_after_the_run(watch
         assert (await agent.prompt(session, "again")).text == "two"
         await asyncio.gather(*session.tasks)
     assert heard == ["b", "next", "next"]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["of a run", "of one that has ended"])
+async def test_a_caller_that_is_cancelled_again_and_again_leaves_a_run_that_is_concluded(
+    make_echo, watcher, whole, *, first: bool
+):
+    reached, slow = asyncio.Event(), make_echo(wait=asyncio.Event())
+    script = [call("echo", text="a")] if first else ["one"]
+    agent = Agent(ScriptedModel(*script, "two", leftover="allow"), tools=[slow])
+    ended: list[str] = []
+
+    async def after_loop(ctx: Any) -> None:
+        reached.set()
+        try:
+            await asyncio.sleep(0.05)
+        finally:
+            ended.append(ctx.reply.stop_reason)
+
+    off = agent.hooks.register("after_loop", after_loop)
+    agent.hooks.register("after_run", lambda stop_reason: ended.append(stop_reason))
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    if first:
+        await slow.started.wait()
+        running.cancel()
+    await reached.wait()
+    for _ in range(3):
+        running.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.wait(session.tasks)
+    off()
+
+    how = "cancelled" if first else "end_turn"
+    assert ended == [how, how]
+    assert watcher.names().count("RunEnded") == 1
+    whole(session.messages)
+    assert (await agent.prompt(session, "again")).text == "two"

@@ -15,7 +15,7 @@ from crow.core.hooks.work import OWN, attended, is_awaited, watching
 from crow.core.loop import react
 from crow.core.messages import text_of, user
 from crow.core.session import Session
-from crow.core.tasks import DOING
+from crow.core.tasks import DOING, uncut
 from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
@@ -30,15 +30,14 @@ async def answer(ctx: RunContext) -> None:
     Returns within a second of a cancellation, even if a hook or a tool swallows that. Holds the
     session's lock when it returns, so that the prompts of a session follow one another.
     """
-    ctx.supervisor = asyncio.current_task()
     task = ctx.task = asyncio.create_task(_work(ctx))
-    try:
-        await _ended(ctx, task)
-    except asyncio.CancelledError:
-        ctx.cancel()
-        await _ended(ctx, task)
-        await _conclude(ctx, task)
-        raise
+    ctx.supervisor = asyncio.create_task(_supervise(ctx, task))
+    await uncut(ctx.supervisor, ctx.cancel)
+
+
+async def _supervise(ctx: RunContext, task: asyncio.Task[None]) -> None:
+    """See to it that a run comes to its end, whoever is cancelled how often."""
+    await _ended(ctx, task)
     error = _error(ctx, task)
     if isinstance(error, SessionError) and not ctx.holds_lock:
         ctx.reply.error = error

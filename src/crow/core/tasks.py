@@ -204,6 +204,20 @@ class Errand(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
 
+async def uncut(task: asyncio.Task[None], cancel: Callable[[], object]) -> None:
+    """Wait for a task to its end; a cancellation calls ``cancel``, and is raised afterwards."""
+    cut = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cut = error
+            cancel()
+    task.result()
+    if cut is not None:
+        raise cut
+
+
 class Spawned(asyncio.Task[Any]):
     """The task of work that is done beside a run, which notices who waits for it.
 

@@ -688,7 +688,7 @@ async def calls_when_it_is_over(now: Moment) -> Any:
     """Call the ``call_next`` of an earlier time."""
     run = now.ctx.run
     for old, its in now.world.kept_next[-1:]:
-        if its not in now.ctx.session.runs:
+        if its not in its.session.runs:
             await old()
             now.world.late.append(now.suspect.label)
     now.world.kept_next.append((now.call_next, run))

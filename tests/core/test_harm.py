@@ -38,9 +38,11 @@ from crow.core.errors import CrowError, ModelError, SessionError
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
 from crow.core.hooks.points import POINTS
+from crow.core.hooks.proxy import View
 from crow.core.ports import Completion
 from crow.core.scope import Command
 from crow.core.session import SUBAGENTS, Session
+from crow.core.tasks import DOING, Spawned
 from crow.core.verdicts import Answer
 from crow.testing import ScriptedModel, call
 from crow.testing.model import text
@@ -73,6 +75,14 @@ class Told(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
+
+
+def is_beside() -> bool:
+    """True in what nobody waits for."""
+    doing = DOING.get()
+    while isinstance(doing, View):
+        doing = doing.outer
+    return isinstance(doing, Spawned)
 
 
 @dataclass
@@ -118,7 +128,10 @@ class World:
         self.scene, self.loop = scene, loop
         self.ticks = 0
         self.todo: asyncio.Queue[str] = asyncio.Queue()
-        self.disturbed = self.unfollowed = False
+        self.disturbed = False
+        late = [s for s in scene.suspects if s.event == "after_run" and s.way in WAITING]
+        self.unfollowed = len([s for s in late if s.where == "child"]) > 1
+        """A sub-agent that is closed waits for one hook that hangs there, and for no more."""
         self.guilty: dict[str, Suspect] = {}
         self.refused: dict[str, str] = {}
         self.blocked: set[str] = set()
@@ -157,7 +170,7 @@ class World:
                     self.todo.put_nowait(doing)
 
     def blame(self, suspect: Suspect) -> None:
-        if suspect.flavour == "beside" and suspect.way in WAITING:
+        if suspect.way in WAITING and (suspect.flavour == "beside" or is_beside()):
             return  # the session may end before its time is over
         self.guilty[suspect.label] = suspect
 

@@ -17,7 +17,7 @@ from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import Completion
 from crow.core.tools import Call
-from crow.testing import ScriptedModel, call
+from crow.testing import ScriptedModel, call, delay
 
 
 async def test_a_session_that_is_closed_while_it_runs_is_followed_up_and_free(make_echo):
@@ -263,6 +263,75 @@ async def test_a_hook_that_makes_happen_what_it_is_called_for_ends_and_is_named(
     if (point, times) != ("on_update", 2):  # switched off before
         assert any("makes happen what it is called for, 8 times over" in e for e in errors)
     assert all(__file__ in error for error in errors)
+
+
+@pytest.mark.parametrize("point", ["on_update", "on_message"])
+@pytest.mark.parametrize("way", ["background", "spawned", "spawned by two"])
+async def test_one_that_does_so_beside_the_run_ends_and_is_named(point, way):
+    agent = Agent(ScriptedModel("done"), tools=())
+    heard: list[int] = []
+
+    def again(ctx: Any) -> Any:
+        return ctx.emit(Notice("again")) if point == "on_update" else ctx.append(user("again"))
+
+    async def culprit(ctx: Any) -> None:
+        heard.append(1)
+        assert len(heard) < 5000, "it never ends"
+        if way == "background":
+            await again(ctx)
+        else:
+            ctx.session.spawn(again(ctx))
+
+    async def other(ctx: Any) -> None:
+        await culprit(ctx)
+
+    agent.hooks.register(point, culprit, background=way == "background")
+    if way == "spawned by two":
+        agent.hooks.register(point, other)
+    session = await agent.new_session()
+    assert (await agent.run("go", session=session)).text == "done"
+    while session.tasks:
+        await asyncio.wait(session.tasks)
+    errors = {str(record.error) for record in session.trace if record.error}
+    assert any("makes happen what it is called for, 8 times over" in e for e in errors)
+
+
+async def test_what_hooks_prompt_for_again_and_again_is_nothing_of_the_kind():
+    agent = Agent(ScriptedModel(*"abcdefghijklmnopqrst"), tools=())
+    replies: list[str] = []
+
+    async def goes_on(ctx: Any) -> None:
+        replies.append(ctx.reply.text)
+        if len(replies) < 20:
+            agent.queue(ctx.session, "again")
+
+    agent.hooks.register("after_run", goes_on)
+    session = await agent.new_session()
+    await agent.run("go", session=session)
+    while session.tasks:
+        await asyncio.wait(session.tasks)
+    assert "".join(replies) == "abcdefghijklmnopqrst"
+    assert not [record for record in session.trace if record.error]
+
+
+async def test_a_run_that_is_cancelled_leaves_what_its_hooks_do_in_the_background():
+    agent = Agent(ScriptedModel(delay(10), leftover="allow"), tools=())
+    begun, heard = asyncio.Event(), list[str]()
+
+    async def notes(ctx: Any) -> None:
+        begun.set()
+        await asyncio.sleep(0.05)
+        heard.append("done")
+
+    agent.hooks.register("before_llm_request", notes, background=True)
+    session = await agent.new_session()
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await begun.wait()
+    agent.cancel(session)
+    assert (await running).stop_reason == "cancelled"
+    await asyncio.wait(session.tasks)
+    assert heard == ["done"]
+    assert not [record for record in session.trace if record.error]
 
 
 @pytest.mark.parametrize("point", ["after_tool", "PostToolUse"])

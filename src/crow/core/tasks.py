@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
+from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
@@ -221,8 +222,9 @@ async def uncut(task: asyncio.Task[None], cancel: Callable[[], object]) -> None:
 class Spawned(asyncio.Task[Any]):
     """The task of work that is done beside a run, which notices who waits for it.
 
-    ``whose`` is what was being done where it was spawned. In `DOING` it stands for itself.
-    ``work`` is the coroutine that it was made of.
+    ``whose`` is what was being done where it was spawned, ``line`` at how many moments of a kind
+    somebody was at work there. In `DOING` it stands for itself. ``work`` is the coroutine that it
+    was made of.
     """
 
     awaited = False
@@ -230,6 +232,8 @@ class Spawned(asyncio.Task[Any]):
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], whose: object = None) -> None:
         self.whose: Any = whose
+        run = getattr(whose, "run", None)
+        self.line: Counter[str] = Counter() if whose is None else line_of(DOING.get(), run)
         self.work = coroutine
         self.watchers: set[Callable[[], object]] = set()
         self._waiters: list[tuple[Any, Any]] = []
@@ -258,6 +262,20 @@ class Spawned(asyncio.Task[Any]):
         """Call it no more: whoever waited has given up."""
         self._waiters = [each for each in self._waiters if each[0] != fn]
         return super().remove_done_callback(fn)
+
+
+def line_of(doing: Any, run: object) -> Counter[str]:
+    """At how many moments of a run, by their names, somebody is at work on what is done.
+
+    What was spawned goes on with the line of whoever spawned it, until another run begins.
+    """
+    line: Counter[str] = Counter()
+    while doing is not None and not isinstance(doing, Spawned):
+        line[doing.moment] += doing.run is run
+        doing = doing.outer
+    if doing is not None and doing.whose is not None and doing.whose.run is run:
+        line += doing.line
+    return line
 
 
 def _is_asyncios(fn: Any) -> bool:

@@ -273,7 +273,8 @@ async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) 
     clock = Clock(seconds, partial(blocks, hook, ran))
     put(view, "clock", clock)
     own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
-    errands = view.session.tasks if view.run is None else view.run.errands
+    is_beside = view.run is None or isinstance(current_task(), Spawned)
+    errands = view.session.tasks if is_beside else cast("Any", view.run).errands
     began = perf_counter()
     errand = ran.errand = errands.begin(own, view, clock)
     done = errand.step()

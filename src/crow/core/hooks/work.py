@@ -17,7 +17,7 @@ from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.proxy import View, lend_by_name, put, seen
 from crow.core.session import SUBAGENTS, Key, Session
-from crow.core.tasks import DOING, Clock, Spawned
+from crow.core.tasks import DOING, Clock, Spawned, line_of
 from crow.core.tools import Call, ToolResult
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def nested(ctx: Context) -> int:
     while isinstance(outer, View):
         count += outer.owner == view.owner and outer.moment == view.moment
         outer = outer.outer
-    return count
+    return count + line_of(outer, view.run)[view.moment]
 
 
 # who waits for what

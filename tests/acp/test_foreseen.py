@@ -107,6 +107,35 @@ async def test_what_cannot_succeed_is_answered_without_a_question(
     assert reason in card["content"][0]["content"]["text"]
 
 
+NOWHERE: list[tuple[str, str]] = [
+    ("n" * 300, "a name in it has 300 bytes, and 255 is the most"),
+    ("ü" * 128 + "/a", "a name in it has 256 bytes"),
+    ("b/" * 3000, "bytes, and a path has 4095 at most"),
+    ("a\0b", "no path has a NUL character"),
+    ("dangling", "leads through a symbolic link to"),
+    ("circle", "circle"),
+]
+
+
+@pytest.mark.parametrize("path, reason", NOWHERE, ids=[reason for _, reason in NOWHERE])
+async def test_a_path_that_leads_nowhere_is_answered_without_a_question_or_a_judge(
+    project: Path, path: str, reason: str
+) -> None:
+    (project / "dangling").symlink_to("/nowhere/at/all")
+    (project / "circle").symlink_to("circle")
+    field = dict.fromkeys(("Read", "Write", "Edit"), "file_path")
+    more: dict[str, dict[str, Any]] = {
+        "Read": {}, "Write": {"content": "x"}, "Edit": {"old_string": "x", "new_string": "y"},
+        "Grep": {"pattern": "x"}, "Glob": {"pattern": "*"}, "LS": {},
+    }  # fmt: skip
+    calls = [(name, {field.get(name, "path"): path, **args}) for name, args in more.items()]
+    editor = await ask(project, *calls)
+    assert editor.asked == []
+    told = [card["content"][0]["content"]["text"] for card in editor.cards()[1:]]
+    assert len(told) == len(more)
+    assert all(reason in each and len(each) < 400 for each in told), told
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
 @pytest.mark.parametrize("name", ["a.txt", "closed/new.txt"])
 async def test_what_is_read_only_is_answered_without_a_question(project: Path, name: str) -> None:

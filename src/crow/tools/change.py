@@ -65,7 +65,7 @@ async def preview_change(
     Of a file that the model may not read without a question it must not learn anything before
     somebody was asked: such a file is not opened, and ``bare`` is what the arguments alone say.
     """
-    if not await asyncio.to_thread(may_tell, ctx, path):
+    if not await asyncio.to_thread(may_tell, ctx, path, place_to_write):
         return ToolResult("", diffs=excerpts(await asyncio.to_thread(bare)))
     async with SeenFiles.of(ctx).lock(os.path.realpath(path)):
         change = await plan_change(ctx, path, rewrite)

@@ -10,7 +10,7 @@ from crow.annotations.arg import Arg
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.function import Preview, tool
-from crow.tools.paths import file_location, with_absolute_path
+from crow.tools.paths import file_location, with_absolute_path, wrong_path
 
 
 def preview_in(home: str) -> Preview:
@@ -29,6 +29,7 @@ def preview_in(home: str) -> Preview:
     locations=file_location,
     prepare=with_absolute_path,
     preview=preview_in("read"),
+    check=wrong_path,
 )
 async def read(
     ctx: ToolEnvironment,
@@ -49,6 +50,7 @@ async def read(
     locations=file_location,
     prepare=with_absolute_path,
     preview=preview_in("write"),
+    check=wrong_path,
 )
 async def write(
     ctx: ToolEnvironment,
@@ -68,6 +70,7 @@ async def write(
     locations=file_location,
     prepare=with_absolute_path,
     preview=preview_in("edit"),
+    check=wrong_path,
 )
 async def edit(
     ctx: ToolEnvironment,
@@ -131,7 +134,9 @@ async def kill_shell(ctx: ToolEnvironment, shell_id: str) -> ToolResult:
     return await end(ctx, shell_id)
 
 
-@tool(name="Glob", kind="search", title="Find {pattern}", preview=preview_in("glob"))
+@tool(
+    name="Glob", kind="search", title="Find {pattern}", preview=preview_in("glob"), check=wrong_path
+)
 async def glob(
     ctx: ToolEnvironment,
     pattern: str,
@@ -143,7 +148,13 @@ async def glob(
     return await run(ctx, pattern, path)
 
 
-@tool(name="Grep", kind="search", title="Search {pattern}", preview=preview_in("grep"))
+@tool(
+    name="Grep",
+    kind="search",
+    title="Search {pattern}",
+    preview=preview_in("grep"),
+    check=wrong_path,
+)
 async def grep(
     ctx: ToolEnvironment,
     pattern: str,
@@ -177,7 +188,7 @@ async def grep(
     return await run(ctx, search, max(head_limit, 0))
 
 
-@tool(name="LS", kind="read", title="List {path}", preview=preview_in("ls"))
+@tool(name="LS", kind="read", title="List {path}", preview=preview_in("ls"), check=wrong_path)
 async def ls(
     ctx: ToolEnvironment,
     path: str = "",

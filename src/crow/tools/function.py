@@ -25,6 +25,7 @@ Args = dict[str, Any]
 Title = str | Callable[[Args], str]
 Locate = Callable[[Args, str], tuple[Location, ...]]
 Prepare = Callable[[Args, str], Args]
+Check = Callable[[Args], str | None]
 Preview = Callable[..., Awaitable[ToolResult | None]]
 
 _CONTEXTS = ("ToolEnvironment", "ToolContext")
@@ -58,6 +59,7 @@ class FunctionTool(Generic[P, R]):
         locations: Locate | None = None,
         prepare: Prepare | None = None,
         preview: Preview | None = None,
+        check: Check | None = None,
         scope: dict[str, Any] | None = None,
     ) -> None:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -71,7 +73,7 @@ class FunctionTool(Generic[P, R]):
         self._parameters, self._context = _signature(function, scope or {})
         self.parameters = _object_schema(self._parameters)
         self._title, self._locations = title, locations
-        self._prepare, self._preview = prepare, preview
+        self._prepare, self._preview, self._check = prepare, preview, check
         self._problem = Checker(self.parameters)
         self._optional = {each.key for each in self._parameters if not each.required}
 
@@ -107,7 +109,8 @@ class FunctionTool(Generic[P, R]):
 
     def check(self, args: Args) -> str | None:
         """What is wrong with arguments, in one line that names them; None if nothing is."""
-        return self._problem(self._given(args))
+        given = self._given(args)
+        return self._problem(given) or (self._check(given) if self._check else None)
 
     async def preview(self, args: Args, ctx: ToolEnvironment) -> ToolResult | None:
         """What the call would do, or its failure where that is certain; None where nobody knows."""
@@ -261,6 +264,7 @@ def tool(
     locations: Locate | None = None,
     prepare: Prepare | None = None,
     preview: Preview | None = None,
+    check: Check | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a tool of a typed function, sync or async.
@@ -270,8 +274,9 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     parameter named ``ctx``, or annotated ``ToolEnvironment`` or ``ToolContext``, gets the call's
     context. ``title`` is a format string over the arguments or a function of them. ``preview``,
     called like the function before the user is asked, gives the diffs of what it is about to do, or
-    raises what it would raise; it changes nothing. Raise `ToolError` to answer with an error;
-    return text, a `ToolResult`, or anything JSON.
+    raises what it would raise; it changes nothing. ``check`` says in a line what is wrong with
+    arguments that fit the schema, before anybody judges them, or None. Raise `ToolError` to answer
+    with an error; return text, a `ToolResult`, or anything JSON.
 
     Raises ``TypeError`` at once where a parameter cannot be written as JSON Schema.
     """

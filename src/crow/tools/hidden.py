@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 from crow.core.ports import ToolEnvironment
 from crow.keys import MAY_READ, UNASKED
+from crow.tools.paths import demand_in_place, place_to_read
 
 Readable = Callable[[str], bool]
 MOST_GLOBS = 500
@@ -26,8 +27,13 @@ def readable(ctx: ToolEnvironment) -> Readable | None:
     return cache(may_read)
 
 
-def may_tell(ctx: ToolEnvironment, path: str) -> bool:
-    """True where the model may be told of a file, wherever its name leads, without a question."""
+def may_tell(ctx: ToolEnvironment, path: str, place: Callable[..., str] = place_to_read) -> bool:
+    """True where the model may be told of a file, wherever its name leads, without a question.
+
+    Raises `ToolError` for one that lies nowhere where a tool could follow: what a link in the
+    workspace says is the workspace's own.
+    """
+    demand_in_place(path, ctx.roots, place)
     asked = [may for key in (MAY_READ, UNASKED) for may in (key.get(ctx) or {}).values()]
     names = {path, os.path.realpath(path)} if asked else ()
     return all(may(name) for may in asked for name in names)

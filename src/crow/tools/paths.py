@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from crow.core.tools import Location
 from crow.tools.errors import ToolError
 
 _NAMES = 2000
+LONGEST_PATH, LONGEST_NAME = 4095, 255
+"""In bytes; what is longer is on no disk of Linux, macOS or Windows."""
 
 
 def absolute(path: str, cwd: str) -> str:
@@ -26,6 +28,26 @@ def with_absolute_path(args: dict[str, Any], cwd: str) -> dict[str, Any]:
     """The arguments with an absolute ``file_path``, as hooks and rules shall see it."""
     path = args.get("file_path")
     return {**args, "file_path": absolute(path, cwd)} if path and isinstance(path, str) else args
+
+
+def wrong_path(args: dict[str, Any]) -> str | None:
+    """Why no file can have the path that is meant; None where one could."""
+    field = "file_path" if "file_path" in args else "path"
+    path = args.get(field)
+    if not isinstance(path, str):
+        return None
+    if "\0" in path:
+        return f"{field}: no path has a NUL character"
+    longest = max(map(_bytes, Path(path).parts), default=0)
+    if (length := _bytes(path)) > LONGEST_PATH:
+        return f"{field}: it has {length} bytes, and a path has {LONGEST_PATH} at most"
+    if longest > LONGEST_NAME:
+        return f"{field}: a name in it has {longest} bytes, and {LONGEST_NAME} is the most"
+    return None
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="surrogatepass"))
 
 
 def file_location(args: dict[str, Any], cwd: str) -> tuple[Location, ...]:
@@ -48,7 +70,15 @@ def place_to_read(path: str, roots: Sequence[str]) -> str:
             f"{path} leads through a symbolic link to {real}, outside of the workspace. "
             "If that file is meant, name its real path."
         )
+    if owners and Path(real).is_symlink():
+        raise ToolError(f"{path} leads through symbolic links in a circle.")
     return real
+
+
+def demand_in_place(path: str, roots: Sequence[str], place: Callable[..., str]) -> None:
+    """Raise `ToolError` for a link in the workspace that may not be followed, whoever is asked."""
+    if _owners(path, roots):
+        place(path, roots)
 
 
 def place_to_write(path: str, roots: Sequence[str]) -> str:

@@ -123,7 +123,7 @@ async def test_a_path_that_leads_nowhere_is_answered_without_a_question_or_a_jud
 ) -> None:
     (project / "dangling").symlink_to("/nowhere/at/all")
     (project / "circle").symlink_to("circle")
-    field = dict.fromkeys(("Read", "Write", "Edit"), "file_path")
+    field: dict[str, str] = dict.fromkeys(("Read", "Write", "Edit"), "file_path")
     more: dict[str, dict[str, Any]] = {
         "Read": {}, "Write": {"content": "x"}, "Edit": {"old_string": "x", "new_string": "y"},
         "Grep": {"pattern": "x"}, "Glob": {"pattern": "*"}, "LS": {},

@@ -60,7 +60,7 @@ class Prompts:
     def current(self, session: Session) -> Prompt | None:
         """The prompt that a session works on; None where it was not the client's."""
         run = at_work(session)
-        return None if run is None or run.supervisor is None else self._by_task.get(run.supervisor)
+        return None if run is None or run.caller is None else self._by_task.get(run.caller)
 
 
 def is_command(params: Message, name: str) -> bool:

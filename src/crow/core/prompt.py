@@ -30,6 +30,7 @@ async def answer(ctx: RunContext) -> None:
     Returns within a second of a cancellation, even if a hook or a tool swallows that. Holds the
     session's lock when it returns, so that the prompts of a session follow one another.
     """
+    ctx.caller = asyncio.current_task()
     task = ctx.task = asyncio.create_task(_work(ctx))
     ctx.supervisor = asyncio.create_task(_supervise(ctx, task))
     await uncut(ctx.supervisor, ctx.cancel)

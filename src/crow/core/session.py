@@ -440,13 +440,14 @@ REPLY: dict[str, Any] = {
 class Run(Protocol):
     """One prompt's run, as far as its session knows it; hooks see a `RunContext`.
 
-    ``open`` are its tool calls that wait for their answer, in source order.
+    ``caller`` is the task that waits for its reply; ``open`` are its tool calls that wait for
+    their answer, in source order.
     """
 
     prompt: Content
     stored: bool
     task: asyncio.Task[None] | None
-    supervisor: asyncio.Task[Any] | None
+    caller: asyncio.Task[Any] | None
     holds_lock: bool
     abandoned: bool
     open: OwnList[Any]

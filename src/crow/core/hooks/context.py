@@ -308,6 +308,7 @@ class RunContext(Context):
 
     __slots__ = (
         "abandoned",
+        "caller",
         "cancellation",
         "cap",
         "count",
@@ -359,7 +360,8 @@ class RunContext(Context):
         self.holds_lock = False
         self.abandoned = False
         self.task: asyncio.Task[None] | None = None
-        self.supervisor: asyncio.Task[Any] | None = None
+        self.caller: asyncio.Task[Any] | None = None
+        self.supervisor: asyncio.Task[None] | None = None
         self.open: OwnList[Any] = OwnList()
         self.hung: OwnSet[object] = OwnSet()
         self.errands = Errands()

@@ -364,3 +364,30 @@ async def test_a_caller_that_is_cancelled_again_and_again_leaves_a_run_that_is_c
     assert watcher.names().count("RunEnded") == 1
     whole(session.messages)
     assert (await agent.prompt(session, "again")).text == "two"
+
+
+async def test_who_is_cut_off_when_a_concluding_run_is_cancelled_is_not_blamed(watcher):
+    told: list[Any] = []
+    concluding = asyncio.Event()
+    agent = Agent(ScriptedModel("said", "here"), tools=())
+
+    async def innocent(ctx: Any) -> None:
+        concluding.set()
+        await asyncio.sleep(5)
+
+    off = agent.hooks.register("after_loop", innocent)
+    agent.hooks.register("after_run", lambda: told.append("after_run"))
+    agent.hooks.register("on_error", lambda ctx: told.append(ctx.error))
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await concluding.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.gather(*session.tasks)
+    off()
+
+    assert told == ["after_run"]
+    assert [record.error for record in session.trace if record.error] == []
+    assert watcher.names().count("RunEnded") == 1
+    assert (await agent.prompt(session, "again")).text == "here"

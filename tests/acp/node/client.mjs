@@ -131,6 +131,11 @@ const later = await connected("reject_once", async ({ ask, seen }) => {
   const fork = await ask("session/fork", { sessionId, cwd, mcpServers: [] });
   await ask(agent.session.delete, { sessionId: fork.sessionId });
   await ask(agent.session.delete, { sessionId: fork.sessionId });
+  const { providers } = await ask("providers/list", {});
+  const [{ providerId }] = providers;
+  const routed = { apiType: "openai", baseUrl: "http://127.0.0.1:9/v1", headers: {} };
+  await ask("providers/set", { providerId, ...routed });
+  await ask("providers/disable", { providerId });
   const { sessions } = await ask(agent.session.list, {});
   return {
     replayed,

@@ -202,7 +202,8 @@ async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None
     except asyncio.CancelledError as error:
         if _is_cancelled(view):
             raise
-        ran.error = error
+        if not _is_cut_off(view, ran):
+            ran.error = error
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
         ran.error = error
     ran.seconds = perf_counter() - ran.began
@@ -378,6 +379,12 @@ def _is_cancelled(view: Context) -> bool:
     if run is None or task is run.supervisor or isinstance(task, Spawned):
         return False
     return run.cancelled
+
+
+def _is_cut_off(view: Context, ran: Ran) -> bool:
+    """True where a run that was being concluded was cancelled, and a hook's work with it."""
+    run, errand = view.run, ran.errand
+    return run is not None and run.cancelled and errand is not None and errand.task.cancelling() > 0
 
 
 async def _heal(hook: Hook, view: Context, ran: Ran) -> None:

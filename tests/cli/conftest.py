@@ -12,13 +12,16 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 from tests.cli.forks import Forks
 
 from crow.cli import main
 from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
+
+if TYPE_CHECKING:
+    from tests.cli.screens import Tmux
 
 Here = Callable[..., Awaitable["Ended"]]
 
@@ -150,6 +153,16 @@ def here(
         return Ended(status, told.out, told.err)
 
     return command
+
+
+@pytest.fixture
+async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
+    """A terminal."""
+    from tests.cli.screens import Tmux
+
+    tmux = Tmux(tmp_path)
+    yield tmux
+    await tmux.close()
 
 
 @pytest.fixture

@@ -30,8 +30,11 @@ class Tmux:
         out, _ = await process.communicate()
         return out.decode()
 
-    async def start(self, crow: Crow, *argv: str, **env: str) -> None:
-        """Start a command; when it has ended its exit status stands on the screen."""
+    async def start(self, crow: Crow, *argv: str, piped: str = "", **env: str) -> None:
+        """Start a command; when it has ended its exit status stands on the screen.
+
+        ``piped`` is a shell's command whose output is the command's input.
+        """
         wanted = {
             name: os.environ[name] for name in os.environ if name.startswith(("HOME", "XDG_"))
         }
@@ -41,6 +44,7 @@ class Tmux:
         if "TERM" in env:
             line = line.replace("TERM=screen-256color ", "")
         columns, rows = map(str, self._size)
+        line = f"{piped} | {line}" if piped else line
         shell = f"{line}; echo ended: $?; exec cat"
         await self._tmux("new-session", "-d", "-x", columns, "-y", rows, "-c", str(crow.cwd), shell)
         await self._tmux("set", "-g", "history-limit", "9999")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_ask import Screen
@@ -34,14 +32,6 @@ EDIT = ("Edit", {"file_path": "README.md", "old_string": "does", "new_string": "
 READ = ("Read", {"file_path": "README.md"})
 READY = "scripted · default"
 """What stands at the bottom once the session is open."""
-
-
-@pytest.fixture
-async def tmux(tmp_path: Path) -> AsyncIterator[Tmux]:
-    """A terminal."""
-    tmux = Tmux(tmp_path)
-    yield tmux
-    await tmux.close()
 
 
 def half(text: str = "Let me") -> Response:

@@ -89,7 +89,7 @@ async def test_the_demonstrations_session_can_be_looked_at_and_resumed(
         "run", "--resume", session_id, "--model", "rehearsal", "Read the file test.txt"
     )
     assert resumed.status == 0
-    assert "● Read" in resumed.out
+    assert "● Read" in resumed.err
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,14 @@ async def test_a_hook_that_refuses_the_prompt_is_heard_once(
     assert (ended.status, ended.out, ended.complaint) == (1, "", "not now")
 
 
-async def test_text_and_tool_calls_are_told_in_short_lines(crow: Crow, endpoint: Endpoint) -> None:
+async def test_the_text_is_the_output_and_tool_calls_are_told_beside_it_in_short_lines(
+    crow: Crow, endpoint: Endpoint
+) -> None:
     endpoint.play(calls(READ, text="I look."), answer("It does things."))
     ended = await crow("run", "What is this?")
     assert ended.status == 0
-    assert ended.out == "I look.\n\n● Read README.md\n  └ 3 lines\n\nIt does things.\n"
-    assert ended.err == ""
+    assert ended.out == "I look.\n\nIt does things.\n"
+    assert ended.err == "● Read README.md\n  └ 3 lines\n"
 
 
 async def test_the_model_reads_what_the_tool_returned(crow: Crow, endpoint: Endpoint) -> None:
@@ -46,7 +48,8 @@ async def test_the_model_reads_what_the_tool_returned(crow: Crow, endpoint: Endp
 async def test_a_change_is_shown_as_a_short_diff(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(calls(WRITE), answer("Done."))
     ended = await crow("run", "Write it", "--allow", "Edit")
-    assert ended.out == ("● Write new.txt\n  └ created, +2 -0\n    +one\n    +two\n\nDone.\n")
+    assert ended.err == "● Write new.txt\n  └ created, +2 -0\n    +one\n    +two\n"
+    assert ended.out == "Done.\n"
     assert (crow.cwd / "new.txt").read_text("utf-8") == "one\ntwo\n"
 
 
@@ -56,12 +59,14 @@ async def test_what_nobody_allows_is_denied_where_nobody_can_be_asked(
     endpoint.play(calls(("Bash", {"command": "touch made"})), answer("I may not."))
     ended = await crow("run", "Make it")
     assert ended.status == 0
-    assert "● Bash touch made\n  └ ✗ denied: " in ended.out
-    assert ended.complaint.startswith("Bash needed permission and nobody could be asked: allow it ")
+    *told, complaint = ended.err.splitlines()
+    assert "\n".join(told).startswith("● Bash touch made\n  └ ✗ denied: ")
+    missing = "crow: Bash needed permission and nobody could be asked: "
+    assert complaint.startswith(f"{missing}allow it ")
     assert not (crow.cwd / "made").exists()
     endpoint.play(calls(("Bash", {"command": "rm -rf /"})), answer("I may not."))
     ended = await crow("run", "Remove it")
-    assert ended.complaint.endswith("nobody could be asked: run in a terminal")
+    assert ended.err.endswith(f"{missing}run in a terminal\n")
 
 
 async def test_an_allow_rule_lets_a_call_run_and_a_deny_rule_beats_it(
@@ -72,7 +77,7 @@ async def test_an_allow_rule_lets_a_call_run_and_a_deny_rule_beats_it(
     assert (crow.cwd / "made").exists()
     endpoint.play(calls(("Bash", {"command": "touch more"})), answer("No."))
     ended = await crow("run", "More", "--allow", "Bash(touch *)", "--deny", "Bash(touch more)")
-    assert "denied" in ended.out
+    assert "denied" in ended.err
     assert not (crow.cwd / "more").exists()
 
 
@@ -258,7 +263,5 @@ async def test_what_a_sub_agent_does_is_told_while_it_works(crow: Crow, endpoint
     task = ("Agent", {"description": "Read", "prompt": "Read the README."})
     endpoint.play(calls(task), calls(READ), answer("It does things."), answer("Done."))
     ended = await crow("run", "Find out")
-    assert (
-        "● Agent general-purpose: Read\n  │ Read README.md\n  └ It does things.\n\nDone.\n"
-        in ended.out
-    )
+    told = "● Agent general-purpose: Read\n  │ Read README.md\n  └ It does things.\n"
+    assert (ended.out, ended.err) == ("Done.\n", told)

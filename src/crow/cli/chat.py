@@ -23,7 +23,9 @@ from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
     declare_agent,
+    declare_face,
     directory,
+    is_plain,
     refuse_unread,
     settings_of,
     tell_problems,
@@ -41,23 +43,15 @@ if TYPE_CHECKING:
     from crow.terminal.conversation import Offered
     from crow.terminal.terminal import Terminal
 
-PLAIN = ("CROW_PLAIN", "ACCESSIBLE")
-"""Variables that want lines in the place of a screen."""
 ENDING = (signal.SIGTERM, signal.SIGHUP) if sys.platform != "win32" else ()
 """Signals that end a talk as its user does."""
-UNABLE = ("", "dumb", "unknown")
-"""Values of ``TERM`` of terminals in which no cursor moves."""
 
 
 def declare(parser: Parser) -> None:
     """The options of ``crow`` alone."""
     declare_agent(parser)
     declare_session(parser)
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        help="line after line, for screen readers: nothing is redrawn",
-    )
+    declare_face(parser)
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
@@ -86,12 +80,6 @@ def typed_ahead() -> Generator[str]:
         yield os.read(0, 65536).decode(errors="replace") if waits else ""
     finally:
         termios.tcsetattr(0, termios.TCSANOW, before)
-
-
-def is_plain(options: argparse.Namespace) -> bool:
-    """True where nothing may be drawn twice: it is wanted so, or the terminal cannot."""
-    wanted = options.plain or any(os.environ.get(name) for name in PLAIN)
-    return wanted or os.environ.get("TERM", "") in UNABLE or sys.platform == "win32"
 
 
 async def chat(options: argparse.Namespace, out: Output, typed: str = "") -> int:
@@ -176,18 +164,13 @@ class Talk:
     async def _begin(self, agent: Agent, session: Session) -> None:
         """Show what there is, and let keys reach the session."""
         from crow._version import __version__
-        from crow.terminal.status import branch_of
 
         terminal = self.terminal
-        self.conversing = terminal.conversation = Conversing(agent, session)
-        terminal.transcript.session_id = session.id
+        self.conversing = attach(terminal, agent, session)
         offer_leaving(agent, session)
-        terminal.status.mode = session.mode
-        terminal.status.model = model_of(agent, session)
-        terminal.status.branch = branch_of(Path(session.cwd))
         place = session.cwd.replace(str(Path.home()), "~", 1)
         terminal.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
-        session.spawn(self._look(session))
+        session.spawn(self._list_files())
         if self.options.resume or self.options.latest:
             await self._replay(agent, session)
 
@@ -198,12 +181,6 @@ class Talk:
         if first_start.lacks_model(agent, session, self.options, settings):
             await first_start.choose_model(agent, session, self.terminal)
             self.terminal.status.model = model_of(agent, session)
-
-    async def _look(self, session: Session) -> None:
-        """Find out what takes its time, beside the conversation."""
-        self.terminal.status.sandbox = await held(session)
-        await self._list_files()
-        self.terminal.screen.refresh()
 
     async def _list_files(self) -> None:
         if self.conversing is not None:
@@ -219,18 +196,11 @@ class Talk:
 
     async def _answer(self, agent: Agent, session: Session, prompt: str) -> None:
         """Work on one prompt."""
-        terminal = self.terminal
-        terminal.begin(prompt)
-        if prompt.startswith("!") and self.conversing is not None:
-            await self.conversing.run_command(prompt[1:].strip(), terminal)
-            terminal.finish()
-            return
-        reply = await agent.prompt(session, prompt)
-        await idle(session)
-        terminal.transcript.cwd = session.cwd
-        terminal.finish(interrupted=reply.stop_reason == "cancelled")
-        self._conclude(reply)
-        session.spawn(self._list_files())
+        assert self.conversing is not None
+        reply = await work(self.conversing, self.terminal, prompt)
+        if reply is not None:
+            self._conclude(reply)
+            session.spawn(self._list_files())
 
     def _conclude(self, reply: Reply) -> None:
         """Say how the run ended, where that was not simply the end."""
@@ -241,6 +211,39 @@ class Talk:
 
     def _commands(self) -> Sequence[Offered]:
         return self.conversing.commands() if self.conversing is not None else ()
+
+
+def attach(terminal: Terminal, agent: Agent, session: Session) -> Conversing:
+    """Let the terminal's keys reach the session, and its last line tell of that."""
+    from crow.terminal.status import branch_of
+
+    conversing = terminal.conversation = Conversing(agent, session)
+    terminal.transcript.session_id = session.id
+    terminal.status.mode = session.mode
+    terminal.status.model = model_of(agent, session)
+    terminal.status.branch = branch_of(Path(session.cwd))
+
+    async def look() -> None:
+        terminal.status.sandbox = await held(session)
+        terminal.screen.refresh()
+
+    session.spawn(look())
+    return conversing
+
+
+async def work(conversing: Conversing, terminal: Terminal, prompt: str) -> Reply | None:
+    """Work on one prompt to its end; None where that was a command of the person's own."""
+    session = conversing.session
+    terminal.begin(prompt)
+    if prompt.startswith("!"):
+        await conversing.run_command(prompt[1:].strip(), terminal)
+        terminal.finish()
+        return None
+    reply = await conversing.agent.prompt(session, prompt)
+    await idle(session)
+    terminal.transcript.cwd = session.cwd
+    terminal.finish(interrupted=reply.stop_reason == "cancelled")
+    return reply
 
 
 def model_of(agent: Agent, session: Session) -> str:

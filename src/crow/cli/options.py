@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,11 @@ ELSEWHERE = frozenset(
     {"Agent", "Cd", "NotebookEdit", "Skill", "Task", "TodoWrite", "WebFetch", "WebSearch"}
 )
 """Tools of Claude Code that a rule may name although they are not in use here."""
+
+PLAIN = ("CROW_PLAIN", "ACCESSIBLE")
+"""Variables that want lines in the place of a screen."""
+UNABLE = ("", "dumb", "unknown")
+"""Values of ``TERM`` of terminals in which no cursor moves."""
 
 
 def declare_place(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +55,30 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a Python file, a module or module:Name",
     )
+
+
+def declare_face(parser: argparse.ArgumentParser) -> None:
+    """Let the user choose lines."""
+    parser.add_argument(
+        "--plain",
+        action="store_true",
+        help="line after line, for screen readers: nothing is redrawn",
+    )
+
+
+def is_plain(options: argparse.Namespace) -> bool:
+    """True where nothing may be drawn twice: it is wanted so, or the terminal cannot."""
+    wanted = options.plain or any(os.environ.get(name) for name in PLAIN)
+    return wanted or os.environ.get("TERM", "") in UNABLE or sys.platform == "win32"
+
+
+def has_screen(options: argparse.Namespace, out: Output) -> bool:
+    """True where a screen can be drawn: in the foreground of a terminal that can, and wanted."""
+    if not out.is_terminal or is_plain(options):
+        return False
+    with suppress(OSError, ValueError):
+        return os.tcgetpgrp(out.out.fileno()) == os.getpgrp()
+    return False
 
 
 def seconds(text: str) -> float:

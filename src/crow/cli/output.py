@@ -5,63 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import sys
 from collections.abc import Callable, Generator
 from typing import IO, Literal, TextIO
 
-from crow.text import clean, columns, one_line, shorten
-
-PIECES = r"\n|[^\S\n]+|\S+"
-FENCE = "```"
-ERASE = "\x1b[K"
-
-
-class Wrap:
-    """Breaks a stream of text between words.
-
-    The beginning of a word is shown at once, and taken back to the next line where the word turns
-    out to be too long for this one. What stands between code fences is left as it is: a terminal
-    folds that by itself, and lets it be copied whole.
-    """
-
-    def __init__(self) -> None:
-        self._column = 0
-        self._word = ""
-        self._in_code = False
-
-    def feed(self, text: str, width: int) -> str:
-        """What to write, so that the text stands in ``width`` columns."""
-        return "".join(self._take(piece, width) for piece in re.findall(PIECES, text))
-
-    def _take(self, piece: str, width: int) -> str:
-        if piece == "\n":
-            self._end_word()
-            self._column = 0
-            return piece
-        if piece.isspace():
-            self._end_word()
-            piece = piece if self._in_code else piece[: max(0, width - 1 - self._column)]
-            self._column += columns(piece)
-            return piece
-        return self._grow(piece, width)
-
-    def _grow(self, piece: str, width: int) -> str:
-        """Write more of a word, in the next line with all of it where it is too long for this."""
-        shown, self._word = self._word, self._word + piece
-        start = self._column - columns(shown)
-        self._column += columns(piece)
-        if self._column < width or not start or self._in_code:
-            return piece
-        self._column = columns(self._word)
-        back = "\b" * columns(shown) + ERASE if shown else ""
-        return f"{back}\n{self._word}"
-
-    def _end_word(self) -> None:
-        if self._word.startswith(FENCE) and self._column == columns(self._word):
-            self._in_code = not self._in_code
-        self._word = ""
-
+from crow.text import clean, one_line, shorten
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
@@ -83,7 +31,6 @@ class Output:
         self.complaint = ""
         self.when_gone: Callable[[], object] | None = None
         self.at_start = True
-        self._wrap = Wrap()
         for stream in (self.out, self.err):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="replace")  # type: ignore[attr-defined]
@@ -124,13 +71,9 @@ class Output:
             self._put(self.styled(text, *styles))
             self.at_start = text.endswith("\n")
 
-    def stream(self, text: str, *styles: Style) -> None:
-        """Write a piece of text as it comes, where a person watches in lines broken at words."""
-        if not self.is_terminal:
-            self.write(text, *styles)
-        elif shown := self._wrap.feed(clean(text), self.width):
-            self._put(self.styled(shown, *styles))
-            self.at_start = shown.endswith("\n")
+    def beside(self) -> Output:
+        """Standard error in the place of standard output: for what is no part of the result."""
+        return Output(self.err, self.err)
 
     def line(self, text: str = "", *styles: Style) -> None:
         """Write a line of its own."""
@@ -152,7 +95,6 @@ class Output:
 
     def start_line(self) -> None:
         """End the line that is being written, if any."""
-        self._wrap = Wrap()
         if not self.at_start:
             self._put("\n")
             self.at_start = True

@@ -58,7 +58,7 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
             if reply.stop_reason == "cancelled":
                 out.note("interrupted")
             else:
-                conclude(reply, view, out)
+                conclude(reply, view.unasked, out)
             if (took := time.monotonic() - began) > NOTABLE:
                 out.note(f"done in {took:.0f} s")
                 out.obey("\a")

@@ -1,4 +1,7 @@
-"""Answer one prompt: the text as it comes, tool calls and denials as short lines.
+"""Answer one prompt, and end.
+
+On a terminal it is shown as `crow` shows it: cards, questions, keys. Elsewhere standard output has
+the text of the answer, and standard error what is done meanwhile.
 
 Exit status: 0 done, 1 error, 2 usage, 130 interrupted. Without PROMPT, or where it is -, the prompt
 is read from standard input; beside a PROMPT the text of a pipe or a file goes to the model with it.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +24,9 @@ from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
     declare_agent,
+    declare_face,
     directory,
+    has_screen,
     refuse_unread,
     settings_of,
     tell_problems,
@@ -35,6 +41,7 @@ from crow.keys import FIRST_PROMPT
 if TYPE_CHECKING:
     from crow.cli.jsonl import Lines
     from crow.core.agent import Agent
+    from crow.core.ports import PermissionRequest
     from crow.core.session import Reply, Session
     from crow.settings import Settings
 
@@ -45,6 +52,7 @@ SETTING_UP = {
     "init-only": "run these and the SessionStart hooks, and no prompt",
     "maintenance": "run the Setup hooks that maintain something first",
 }
+FORMATS = ("text", "json", "stream-json")
 PATIENCE = 2.0
 """Seconds until somebody is told what a run waits for that has its answer."""
 SERVER = 10.0
@@ -60,7 +68,22 @@ def declare(parser: Parser) -> None:
     setting_up = parser.add_mutually_exclusive_group()
     for name, text in SETTING_UP.items():
         setting_up.add_argument(f"--{name}", action="store_true", help=text)
-    parser.add_argument("--json", action="store_true", help="one event a line, for programs")
+    declare_face(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--output-format",
+        dest="form",
+        choices=FORMATS,
+        default="text",
+        help="text; json: the result as one object; stream-json: one event a line",
+    )
+    form.add_argument(
+        "--json",
+        dest="form",
+        action="store_const",
+        const="stream-json",
+        help="one event a line, for programs",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
 
 
@@ -76,16 +99,25 @@ def main(options: argparse.Namespace, out: Output) -> int:
         settings = replace(settings, timeouts={"listen": SERVER, **settings.timeouts})
     try:
         refuse_unread(settings)
-        with redirect_stdout(sys.stderr if options.json else sys.stdout):
+        if not options.init_only and is_looked_at(options, out):
+            from crow.cli.shown import ShownRun
+
+            return asyncio.run(ShownRun(options, settings, prompt, out).run())
+        with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):
             return asyncio.run(answer(options, settings, prompt, out))
     except asyncio.CancelledError:
         return INTERRUPTED
     except CrowError as error:
-        if options.json:
+        if options.form != "text":
             from crow.cli.jsonl import Lines
 
             Lines(out).put({"type": "error", "message": str(error)})
         raise
+
+
+def is_looked_at(options: argparse.Namespace, out: Output) -> bool:
+    """True where a person watches who wants more than the answer, or something for a program."""
+    return options.form == "text" and not options.quiet and has_screen(options, out)
 
 
 def prompt_of(options: argparse.Namespace, out: Output) -> str:
@@ -122,7 +154,7 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             reply = await talk(agent, session, prompt, view)
     if out.err.isatty() and isinstance(view, View) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
-    return conclude(reply, view, out, interrupts.status)
+    return conclude(reply, view.unasked, out, interrupts.status)
 
 
 async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) -> Reply:
@@ -132,6 +164,13 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
         view.cwd = session.cwd
     else:
         view.begin(session, session.model or agent.llm.model, resumed=bool(session.messages))
+    reply = await answered(agent, session, prompt, view.out)
+    view.conclude(reply)
+    return reply
+
+
+async def answered(agent: Agent, session: Session, prompt: str, out: Output) -> Reply:
+    """The answer, when hooks have had theirs and nothing is left to do."""
     reply = None
     if (first := FIRST_PROMPT.pop(session)) is not None:  # a hook's wish
         reply = await agent.prompt(session, first, shown=False)
@@ -139,8 +178,7 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
     if reply is None or reply.stop_reason != "cancelled":
         reply = await agent.prompt(session, prompt)
         await idle(session)
-    await settle(agent, session, view.out)
-    view.conclude(reply)
+    await settle(agent, session, out)
     return reply
 
 
@@ -169,11 +207,12 @@ async def settle(agent: Agent, session: Session, out: Output) -> None:
 
 def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
     """Who shows what happens."""
-    if options.json:
-        from crow.cli.jsonl import Lines
+    if options.form != "text":
+        from crow.cli.jsonl import Lines, Result
 
-        return Lines(out)
-    return View(out, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
+        return Lines(out) if options.form == "stream-json" else Result(out)
+    told = out if out.is_terminal else out.beside()
+    return View(out, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
 
 
 async def idle(session: Session) -> None:
@@ -190,14 +229,22 @@ async def idle(session: Session) -> None:
         await asyncio.sleep(0)
 
 
-def conclude(reply: Reply, view: View | Lines, out: Output, interrupted: int | None = None) -> int:
-    """Say how the run ended, where that was not simply the end; the exit status."""
+def conclude(
+    reply: Reply,
+    unasked: Sequence[PermissionRequest],
+    out: Output,
+    interrupted: int | None = None,
+) -> int:
+    """Say how the run ended, where that was not simply the end; the exit status.
+
+    ``unasked`` are the calls that were denied because nobody could be asked.
+    """
     if out.gone:
         return FAILED
     short = reply.session.id[:8]
-    if view.unasked:
-        names = ", ".join(sorted({request.call.name for request in view.unasked}))
-        options = [option for request in view.unasked for option in request.options]
+    if unasked:
+        names = ", ".join(sorted({request.call.name for request in unasked}))
+        options = [option for request in unasked for option in request.options]
         by_rule = any(option.kind == "allow_always" for option in options)
         how = "allow it with --allow RULE (crow run --help), or " if by_rule else ""
         out.error(f"{names} needed permission and nobody could be asked: {how}run in a terminal")

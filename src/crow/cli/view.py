@@ -1,4 +1,4 @@
-"""A run as a person reads it: the answer as it comes, each tool call with its outcome in a line."""
+"""A run in lines: the answer as it comes, each tool call with its outcome in a line."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ PLAN_MARKS = {"completed": "✓", "in_progress": "▸", "pending": "·"}
 
 
 class View:
-    """A client that writes to the terminal. With an `Asker` it can be asked.
+    """A client that writes lines. With an `Asker` it can be asked.
 
+    ``told`` is where what tools do and the like goes, if not there as well.
     ``quiet`` leaves everything out but the answer. ``unasked`` are the calls that were denied
     because nobody could be asked.
     """
@@ -44,8 +45,17 @@ class View:
     waits_for_servers = False
     """Whether the first request waits for all MCP servers: there may be no second one."""
 
-    def __init__(self, out: Output, *, cwd: str, asker: Asker | None, quiet: bool = False) -> None:
+    def __init__(
+        self,
+        out: Output,
+        told: Output | None = None,
+        *,
+        cwd: str,
+        asker: Asker | None,
+        quiet: bool = False,
+    ) -> None:
         self.out = out
+        self.told = told or out
         self.asker = asker
         self.quiet = quiet
         self.unasked: list[PermissionRequest] = []
@@ -53,6 +63,7 @@ class View:
         self._heads: dict[str, tuple[str, ToolKind]] = {}
         self._last_head = ""
         self._saying = ""
+        self._has_said = False
 
     async def update(self, session_id: str, event: Event) -> None:
         """Show an event."""
@@ -90,7 +101,7 @@ class View:
                 self._beside("the history was compacted")
             case PlanChanged(entries):
                 for entry in entries:
-                    self.out.line(f"  {PLAN_MARKS[entry.status]} {one_line(entry.content)}")
+                    self.told.line(f"  {PLAN_MARKS[entry.status]} {one_line(entry.content)}")
             case UserMessage(content):
                 self._beside(f"> {text_of(content)}")
             case _:
@@ -121,6 +132,7 @@ class View:
         self.unasked.clear()
         self._heads.clear()
         self._saying = ""
+        self._has_said = False
 
     def conclude(self, reply: Reply) -> None:
         """End the last line; where only the answer is wanted, write it."""
@@ -137,19 +149,20 @@ class View:
                 return
             self._gap()
         self._saying = what
-        self.out.stream(text, *styles)
+        self._has_said = True
+        self.out.write(text, *styles)
 
     def _gap(self) -> None:
         """A blank line between thoughts, text and tool calls, none at the top."""
         self.out.start_line()
-        if self._heads or self._saying:
+        if self._has_said or (self._heads and self.told is self.out):
             self.out.raw("")
 
     # what the tools do
 
     def _pending(self, call: Call, title: str, kind: ToolKind) -> None:
         self.out.start_line()
-        if self._saying:
+        if self._saying and self.told is self.out:
             self.out.raw("")
         self._saying = ""
         self._head(call, title, kind)
@@ -158,10 +171,10 @@ class View:
         told = self._told(call, title)
         self._heads[call.id] = (told, kind)
         self._last_head = call.id
-        bullet = self.out.styled("●", "cyan")
+        bullet = self.told.styled("●", "cyan")
         name, _, rest = told.partition(" ")
-        line = f"{self.out.styled(name, 'bold')} {self.out.fit(rest, len(name) + 3)}".rstrip()
-        self.out.raw(f"{bullet} {line}")
+        line = f"{self.told.styled(name, 'bold')} {self.told.fit(rest, len(name) + 3)}".rstrip()
+        self.told.raw(f"{bullet} {line}")
 
     def _told(self, call: Call, title: str) -> str:
         """Tool and title in a line, the paths as seen from the session's directory."""
@@ -177,7 +190,7 @@ class View:
     def _progress(self, text: str) -> None:
         """What a sub-agent does, line by line; the output of commands waits for their end."""
         for line in clean(text).splitlines():
-            self.out.line(self.out.fit(f"  │ {self._near(line)}"), "dim")
+            self.told.line(self.told.fit(f"  │ {self._near(line)}"), "dim")
 
     def _ended(self, event: ToolEnded) -> None:
         head, kind = self._heads.get(event.call.id, (event.call.name, "other"))
@@ -194,9 +207,9 @@ class View:
                 self._outcome(f"{of}✗ {failure(event.result)}{time}", "red")
 
     def _outcome(self, text: str, *styles: Style) -> None:
-        self.out.start_line()
+        self.told.start_line()
         line = f"└ {one_line(self._near(text))}"
-        self.out.raw(f"  {self.out.styled(self.out.fit(line, 2), *styles)}")
+        self.told.raw(f"  {self.told.styled(self.told.fit(line, 2), *styles)}")
 
     def _near(self, text: str) -> str:
         """Paths as they are seen from the session's directory."""
@@ -214,7 +227,7 @@ class View:
             first, *rest = lines[-OUTPUT_LINES:]
             self._outcome(f"{of}{first}{time}", "dim")
             for line in rest:
-                self.out.line(self.out.fit(f"    {line}"), "dim")
+                self.told.line(self.told.fit(f"    {line}"), "dim")
         else:
             self._outcome(f"{of}{lines[0] if lines else 'ok'}{time}", "dim")
 
@@ -225,9 +238,9 @@ class View:
         self._outcome(f"{of}{named}, +{added} -{len(changed) - added}", "dim")
         for line in changed[:DIFF_LINES]:
             colour = "green" if line.startswith("+") else "red"
-            self.out.line(self.out.fit(f"    {clean(line)}"), colour)
+            self.told.line(self.told.fit(f"    {clean(line)}"), colour)
         if len(changed) > DIFF_LINES:
-            self.out.line(f"    … {counted(len(changed) - DIFF_LINES, 'more line')}", "dim")
+            self.told.line(f"    … {counted(len(changed) - DIFF_LINES, 'more line')}", "dim")
 
     # what else there is to know
 

@@ -88,7 +88,7 @@ class Screen:
             include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
             erase_when_done=True,
-            input=create_input(),
+            input=create_input(always_prefer_tty=True),
             output=self.output,
         )
         self.app.ttimeoutlen = 0.05

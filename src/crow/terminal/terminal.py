@@ -215,20 +215,25 @@ class Terminal:
         """What the person says next; None where they leave."""
         return await self.outbox.next()
 
-    def begin(self, prompt: str) -> None:
-        """A prompt is being worked on."""
-        self.transcript.prompt(prompt)
+    def begin(self, prompt: str = "") -> None:
+        """A prompt is being worked on; one that somebody sees already need not be shown."""
+        if prompt:
+            self.transcript.prompt(prompt)
         self.working = Working()
         self.screen.now()
 
-    def finish(self, *, interrupted: bool = False) -> None:
-        """The prompt is done with: what was not heard is said next, or edited where that ended."""
+    def finish(self, *, interrupted: bool = False, tells: bool = True) -> None:
+        """The prompt is done with: what was not heard is said next, or edited where that ended.
+
+        Without ``tells`` somebody else says that it was interrupted.
+        """
         self._deliver()
         took = time.monotonic() - self.working.began if self.working else 0.0
         self.working = None
         self.transcript.end()
         if interrupted:
-            self.transcript.close("interrupted", "warning")
+            if tells:
+                self.transcript.close("interrupted", "warning")
             while self.outbox:
                 self.take_back()
         self.outbox.postpone()

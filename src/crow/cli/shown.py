@@ -1,0 +1,74 @@
+"""One prompt on the screen: the cards, questions and keys of a talk, which ends with the answer."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from crow.cli.chat import ENDING, attach, work
+from crow.cli.opening import session_of
+from crow.cli.options import agent_of, directory, tell_problems
+from crow.cli.output import Output
+from crow.cli.run import INTERRUPTED, answered, conclude, refuse_unknown
+from crow.project.home import state_directory
+
+if TYPE_CHECKING:
+    from crow.core.session import Reply
+    from crow.settings import Settings
+
+
+class ShownRun:
+    """A run that is looked at. What is said meanwhile steers it, or is answered before it ends."""
+
+    def __init__(
+        self, options: argparse.Namespace, settings: Settings, prompt: str, out: Output
+    ) -> None:
+        from crow.terminal.terminal import Terminal
+
+        self.options = options
+        self.settings = settings
+        self.prompt = prompt
+        self.out = out
+        self.terminal = Terminal(str(directory(options)), history=state_directory() / "history")
+        self._status: int | None = None
+
+    async def run(self) -> int:
+        """Show it to its end; the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in ENDING:
+            loop.add_signal_handler(number, self._end, number)
+        reply = await self.terminal.run(self._run())
+        if reply is None:
+            return self._status or INTERRUPTED
+        if self.out.err.isatty():
+            self.out.note(f"session {reply.session.id[:8]}")
+        return conclude(reply, (), self.out, self._status)
+
+    def _end(self, number: signal.Signals) -> None:
+        """A signal ends the run, whatever is being done."""
+        self._status = 128 + number
+        self.terminal.leave()
+
+    async def _run(self) -> Reply | None:
+        terminal, out = self.terminal, self.out
+        with out.through(sys.stdout, sys.stderr):
+            agent = agent_of(self.options, self.settings)
+            tell_problems(self.settings, agent, out)
+            agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
+            async with agent:
+                session = await session_of(agent, self.options, self.settings, terminal)
+                if terminal.is_left:
+                    return None
+                conversing = attach(terminal, agent, session)
+                refuse_unknown(agent, session, self.prompt)
+                terminal.begin()
+                reply = await answered(agent, session, self.prompt, out)
+                terminal.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
+                while terminal.outbox and not terminal.is_left:
+                    said = await terminal.next_prompt()
+                    reply = await work(conversing, terminal, said or "") or reply
+                terminal.editor.clear()
+        return reply

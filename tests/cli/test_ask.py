@@ -113,6 +113,27 @@ async def test_each_answer_is_understood_and_always_holds_for_the_next_run_as_we
     assert made.exists()
 
 
+async def test_another_rule_is_kept_by_its_words_and_one_for_the_session_alone(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    remove = ("Bash", {"command": "rm more"})
+    touch = ("Bash", {"command": "touch more"})
+    endpoint.play(calls(TOUCH), calls(touch), calls(remove), calls(remove), answer("Done."))
+    screen = Screen()
+    process = await screen.start(crow, "run", "--plain", "Make them")
+    await screen.until("2 RULE by another rule, ? explains, Enter rejects: ")
+    screen.type("2 Bash(touch\n")
+    await screen.until("Bash(touch is no rule.")
+    screen.type("2 Bash(touch *)\n")
+    await screen.until("no rule allows rm more")
+    await screen.until("Enter rejects: ")
+    screen.type("s\n")
+    await screen.until("Done.")
+    assert await screen.close(process) == 0
+    kept = crow.cwd / ".claude/settings.local.json"
+    assert json.loads(kept.read_text("utf-8"))["permissions"]["allow"] == ["Bash(touch *)"]
+
+
 @pytest.mark.parametrize("word", ["\x04", "/exit\n"])
 async def test_who_leaves_at_a_question_ends_the_run(
     crow: Crow, endpoint: Endpoint, word: str

@@ -450,3 +450,38 @@ async def test_what_is_typed_for_something_else_trusts_no_project(tmux: Tmux, cr
     await tmux.until(gone="? Trust")
     assert not is_trusted(crow.cwd)
     assert not (crow.cwd.parent / "seen").exists()
+
+
+async def test_a_rule_is_edited_before_it_is_kept_and_another_holds_for_the_session(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    endpoint.play(calls(TOUCH), calls(("Bash", {"command": "touch more"})), answer("Both."))
+    endpoint.play(calls(("Bash", {"command": "rm more"})), answer("Gone."))
+    endpoint.play(calls(("Bash", {"command": "rm more"})), answer("Again."))
+    await tmux.start(crow)
+    await tmux.until(READY)
+    await tmux.type("Go")
+    await tmux.keys("Enter")
+    await tmux.until(
+        "a  Always allow Bash(touch made)", "s  Allow Bash(touch made) in this session"
+    )
+    await asyncio.sleep(0.5)  # a question takes no key at first
+    await tmux.keys("a")
+    await tmux.until("> Bash(touch made)", "Enter keeps them")
+    await tmux.keys(*["BSpace"] * 5)
+    await tmux.type("*)")
+    await tmux.until("> Bash(touch *)")
+    await tmux.keys("Enter")
+    await tmux.until("Both.")
+    kept = crow.cwd / ".claude/settings.local.json"
+    assert json.loads(kept.read_text("utf-8"))["permissions"]["allow"] == ["Bash(touch *)"]
+    await tmux.type("Remove")
+    await tmux.keys("Enter")
+    await tmux.until("s  Allow Bash(rm more) in this session")
+    await asyncio.sleep(0.5)
+    await tmux.keys("s")
+    await tmux.until("Gone.")
+    await tmux.type("Once more")
+    await tmux.keys("Enter")
+    await tmux.until("Again.")
+    assert json.loads(kept.read_text("utf-8"))["permissions"]["allow"] == ["Bash(touch *)"]

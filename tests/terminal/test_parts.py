@@ -19,6 +19,7 @@ from crow.terminal.outbox import Outbox
 from crow.terminal.output import notification
 from crow.terminal.palette import Palette, plain, trimmed
 from crow.terminal.question import Asked, PermissionAsked, QuestionAsked
+from crow.terminal.questions import Questions
 from crow.terminal.screen import rows_above
 from crow.terminal.status import Status, branch_of
 from crow.terminal.working import Working, lasted, short
@@ -313,3 +314,58 @@ async def test_what_a_run_has_not_heard_at_its_end_is_said_next_in_the_order_of_
     assert [each.is_back for each in conversation.said] == [False, True, True]
     assert [await outbox.next() for _ in range(3)] == ["late", "later", "queued"]
     assert not outbox
+
+
+class Kept:
+    """Where rules are kept: one begins with a capital letter."""
+
+    def __init__(self) -> None:
+        self.rules: list[tuple[str, str, bool]] = []
+        self.refused = asyncio.Event()
+
+    async def __call__(self, rule: str, behaviour: str, lasting: bool) -> bool:
+        self.rules.append((rule, behaviour, lasting))
+        if not rule[0].isupper():
+            self.refused.set()
+        return rule[0].isupper()
+
+
+async def test_a_rule_is_shown_and_edited_before_it_is_kept() -> None:
+    kept = Kept()
+    request = permission(rules=("Bash(make)",), keep=kept)
+    questions = Questions(PLAIN, lambda: None, lambda _: None, lambda: None)
+    asking = asyncio.create_task(questions.permission(request, "/project"))
+    await asyncio.sleep(0)
+    questions.press("a")
+    assert questions.draft.text == "Bash(make)"
+    assert any("Enter keeps them" in line for line in questions.lines(60, 30))
+    questions.draft.text = "bash make"
+    questions.say()
+    await asyncio.wait_for(kept.refused.wait(), 5)
+    await asyncio.sleep(0)
+    assert any("bash make is no rule." in line for line in questions.lines(60, 30))
+    questions.press("a")
+    questions.draft.text = "Bash(make *)\nRead"
+    questions.say()
+    assert (await asyncio.wait_for(asking, 5))[0] == "allow_once"
+    assert kept.rules[1:] == [("Bash(make *)", "allow", True), ("Read", "allow", True)]
+
+
+async def test_a_rule_that_is_kept_as_it_was_offered_is_the_option_itself() -> None:
+    kept = Kept()
+    asked = PermissionAsked(permission(rules=("Bash(make)",), keep=kept), "/project", PLAIN, 0.0)
+    asked.press("a")
+    asked.typed(asked.written)
+    assert await asked.answer == "allow_always"
+    assert asked.kept == ()
+
+
+async def test_an_answer_holds_for_the_session() -> None:
+    kept = Kept()
+    request = permission(rules=("Bash(make)",), keep=kept)
+    questions = Questions(PLAIN, lambda: None, lambda _: None, lambda: None)
+    asking = asyncio.create_task(questions.permission(request, "/project"))
+    await asyncio.sleep(0)
+    questions.press("s")
+    assert (await asyncio.wait_for(asking, 5))[0] == "allow_once"
+    assert kept.rules == [("Bash(make)", "allow", False)]

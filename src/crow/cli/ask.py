@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from crow.cli.output import Output
-from crow.core.ports import Option, PermissionRequest, Question
+from crow.core.ports import PermissionRequest, Question
 from crow.text import clean, one_line
 
 SHOWN_LINES = 12
@@ -48,6 +48,19 @@ async def read_line() -> str | None:
     return line.decode(errors="replace").strip() if line else None
 
 
+def keeps(request: PermissionRequest) -> bool:
+    """True where rules can be kept: the second option is to allow what they speak of always."""
+    is_offered = [option.kind for option in request.options[:2]] == ["allow_once", "allow_always"]
+    return is_offered and bool(request.rules) and request.keep is not None
+
+
+def answers_to(request: PermissionRequest) -> str:
+    """What can be typed, beside nothing."""
+    rules = ", s in this session, 2 RULE by another rule" if keeps(request) else ""
+    explains = ", ? explains" if request.explanation else ""
+    return f"1-{len(request.options)}{rules}{explains}"
+
+
 class Asker:
     """Asks one question at a time.
 
@@ -77,7 +90,7 @@ class Asker:
         """The id of the option that the person chose; None where they left."""
         async with self._turn:
             self._show(request)
-            return await self._choose(request.options, request.explanation)
+            return await self._choose(request)
 
     def _show(self, request: PermissionRequest) -> None:
         out = self.out
@@ -94,25 +107,36 @@ class Asker:
         for line, styles in proposal(request):
             out.raw(f"    {out.styled(line, *styles)}")
 
-    async def _choose(self, options: Sequence[Option], explanation: str = "") -> str | None:
+    async def _choose(self, request: PermissionRequest) -> str | None:
+        options, explanation = request.options, request.explanation
         for number, option in enumerate(options, 1):
             self.out.line(f"  {number}  {one_line(option.name)}")
         refusal = next((o for o in options if o.kind.startswith("reject")), None)
         while True:
-            explains = ", ? explains" if explanation else ""
-            self.out.write(f"  1-{len(options)}{explains}, Enter rejects: ", "dim")
+            self.out.write(f"  {answers_to(request)}, Enter rejects: ", "dim")
             line = await self._line()
             if line == "?" and explanation:
                 self.out.line(f"  It {one_line(explanation)}.")
                 continue
             if not line:
                 return refusal.id if refusal and not self.is_left else None
-            if line.casefold() in YES_NO:
-                kind = YES_NO[line.casefold()]
-                return next((o.id for o in options if o.kind == kind), None)
+            if keeps(request) and (chosen := await self._keep(request, line)):
+                return chosen
             for number, option in enumerate(options, 1):
-                if line.casefold() in (str(number), option.id.casefold(), option.name.casefold()):
+                names = (str(number), option.id.casefold(), option.name.casefold())
+                if line.casefold() in names or YES_NO.get(line.casefold()) == option.kind:
                     return option.id
+
+    async def _keep(self, request: PermissionRequest, line: str) -> str:
+        """Keep the rules that a line wants kept; the option that lets the call through then."""
+        number, _, rule = line.partition(" ")
+        rules = request.rules if line.casefold() == "s" else (rule,) if number == "2" else ()
+        for each in filter(None, rules):
+            assert request.keep is not None
+            if await request.keep(each, "allow", bool(rule)) is False:
+                self.out.line(f"  {one_line(each)} is no rule.")
+                return ""
+        return request.options[0].id if any(rules) else ""
 
     async def question(self, question: Question) -> object:
         """What the person answers; the question's default where they left."""

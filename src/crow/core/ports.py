@@ -114,6 +114,8 @@ class Option:
     kind: OptionKind
 
 
+Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[bool | None]]
+"""Has a rule remembered; False where that is none."""
 ALLOW_ONCE = Option("allow_once", "Allow once", "allow_once")
 """The answer that lets one call through."""
 REJECT_ONCE = Option("reject_once", "Reject", "reject_once")
@@ -125,7 +127,9 @@ class PermissionRequest:
     """A question to the user: may this call run? ``reason`` says why it is asked.
 
     ``diffs`` are the changes that it is about to make, as far as its tool can tell;
-    ``explanation`` says in a line what it would do, empty where nobody knows more.
+    ``explanation`` says in a line what it would do, empty where nobody knows more. ``rules`` are
+    those with which it would not be asked, and ``keep`` has such a rule remembered, as an `Ask`'s
+    does: a client that lets its user edit them keeps them itself, and answers ``allow_once``.
     """
 
     call: Call
@@ -137,6 +141,8 @@ class PermissionRequest:
     locations: tuple[Location, ...] = ()
     diffs: tuple[Diff, ...] = ()
     explanation: str = ""
+    rules: Sequence[str] = ()
+    keep: Keep | None = None
 
     @property
     def description(self) -> str:

@@ -215,6 +215,8 @@ async def _answer(call: ToolContext, ask: Ask) -> Said:
         call.locations,
         call.diffs,
         ask.explanation,
+        ask.rules,
+        ask.keep,
     )
     with waiting(call):
         chosen = await call.client.permission(call.session.id, request)

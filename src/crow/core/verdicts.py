@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from crow.core.frozen import frozen
-from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option
+from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Keep, Option
 from crow.core.tools import ToolResult
 from crow.core.validation import fits, json_value
 
 Ring = Literal["", "reading", "workspace", "outside"]
 """How far what a call starts may reach, where something confines it; empty says nothing of that."""
 WIDTH: Sequence[Ring] = ("reading", "workspace", "outside", "")
-Keep: TypeAlias = Callable[[str, Literal["allow", "ask", "deny"], bool], Awaitable[None]]
 
 
 @frozen
@@ -36,7 +35,8 @@ class Ask:
     answers it. ``answered`` is called with the id of the option that the user chose. Without any
     ``options`` only hooks are asked, and the call is denied where they do not allow it.
     ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
-    that allows, asks or denies remembered in this session, and in later ones where it is lasting.
+    that allows, asks or denies remembered in this session, and in later ones where it is lasting;
+    it answers False for what is no rule.
     ``unanswered`` stands where nobody can be asked; without it that is a denial. ``explanation``
     says in a line what the call would do, for a user who asks that back. ``ring`` is how far the
     call may reach once it is allowed, whoever allows it.

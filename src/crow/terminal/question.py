@@ -25,7 +25,7 @@ class Choice:
     """One answer: the key that gives it, what stands beside that, and what is answered then.
 
     ``then`` says what comes next, where that is not the end: ``words`` asks for some, which the
-    model is told; ``explain`` shows more.
+    model is told; ``rules`` lets rules be edited; ``explain`` shows more.
     """
 
     key: str
@@ -37,8 +37,8 @@ class Choice:
 class Asked:
     """A question that is open. ``answer`` is what the person says, or None where they said no more.
 
-    ``typing`` is True while words are typed instead of keys; ``words`` are those that go with a
-    no; ``left`` is True where the person wants everything to stop.
+    ``typing`` says what is typed instead of keys, from ``written`` on; ``words`` are those that go
+    with a no; ``left`` is True where the person wants everything to stop.
     """
 
     def __init__(self, head: str, choices: Sequence[Choice], palette: Palette, now: float) -> None:
@@ -46,6 +46,7 @@ class Asked:
         self.head = head
         self.choices = choices
         self.typing = ""
+        self.written = ""
         self.words = ""
         self.left = False
         self.is_secret = False
@@ -122,9 +123,13 @@ class Asked:
                 self.resolve(choice.value)
             case "explain":
                 if not self._notes:
-                    self._notes = [one_line(str(choice.value))]
+                    self.note(f"It {choice.value}.")
             case then:
                 self.typing = then
+
+    def note(self, text: str) -> None:
+        """Say something between the question and its answers."""
+        self._notes = [one_line(text)]
 
     @property
     def _numbered(self) -> list[Choice]:
@@ -155,7 +160,7 @@ class Asked:
     def _answers(self, width: int, *, armed: bool) -> Iterator[str]:
         paint = self._palette
         for note in self._notes:
-            yield from (f"  {paint(row, 'cyan')}" for row in folded(f"It {note}.", width - 2))
+            yield from (f"  {paint(row, 'cyan')}" for row in folded(note, width - 2))
         if self.typing:
             yield paint(f"  {PROMPTS[self.typing]}", "dim")
             return
@@ -169,18 +174,42 @@ class Asked:
 
 PROMPTS = {
     "words": "No, and what should be different? Enter tells the model, Esc goes back.",
+    "rules": "The rules, a line each: Enter keeps them, Esc goes back.",
     "word": "Enter ends it, Esc goes back.",
     "text": "Enter answers, Esc leaves it open.",
 }
 
 
 class PermissionAsked(Asked):
-    """Whether a call may run."""
+    """Whether a call may run. ``kept`` are rules to be kept that allow it, ``lasting`` for ever."""
 
     def __init__(self, request: PermissionRequest, cwd: str, palette: Palette, now: float) -> None:
         self.request = request
+        self.kept: tuple[str, ...] = ()
+        self.lasting = False
         self._cwd = cwd
         super().__init__(f"{request.call.name} wants to run", _permissions(request), palette, now)
+
+    def typed(self, text: str) -> None:
+        """Words were typed to the end, or rules."""
+        if self.typing != "rules":
+            super().typed(text)
+        elif rules := tuple(line.strip() for line in text.split("\n") if line.strip()):
+            self._keep(rules, lasting=True)
+
+    def _take(self, choice: Choice) -> None:
+        if choice.then == "session":
+            self._keep(self.request.rules, lasting=False)
+            return
+        self.written = "\n".join(self.request.rules) if choice.then == "rules" else ""
+        super()._take(choice)
+
+    def _keep(self, rules: Sequence[str], *, lasting: bool) -> None:
+        """Allow the call, and what these rules speak of; as they were offered by their option."""
+        is_offered = lasting and tuple(rules) == tuple(self.request.rules)
+        kind = "allow_always" if is_offered else "allow_once"
+        self.kept, self.lasting = () if is_offered else tuple(rules), lasting
+        self.resolve(next(each.id for each in self.request.options if each.kind == kind))
 
     def about(self, width: int) -> list[str]:
         """The reason, the command or the path, and the changes or the arguments."""
@@ -210,11 +239,17 @@ def counted(more: int) -> str:
 def _permissions(request: PermissionRequest) -> list[Choice]:
     """What can be answered to a request: its options, words to go with a no, why it is asked."""
     choices: list[Choice] = []
+    kinds = {option.kind for option in request.options}
+    is_kept = bool(request.rules) and request.keep is not None and "allow_once" in kinds
     for option in request.options:
         key = KEYS[option.kind]
         if any(choice.key == key for choice in choices):
             key = str(len(choices) + 1)
-        choices.append(Choice(key, _named(option), option.id))
+        edits = "rules" if is_kept and option.kind == "allow_always" else ""
+        choices.append(Choice(key, _named(option), option.id, edits))
+        if edits:
+            told = f"Allow {one_line(', '.join(request.rules))} in this session"
+            choices.append(Choice("s", told, then="session"))
     if any(choice.key == "n" for choice in choices):
         choices.append(Choice("w", "No, and say what should be different", then="words"))
     if request.explanation:

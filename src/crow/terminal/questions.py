@@ -42,9 +42,15 @@ class Questions:
     async def permission(self, request: PermissionRequest, cwd: str) -> tuple[str | None, str]:
         """The chosen option, and the words that go with a no."""
         async with self._turn:
-            asked = PermissionAsked(request, cwd, self._palette, time.monotonic())
-            answer = await self._ask(asked, f"Crow wants to use {request.call.name}")
-            return answer, asked.words
+            wrong = ""
+            while True:
+                asked = PermissionAsked(request, cwd, self._palette, time.monotonic())
+                if wrong:
+                    asked.note(f"{wrong} is no rule.")
+                answer = await self._ask(asked, f"Crow wants to use {request.call.name}")
+                wrong = await refused(request, asked)
+                if not wrong:
+                    return answer, asked.words
 
     async def question(self, question: Question) -> Any:
         """The answer to another question, or its default."""
@@ -101,7 +107,14 @@ class Questions:
         """Answer by a key."""
         if self.asked is not None:
             self.asked.press(key)
-            self._news()
+            self._begin_typing()
+
+    def _begin_typing(self) -> None:
+        """Show what is to be typed on from, where words are an answer."""
+        if self.asked is not None and self.asked.typing:
+            self.draft.text = self.asked.written
+            self.draft.cursor_position = len(self.asked.written)
+        self._news()
 
     def move(self, by: int) -> None:
         """Highlight another answer."""
@@ -113,6 +126,7 @@ class Questions:
         """Give the highlighted answer."""
         if self.asked is not None:
             self.asked.enter()
+            self._begin_typing()
 
     def refuse(self) -> None:
         """No, and stop."""
@@ -138,3 +152,11 @@ class Questions:
         if self.asked is None:
             return []
         return self.asked.lines(width, height, armed=self.is_asking)
+
+
+async def refused(request: PermissionRequest, asked: PermissionAsked) -> str:
+    """Have the rules remembered that were chosen; the first one that is none."""
+    for rule in asked.kept:
+        if request.keep is not None and await request.keep(rule, "allow", asked.lasting) is False:
+            return rule
+    return ""

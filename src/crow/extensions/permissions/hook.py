@@ -269,13 +269,14 @@ class PermissionsHook:
                 for rule in rules:
                     await keep(rule, KEPT[chosen], True)
 
-        async def keep(rule: str, behaviour: Behaviour, lasting: bool) -> None:
-            if len(getattr(permissions.with_rule(rule, behaviour), behaviour)) > len(
-                getattr(permissions, behaviour)
-            ):
-                if behaviour == "allow":
-                    _allow_here(state, cwd)
-                await _keep(ctx, state, rule, behaviour, save if lasting else None)
+        async def keep(rule: str, behaviour: Behaviour, lasting: bool) -> bool:
+            changed = permissions.with_rule(rule, behaviour)
+            if len(getattr(changed, behaviour)) == len(getattr(permissions, behaviour)):
+                return False
+            if behaviour == "allow":
+                _allow_here(state, cwd)
+            await _keep(ctx, state, rule, behaviour, save if lasting else None)
+            return True
 
         ask = self._ask(ctx, decision)
         if not rules:

@@ -17,7 +17,7 @@ from crow.testing import call
 def hooked(project: Path, command: str, **more: Any) -> None:
     handler = {"type": "command", "command": command, **more}
     groups = [{"matcher": "Bash", "hooks": [handler]}]
-    table = {"hooks": {"PreToolUse": groups}, "statusLine": {"command": "./status.sh"}}
+    table = {"hooks": {"PreToolUse": groups}, "fileSuggestion": {"command": "./files.sh"}}
     write(project / ".claude/settings.json", table)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import sys
 from pathlib import Path
 
 from tests.cli.conftest import Crow, calls
@@ -485,3 +486,90 @@ async def test_a_rule_is_edited_before_it_is_kept_and_another_holds_for_the_sess
     await tmux.keys("Enter")
     await tmux.until("Again.")
     assert json.loads(kept.read_text("utf-8"))["permissions"]["allow"] == ["Bash(touch *)"]
+
+
+async def test_keys_are_the_ones_of_the_settings(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux, home: Path
+) -> None:
+    keys = {"stop": "f5", "queue": ["ctrl-q", "alt-q"], "mode": [], "send": "x", "expand": "ctrl-?"}
+    (home / ".crow").mkdir()
+    settings = {"terminal": {"keys": keys, "theme": "dark", "vi": True}}
+    (home / ".crow/settings.json").write_text(json.dumps(settings), "utf-8")
+    endpoint.play(half(), answer("Again."))
+    await tmux.start(crow)
+    await tmux.until(
+        READY, "terminal.keys.send: 'x' is no key", "terminal.keys.expand: 'ctrl-?' is no key"
+    )
+    await tmux.type("Goo")
+    await tmux.keys("Escape", "x", "Enter")  # vi's normal mode, in which x deletes
+    await tmux.until("> Go\n", "Let me")
+    await tmux.type("ilater")
+    await tmux.keys("C-q")
+    await tmux.until("⏸ later")
+    await tmux.keys("F5")
+    await tmux.until("! interrupted", "> later")
+    assert sent(endpoint) == ["Go"]
+
+
+async def test_the_terminal_is_asked_for_its_background_and_a_late_answer_is_no_text(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("Some `code`."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("\x1b]11;?\x1b\\\x1b[c")
+    screen.type("\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62c")
+    await screen.until("scripted")
+    screen.type("G\x1b]11;rgb:0000/0000/0000\x07")
+    screen.type("o\r")
+    await screen.until("\x1b[38;5;30mcode")
+    process.send_signal(signal.SIGTERM)
+    assert await screen.close(process) == 143
+    assert sent(endpoint) == ["Go"]
+    assert b"rgb:" not in screen.shown
+
+
+async def test_the_last_line_is_what_a_command_of_the_settings_makes_of_what_is_known(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux, home: Path
+) -> None:
+    script = home / "status.py"
+    script.write_text(
+        "import json, sys\n"
+        "told = json.load(sys.stdin)\n"
+        "json.dump(told, open('told.json', 'w'))\n"
+        "said = told['context_window']['current_usage']\n"
+        "used = said and said['input_tokens']\n"
+        "print('\\x1b[31m', told['model']['id'], '\\x1b[0m\\x1b[2J', used, '!', sep='')\n"
+        "print('second line')\n",
+        "utf-8",
+    )
+    (home / ".claude").mkdir()
+    line = {"type": "command", "command": f"{sys.executable} {script}", "padding": 1}
+    (home / ".claude/settings.json").write_text(json.dumps({"statusLine": line}), "utf-8")
+    endpoint.play(answer("Hello."))
+    await tmux.start(crow)
+    await tmux.until(" scriptedNone!", " second line", gone="scripted · default")
+    assert "\x1b[31mscripted" in await tmux.screen("-e")
+    await tmux.type("Hi")
+    await tmux.keys("Enter")
+    await tmux.until("Hello.", " scripted7!")
+    told = json.loads((crow.cwd / "told.json").read_text("utf-8"))
+    assert told["workspace"]["current_dir"] == told["cwd"] == str(crow.cwd)
+
+
+async def test_a_projects_status_line_runs_only_where_the_project_is_trusted(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    (crow.cwd / ".claude").mkdir()
+    line = {"type": "command", "command": "touch ran; echo mine"}
+    (crow.cwd / ".claude/settings.json").write_text(json.dumps({"statusLine": line}), "utf-8")
+    await tmux.start(crow)
+    await tmux.until("? Trust", "statusLine", "touch ran")
+    await asyncio.sleep(0.5)
+    await tmux.keys("1")
+    await tmux.until(READY)
+    assert not (crow.cwd / "ran").exists()
+    await tmux.keys("C-d")
+    await tmux.until("ended: 0")
+    assert (await crow("trust", "--yes")).status == 0
+    assert not (crow.cwd / "ran").exists()

@@ -99,24 +99,21 @@ def test_a_mode_that_a_project_may_not_choose_is_shown_as_left_out(project: Path
 def test_what_is_rejected_or_passed_over_is_shown_with_the_reason(
     home: Path, project: Path
 ) -> None:
-    theirs = {"model": "opus", "statusLine": {"command": "x --token SECRET"}, "$schema": "x"}
+    theirs = {"model": "opus", "outputStyle": {"command": "x --token SECRET"}, "$schema": "x"}
     claude = write(home / ".claude/settings.json", theirs)
     table = {"context_window": "big", "env": {"A": None, "B": 1}, "permissions": {"deny": [3]}}
     own = write(home / ".crow/settings.json", table)
     found = [row for row in shown(project) if row.state == "left out"]
     assert [(row.name, row.value, row.source) for row in found] == [
         ("model", "opus", str(claude)),
-        ("statusLine", {"command": "x --token (hidden)"}, str(claude)),
+        ("outputStyle", {"command": "x --token (hidden)"}, str(claude)),
         ("context_window", "big", str(own)),
         ("env.A", None, str(own)),
         ("permissions.deny", 3, str(own)),
     ]
     reasons = [row.reason for row in found]
-    assert (
-        reasons[:2]
-        == ["of .claude only permissions, sandbox, hooks, plugins, env and apiKeyHelper are taken"]
-        * 2
-    )
+    taken = "permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper"
+    assert reasons[:2] == [f"of .claude only {taken} are taken"] * 2
     assert reasons[2] == "'context_window' must be a whole number, not \"big\""
     assert Row("env.B", "1", str(own)) in shown(project)
 

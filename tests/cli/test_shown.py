@@ -26,7 +26,8 @@ async def test_a_run_has_cards_and_questions_and_ends_with_its_answer(
     await asyncio.sleep(0.5)  # a question takes no key at first
     await tmux.keys("y")
     screen = await tmux.until("session ", "ended: 0")
-    assert "● Bash seq 40; until [ -e go ]; do sleep 0.02; done; exit 3 · ✗ exit 3" in screen
+    card = "● Bash seq 40; until [ -e go ]; do sleep 0.02; done; exit 3 · ✗ exit 3"
+    assert card in await tmux.history()
     assert "● Edit README.md · ✓ changed, +1 -1" in screen
     assert "\nDone\nAll good.\nsession " in screen.replace("\n\n", "\n")
     assert "scripted · default" not in screen

@@ -148,11 +148,12 @@ class Talk:
         terminal = self.terminal
         with self.out.through(sys.stdout, sys.stderr):
             settings, agent = prepared(self.options, self.out)
+            adopt(terminal, settings, self.out)
             async with agent:
                 session = await session_of(agent, self.options, settings, terminal)
                 if terminal.is_left:
                     return None
-                await self._begin(agent, session)
+                await self._begin(agent, session, settings)
                 await self._choose_model(agent, session, settings)
                 while (prompt := await terminal.next_prompt()) is not None:
                     if leaves(prompt.strip()):
@@ -161,12 +162,12 @@ class Talk:
                 await agent.close_session(session, "prompt_input_exit")
         return session
 
-    async def _begin(self, agent: Agent, session: Session) -> None:
+    async def _begin(self, agent: Agent, session: Session, settings: Settings) -> None:
         """Show what there is, and let keys reach the session."""
         from crow._version import __version__
 
         terminal = self.terminal
-        self.conversing = attach(terminal, agent, session)
+        self.conversing = attach(terminal, agent, session, settings)
         offer_leaving(agent, session)
         place = session.cwd.replace(str(Path.home()), "~", 1)
         terminal.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
@@ -213,7 +214,15 @@ class Talk:
         return self.conversing.commands() if self.conversing is not None else ()
 
 
-def attach(terminal: Terminal, agent: Agent, session: Session) -> Conversing:
+def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
+    """Have the terminal look and listen as the settings want it."""
+    from crow.terminal import wishes
+
+    for text in wishes.adopt(terminal, settings.terminal):
+        out.error(text)
+
+
+def attach(terminal: Terminal, agent: Agent, session: Session, settings: Settings) -> Conversing:
     """Let the terminal's keys reach the session, and its last line tell of that."""
     from crow.terminal.status import branch_of
 
@@ -228,6 +237,10 @@ def attach(terminal: Terminal, agent: Agent, session: Session) -> Conversing:
         terminal.screen.refresh()
 
     session.spawn(look())
+    if settings.status_line:
+        from crow.cli.status_line import StatusLine
+
+        StatusLine(settings.status_line, agent, session, terminal).start()
     return conversing
 
 

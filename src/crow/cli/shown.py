@@ -8,7 +8,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from crow.cli.chat import ENDING, attach, work
+from crow.cli.chat import ENDING, adopt, attach, work
 from crow.cli.opening import session_of
 from crow.cli.options import agent_of, directory, tell_problems
 from crow.cli.output import Output
@@ -57,12 +57,13 @@ class ShownRun:
         with out.through(sys.stdout, sys.stderr):
             agent = agent_of(self.options, self.settings)
             tell_problems(self.settings, agent, out)
+            adopt(terminal, self.settings, out)
             agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
             async with agent:
                 session = await session_of(agent, self.options, self.settings, terminal)
                 if terminal.is_left:
                     return None
-                conversing = attach(terminal, agent, session)
+                conversing = attach(terminal, agent, session, self.settings)
                 refuse_unknown(agent, session, self.prompt)
                 terminal.begin()
                 reply = await answered(agent, session, self.prompt, out)

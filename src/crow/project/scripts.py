@@ -33,8 +33,8 @@ KEY = r"(?m)^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+"
 BLOCK = r"(?ms)^hooks:(.*?)(?=^\S|\Z)"
 
 SETTINGS = frozenset({"settings", "settings.local"})
-RUNNING = ("hooks", "mcpServers", "extensions")
-"""What of settings runs commands; those of ``statusLine`` and the like Crow does not run."""
+RUNNING = ("hooks", "mcpServers", "extensions", "statusLine")
+"""What of settings runs commands; those of ``fileSuggestion`` and the like Crow does not run."""
 
 
 class Named(NamedTuple):

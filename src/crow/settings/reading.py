@@ -39,11 +39,14 @@ STRICT = "strictPluginOnlyCustomization"
 HTTP_LISTS = ("allowedHttpHookUrls", "httpHookAllowedEnvVars")
 PLUGINS = ("enabledPlugins", "pluginConfigs")
 KEY_HELPER = "apiKeyHelper"
+STATUS = "statusLine"
 CLAUDES = frozenset(
-    {"permissions", "sandbox", "env", "hooks", STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS}
+    {"permissions", "sandbox", "env", "hooks", STATUS, STRICT, KEY_HELPER, *HTTP_LISTS, *PLUGINS}
 )
 """What is taken from ``.claude``: a model or an endpoint named there is not meant for Crow."""
-PASSED_OVER = "of .claude only permissions, sandbox, hooks, plugins, env and apiKeyHelper are taken"
+PASSED_OVER = (
+    "of .claude only permissions, sandbox, hooks, statusLine, plugins, env, apiKeyHelper are taken"
+)
 SWITCHES = ("disableAllHooks", "allowManagedHooksOnly")
 """True or false: no hooks of settings files but the administrator's; the second is only theirs."""
 RULES = ("allow", "ask", "deny")
@@ -68,7 +71,7 @@ PLAIN = (
     "context_window",
     "providers",
 )
-TABLES = ("extensions", "env")
+TABLES = ("extensions", "env", "terminal")
 
 
 class Layer(NamedTuple):
@@ -214,6 +217,12 @@ class Reading:
                 yield f"{name} in {by}"
         if self.only_plugins and source.layer != "managed":
             yield f"{STRICT} in {self.origins[STRICT]}"
+
+    @property
+    def status_line(self) -> Table:
+        """What runs for the last line of the terminal; nothing where a switch turns hooks off."""
+        by = self.origins.get(f"{STATUS}.command")
+        return {} if by is None or next(self._against(by), "") else self.values[STATUS]
 
     @property
     def only_plugins(self) -> bool:
@@ -419,6 +428,7 @@ def _settings(reading: Reading, project: Path, files: list[Source], *, trusted: 
         pass_env=reading.listed("pass_env"),
         disabled=reading.listed("extensions.disable"),
         mcp_servers=values.get("mcpServers", {}),
+        status_line=reading.status_line,
         hooks=tuple(hooks),
         unused_hooks=tuple(unused),
         switches={name: value for name, (value, _) in reading.switches.items()},

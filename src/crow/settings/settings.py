@@ -29,7 +29,7 @@ class Settings:
     ``models`` are names to choose from, ``purposes`` models for what is asked beside conversations,
     ``pass_env`` names of variables with keys that programs get all the same. ``extensions`` maps
     names to options; ``hooks`` are the tables of every file as they stand there, ``unused_hooks``
-    those that a switch turns off.
+    those that a switch turns off; ``status_line`` is what a terminal's last line is made by.
     ``http_urls`` and ``http_variables`` bound what HTTP hooks may ask, None where nothing does;
     ``only_plugins`` lets no hooks run but those of plugins and the administrator. ``plugins`` are
     folders, ``enabled_plugins`` and ``plugin_configs`` say which of those that Claude Code has
@@ -62,6 +62,8 @@ class Settings:
     disabled: tuple[Entry, ...] = ()
     mcp_servers: Mapping[str, Any] = field(default_factory=Table, repr=False)
     env: Mapping[str, str] = field(default_factory=Table, repr=False)
+    terminal: Mapping[str, Any] = field(default_factory=Table)
+    status_line: Mapping[str, Any] = field(default_factory=Table)
     hooks: tuple[tuple[Source, Table], ...] = ()
     unused_hooks: tuple[Unused, ...] = ()
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])

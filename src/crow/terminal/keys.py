@@ -1,15 +1,21 @@
-"""What each key does."""
+"""What each key does, and which keys the settings have chosen for that."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from prompt_toolkit.filters import Condition, Filter, is_searching
+from prompt_toolkit.filters import (
+    Condition,
+    Filter,
+    is_searching,
+    vi_insert_mode,
+    vi_navigation_mode,
+)
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
@@ -33,7 +39,10 @@ SEQUENCES: dict[str, Keys | tuple[Keys, ...]] = {
 CONTROL = ("\x1b[{};5u", "\x1b[27;5;{}~")
 """And a letter with Ctrl."""
 Key: TypeAlias = Keys | str
-Binding: TypeAlias = tuple[tuple[Key, ...], Filter, Callable[[], object]]
+Pressed: TypeAlias = tuple[Key, ...]
+Binding: TypeAlias = tuple[str, Filter, Callable[[], object], tuple[Pressed, ...]]
+"""What a key does by its name in the settings, when, how, and the keys that do it by default."""
+MODIFIERS = {"ctrl": "c", "shift": "s"}
 
 
 class Keyed(Protocol):
@@ -66,16 +75,40 @@ def know_keys() -> None:
             ANSI_SEQUENCES[form.format(letter + ord("a"))] = ANSI_SEQUENCES[chr(letter + 1)]
 
 
-def bindings(terminal: Keyed) -> KeyBindings:
-    """The keys of the editor, of the run that is on and of questions."""
+def bindings(terminal: Keyed, chosen: Mapping[str, Sequence[Pressed]] | None = None) -> KeyBindings:
+    """The keys of the editor, of the run that is on and of questions.
+
+    ``chosen`` are keys in the place of the default ones, by what they do.
+    """
     know_keys()
     keys = KeyBindings()
     for each in (writing, asking, answering, anywhere):
-        for names, condition, act in each(terminal):
-            keys.add(*names, filter=condition)(doing(act))
+        for name, condition, act, usual in each(terminal):
+            for names in (chosen or {}).get(name, usual):
+                is_vis = bool(name) and names == ("escape",)  # which leaves its insert mode first
+                when = condition & ~vi_insert_mode if is_vis else condition
+                keys.add(*names, filter=when)(doing(act))
     keys.add(Keys.Any, filter=is_choosing(terminal))(given(terminal.questions.press))
     keys.add(Keys.BracketedPaste)(given(terminal.paste))
     return keys
+
+
+def key_of(text: str) -> Pressed:
+    """A key as settings write it: ``alt-enter``, ``ctrl-x ctrl-e``. Raises ``ValueError``."""
+    found = tuple(key for word in text.lower().split() for key in _pressed(word))
+    if not found or (len(found) == 1 and len(found[0]) == 1):
+        raise ValueError(f"{text!r} is no key that can be chosen; ctrl-g, alt-enter or f5 is one")
+    return found
+
+
+def _pressed(word: str) -> Pressed:
+    *modifiers, name = word.rsplit("-", word.count("-")) if word != "-" else [word]
+    before: Pressed = ("escape",) if "alt" in modifiers else ()
+    short = [MODIFIERS.get(each, "?") for each in modifiers if each != "alt"]
+    key = "-".join([*short, name])
+    if key not in ALL_KEYS and key not in KEY_ALIASES and len(key) != 1:
+        raise ValueError(f"{word!r} is no key; ctrl-g, alt-enter or f5 is one")
+    return (*before, key)
 
 
 def doing(act: Callable[[], object]) -> Callable[[KeyPressEvent], None]:
@@ -111,21 +144,20 @@ def writing(terminal: Keyed) -> Iterable[Binding]:
     working = Condition(lambda: terminal.working is not None)
     empty = Condition(lambda: not editor.buffer.text)
     waits = Condition(lambda: bool(terminal.outbox))
+    erases = free & ~vi_navigation_mode
     return (
-        (("enter",), free, terminal.enter),
-        (("escape", "enter"), free, editor.newline),
-        (("c-j",), free, editor.newline),
-        (("tab",), free & working & ~menu & ~empty, terminal.submit_later),
-        (("tab",), free & (menu | ~working | empty), editor.complete),
-        (("escape",), free & menu, editor.close_menu),
-        (("escape",), free & ~menu, terminal.interrupt),
-        (("escape", "up"), free, terminal.take_back),
-        (("up",), free & ~menu & empty & waits, terminal.take_back),
-        (("s-tab",), free & ~menu, terminal.next_mode),
-        (("backspace",), free, editor.backspace),
-        (("c-d",), free & empty, terminal.leave),
-        (("c-g",), free, editor.open_elsewhere),
-        (("c-x", "c-e"), free, editor.open_elsewhere),
+        ("send", free, terminal.enter, (("enter",),)),
+        ("newline", free, editor.newline, (("escape", "enter"), ("c-j",))),
+        ("queue", free & working & ~menu & ~empty, terminal.submit_later, (("tab",),)),
+        ("", free & (menu | ~working | empty), editor.complete, (("tab",),)),
+        ("", free & menu, editor.close_menu, (("escape",),)),
+        ("stop", free & ~menu, terminal.interrupt, (("escape",),)),
+        ("take_back", free, terminal.take_back, (("escape", "up"),)),
+        ("", free & ~menu & empty & waits, terminal.take_back, (("up",),)),
+        ("mode", free & ~menu, terminal.next_mode, (("s-tab",),)),
+        ("", erases, editor.backspace, (("backspace",),)),
+        ("", free & empty, terminal.leave, (("c-d",),)),
+        ("edit", free, editor.open_elsewhere, (("c-g",), ("c-x", "c-e"))),
     )
 
 
@@ -133,12 +165,11 @@ def asking(terminal: Keyed) -> Iterable[Binding]:
     """A question, beside the keys of its answers."""
     choosing, asked = is_choosing(terminal), terminal.questions
     return (
-        (("enter",), choosing, asked.choose),
-        (("up",), choosing, lambda: asked.move(-1)),
-        (("down",), choosing, lambda: asked.move(1)),
-        (("tab",), choosing, lambda: asked.press("w")),
-        (("escape",), choosing, asked.refuse),
-        (("c-d",), choosing, asked.refuse),
+        ("", choosing, asked.choose, (("enter",),)),
+        ("", choosing, lambda: asked.move(-1), (("up",),)),
+        ("", choosing, lambda: asked.move(1), (("down",),)),
+        ("", choosing, lambda: asked.press("w"), (("tab",),)),
+        ("", choosing, asked.refuse, (("escape",), ("c-d",))),
     )
 
 
@@ -147,8 +178,8 @@ def answering(terminal: Keyed) -> Iterable[Binding]:
     asked = terminal.questions
     typing = Condition(lambda: asked.is_typing)
     return (
-        (("enter",), typing, asked.say),
-        (("escape",), typing, asked.unsay),
+        ("", typing, asked.say, (("enter",),)),
+        ("", typing, asked.unsay, (("escape",),)),
     )
 
 
@@ -156,10 +187,10 @@ def anywhere(terminal: Keyed) -> Iterable[Binding]:
     """What is the same wherever somebody is."""
     always = Condition(lambda: True)
     return (
-        (("c-c",), always, terminal.control_c),
-        ((Keys.SIGINT,), always, terminal.control_c),
-        (("c-o",), always, terminal.expand),
-        (("c-t",), always, terminal.unfold),
-        (("c-l",), always, terminal.redraw),
-        (("c-z",), always, terminal.suspend),
+        ("cancel", always, terminal.control_c, (("c-c",),)),
+        ("", always, terminal.control_c, ((Keys.SIGINT,),)),
+        ("expand", always, terminal.expand, (("c-o",),)),
+        ("thoughts", always, terminal.unfold, (("c-t",),)),
+        ("redraw", always, terminal.redraw, (("c-l",),)),
+        ("suspend", always, terminal.suspend, (("c-z",),)),
     )

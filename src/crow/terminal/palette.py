@@ -1,10 +1,13 @@
-"""The looks that text can have, in the terminal's own colours, so that they fit any theme."""
+"""The looks that text can have: the terminal's own colours, or what is seen on its background."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Literal
+
+from crow.terminal.background import Theme
 
 Look = Literal[
     "bold", "dim", "italic", "underline", "reverse",
@@ -24,16 +27,23 @@ CODES: dict[Look, int] = {
     "cyan": 36,
 }
 COLOURS = 30
+THEMES: Mapping[Theme, Mapping[Look, int]] = {
+    "": {},
+    "dark": {"red": 203, "blue": 75, "magenta": 176},
+    "light": {"red": 160, "green": 28, "yellow": 130, "blue": 26, "magenta": 90, "cyan": 30},
+}
+"""Colours, of the 256, in the place of those that a dark or a light background swallows."""
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 TRAILING = re.compile(r"(?:\s|\x1b\[[0-9;]*m)+$")
 RESET = "\x1b[0m"
 
 
 class Palette:
-    """Paints text. Without ``colours`` it is bold, dim or reversed at most."""
+    """Paints text for a ``theme``. Without ``colours`` it is bold, dim or reversed at most."""
 
-    def __init__(self, *, colours: bool = True) -> None:
+    def __init__(self, *, colours: bool = True, theme: Theme = "") -> None:
         self.colours = colours
+        self.theme: Theme = theme
 
     @classmethod
     def of_environment(cls) -> Palette:
@@ -42,10 +52,14 @@ class Palette:
 
     def __call__(self, text: str, *looks: Look) -> str:
         """The text in these looks."""
-        codes = [CODES[look] for look in looks if self.colours or CODES[look] < COLOURS]
+        codes = [self._code(look) for look in looks if self.colours or CODES[look] < COLOURS]
         if not text or not codes:
             return text
-        return f"\x1b[{';'.join(map(str, codes))}m{text}{RESET}"
+        return f"\x1b[{';'.join(codes)}m{text}{RESET}"
+
+    def _code(self, look: Look) -> str:
+        own = THEMES[self.theme].get(look)
+        return f"38;5;{own}" if own else str(CODES[look])
 
 
 def plain(line: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from crow.terminal.background import Theme
 from crow.terminal.markdown import ITEM
-from crow.terminal.palette import Palette, plain, trimmed
+from crow.terminal.palette import THEMES, Palette, plain, trimmed
 from crow.terminal.wrapping import folded
 from crow.text import clean
 
@@ -57,31 +59,37 @@ def lines_of(markdown: str, width: int, palette: Palette) -> list[str]:
 
 def drawn(text: str, width: int, palette: Palette) -> list[str]:
     """A block as rich draws it."""
-    console = console_of(width, palette.colours)
+    console = console_of(width, palette.colours, palette.theme)
     with console.capture() as captured:
         console.print(document_of(text))
     return [trimmed(line) for line in captured.get().strip("\n").split("\n")]
 
 
 @lru_cache(4)
-def console_of(width: int, colours: bool) -> Console:
-    """Who draws for a terminal of this width."""
+def console_of(width: int, colours: bool, theme: Theme) -> Console:
+    """Who draws for a terminal of this width and background."""
     from rich.console import Console
-    from rich.theme import Theme
+    from rich.theme import Theme as Styles
 
     return Console(
         file=io.StringIO(),
         width=width,
         height=1000,
         force_terminal=True,
-        color_system="standard",
+        color_system="256" if theme else "standard",
         no_color=not colours,
         legacy_windows=False,
         highlight=False,
         emoji=False,
-        theme=Theme(LOOKS),
+        theme=Styles({name: coloured(look, theme) for name, look in LOOKS.items()}),
         _environ={},
     )
+
+
+def coloured(look: str, theme: Theme) -> str:
+    """A look with the theme's colours, as rich writes them."""
+    own: Mapping[str, int] = {str(name): colour for name, colour in THEMES[theme].items()}
+    return " ".join(f"color({own[word]})" if word in own else word for word in look.split())
 
 
 def document_of(text: str) -> Any:

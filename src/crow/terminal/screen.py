@@ -6,16 +6,22 @@ import asyncio
 import os
 import signal
 import sys
+import termios
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol
 
 from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
+from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
-from prompt_toolkit.input import create_input
+from prompt_toolkit.input import Input, create_input
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.key_bindings import DynamicKeyBindings
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -26,6 +32,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
+from crow.terminal.background import ASK, Replies, Theme, theme_of
 from crow.terminal.editor import Editor
 from crow.terminal.output import TerminalOutput
 from crow.terminal.questions import Questions
@@ -34,6 +41,8 @@ FRAME = 1 / 30
 """Seconds between two frames of what comes by itself; keys are shown at once."""
 SHARE = 4
 """How many times as long as it took to draw a frame nothing is drawn then, at least."""
+SOON = 1.0
+"""Seconds in which the terminal may say whether it is dark; nobody waits for it."""
 EDITOR_ROWS = 10
 MARK, REST = "> ", "  "
 STYLE = Style([("mark", "bold ansicyan"), ("status", "fg:ansibrightblack"), ("search-toolbar", "")])
@@ -56,8 +65,8 @@ class Drawn(Protocol):
         """What can be chosen from below the editor."""
         ...
 
-    def bottom(self, width: int) -> str:
-        """The last line."""
+    def bottom(self, width: int) -> list[str]:
+        """The last line, or several."""
         ...
 
 
@@ -72,6 +81,7 @@ class Screen:
         keys: KeyBindings,
     ) -> None:
         self._drawn = drawn
+        self.keys = keys
         self.output = TerminalOutput(sys.stdout)
         self.is_shown = asyncio.Event()
         self._editor = editor
@@ -81,14 +91,17 @@ class Screen:
         self._timer: asyncio.TimerHandle | None = None
         self._drawn_at = self._cost = 0.0
         self._size = self.output.get_size()
+        self._told: Callable[[Theme], object] = str
+        self._asked_at = 0.0
+        self._is_answered = True
         self.app: Application[None] = LiveArea(
             layout=self._layout(),
-            key_bindings=keys,
+            key_bindings=DynamicKeyBindings(lambda: self.keys),
             style=STYLE,
             include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,
             erase_when_done=True,
-            input=create_input(always_prefer_tty=True),
+            input=self._input(),
             output=self.output,
         )
         self.app.ttimeoutlen = 0.05
@@ -96,6 +109,34 @@ class Screen:
         self.app.key_processor.before_key_press += self._key
         self.app.before_render += self._before
         self.app.after_render += self._after
+
+    def _input(self) -> Input:
+        """What is typed; what the terminal says by itself is none of that."""
+        source = create_input(always_prefer_tty=True)
+        if isinstance(source, Vt100Input):
+            reader: Any = Replies(source.stdin_reader, self._hear)
+            source.stdin_reader = reader
+        return source
+
+    def edit_as_vi(self) -> None:
+        """Take the keys of vi in the editor; the cursor's form says in which mode that is."""
+        self.app.editing_mode = EditingMode.VI
+        self.app.cursor = ModalCursorShapeConfig()
+
+    def ask_background(self, told: Callable[[Theme], object]) -> None:
+        """Ask the terminal whether it is dark or light; ``told`` is called if it says so soon."""
+        self._told, self._asked_at = told, time.monotonic()
+        self._is_answered = False
+        self.output.write_raw(ASK)
+        self.output.flush()
+
+    def _hear(self, reply: str) -> None:
+        """The terminal has said something."""
+        theme = theme_of(reply)
+        if theme and time.monotonic() - self._asked_at < SOON:
+            self._told(theme)
+            self._told = str
+        self._is_answered = self._is_answered or reply.endswith("c")
 
     def _layout(self) -> Layout:
         search = SearchToolbar(ignore_case=True)
@@ -119,7 +160,7 @@ class Screen:
             ConditionalContainer(self._draft, ~typing),
             search,
             self._text(lambda: self._drawn.menu(self.width)),
-            self._text(lambda: [self._drawn.bottom(self.width)], "class:status"),
+            self._text(lambda: self._drawn.bottom(self.width), "class:status"),
         ]
         return Layout(HSplit(body), self._draft)
 
@@ -138,7 +179,7 @@ class Screen:
     @property
     def height(self) -> int:
         """Rows of the live area above the editor."""
-        others = len(self._drawn.menu(self.width)) + 2
+        others = len(self._drawn.menu(self.width)) + 1 + len(self._drawn.bottom(self.width))
         rows = self._editor.buffer.document.line_count
         return max(1, self._size.rows - 2 - others - min(rows, EDITOR_ROWS))
 
@@ -224,6 +265,9 @@ class Screen:
             self.output.write_raw("".join(f"{line}\r\n" for line in self._final))
             self._final = []
             self.output.close()
+            if not self._is_answered:
+                with suppress(OSError, termios.error):
+                    termios.tcflush(sys.stdout.fileno(), termios.TCIFLUSH)
 
     def suspend(self) -> None:
         """Stop as a job of the shell does."""

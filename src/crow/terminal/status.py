@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from crow.core.events import UsageReported
 from crow.core.frozen import mutable
+from crow.terminal.palette import SGR
 from crow.terminal.working import short
-from crow.text import columns, one_line
+from crow.text import columns, one_line, shorten
 
 NARROW = 50
 SEPARATOR = " · "
@@ -15,7 +17,10 @@ SEPARATOR = " · "
 
 @mutable
 class Status:
-    """What stands in the line; empty texts are left out."""
+    """What stands in the line; empty texts are left out.
+
+    ``script`` are painted lines in its place, where a command of the user's makes them.
+    """
 
     model: str = ""
     mode: str = ""
@@ -25,6 +30,7 @@ class Status:
     full: str = ""
     cost: str = ""
     cached: str = ""
+    script: list[str] | None = None
 
     def report(self, event: UsageReported) -> None:
         """Take in what a request came to."""
@@ -37,6 +43,12 @@ class Status:
             self.cost = f"${event.total['cost']:.2f}"
         if (given := event.total.get("input_tokens", 0)) and "cached_tokens" in event.total:
             self.cached = f"{100 * event.total['cached_tokens'] / given:.0f} % cached"
+
+    def lines(self, width: int) -> list[str]:
+        """What stands at the bottom."""
+        if self.script is None:
+            return [self.line(width)]
+        return [cut(line, width) for line in self.script] or [""]
 
     def line(self, width: int) -> str:
         """The line; what does not fit is dropped from the right."""
@@ -51,6 +63,15 @@ class Status:
                 break
             line = longer
         return line
+
+
+def cut(line: str, width: int) -> str:
+    """A painted line that fits."""
+    parts = re.split(f"({SGR.pattern})", line)
+    for n in range(0, len(parts), 2):
+        parts[n] = shorten(parts[n], max(0, width)) if width > 0 else ""
+        width -= columns(parts[n])
+    return "".join(parts)
 
 
 def branch_of(folder: Path) -> str:

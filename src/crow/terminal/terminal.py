@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,16 +13,9 @@ from typing import Any, TypeVar
 from prompt_toolkit.completion import Completer
 
 from crow.core.events import (
-    CallDelta,
     ConfigChanged,
     Event,
-    Retrying,
     RunEnded,
-    TextDelta,
-    ThoughtDelta,
-    ToolEnded,
-    ToolPending,
-    ToolStarted,
     UsageReported,
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
@@ -30,14 +23,15 @@ from crow.terminal.beside import Beside
 from crow.terminal.conversation import Conversation
 from crow.terminal.editor import Editor
 from crow.terminal.keys import bindings
+from crow.terminal.menu import menu_lines
 from crow.terminal.outbox import Outbox
-from crow.terminal.palette import Look, Palette
+from crow.terminal.palette import Palette
 from crow.terminal.questions import Questions
 from crow.terminal.screen import Screen
 from crow.terminal.status import Status
 from crow.terminal.transcript import Transcript
 from crow.terminal.working import BEAT, Working
-from crow.text import clean, one_line, shorten
+from crow.text import one_line, shorten
 
 T = TypeVar("T")
 ARMED = 2.0
@@ -46,14 +40,13 @@ SLOW = 0.5
 """Seconds between two looks at the clock where nothing moves."""
 ABSENT = 6.0
 """Seconds without a key after which somebody is called who is waited for."""
-MENU_ROWS = 8
 
 
 class Terminal:
     """A client that shows a conversation and lets it be steered.
 
-    ``conversation`` is set once there is one. Everything that is typed is kept until it is said:
-    `next_prompt` gives it, or it is handed to the run that is on.
+    ``conversation`` is set once there is one; ``watch`` is called with each event. Everything that
+    is typed is kept until it is said: `next_prompt` gives it, or the run that is on is told.
     """
 
     files: Files | None = None
@@ -70,6 +63,7 @@ class Terminal:
         self.editor = Editor(history, completer)
         self.outbox = Outbox()
         self.working: Working | None = None
+        self.watch: Callable[[Event], object] = lambda _: None
         self._armed_until = 0.0
         self._moves = not os.environ.get("CROW_REDUCED_MOTION")
         self._title = ""
@@ -136,6 +130,7 @@ class Terminal:
         """Show an event."""
         self._deliver()
         self._note(event)
+        self.watch(event)
         self.transcript.take(session_id, event)
         if isinstance(event, RunEnded) and session_id == self.transcript.session_id:
             self.transcript.end()
@@ -153,29 +148,7 @@ class Terminal:
                 self.status.mode = changes.get("mode", self.status.mode)
                 self.status.model = changes.get("model", None) or self.status.model
             case _ if self.working:
-                self._work(self.working, event)
-            case _:
-                pass
-
-    def _work(self, working: Working, event: Event) -> None:
-        match event:
-            case TextDelta(text):
-                working.hear(text)
-                working.doing = "Writing"
-            case ThoughtDelta(text):
-                working.hear(text)
-                working.doing = "Thinking"
-            case CallDelta(_, name, text):
-                working.hear(text)
-                working.doing = f"Preparing {one_line(name)}"
-            case ToolPending(_, title):
-                working.doing = f"Judging {one_line(title)}"
-            case ToolStarted(_, _, title):
-                working.doing = f"Running {one_line(title)}"
-            case ToolEnded():
-                working.doing = "Waiting for the model"
-            case Retrying():
-                working.doing = "Waiting to try again"
+                self.working.note(event)
             case _:
                 pass
 
@@ -371,27 +344,16 @@ class Terminal:
     def menu(self, width: int) -> list[str]:
         """See `crow.terminal.screen.Drawn`."""
         state = self.editor.buffer.complete_state
-        if state is None or not state.completions or self.questions.asked is not None:
+        if state is None or self.questions.asked is not None:
             return []
-        at = state.complete_index or 0
-        first = max(0, min(at - MENU_ROWS // 2, len(state.completions) - MENU_ROWS))
-        shown = state.completions[first : first + MENU_ROWS]
-        names = [clean(each.display_text) for each in shown]
-        wide = min(max(map(len, names)), width // 2)
-        lines: list[str] = []
-        for number, (name, each) in enumerate(zip(names, shown, strict=True), first):
-            look: Look = "reverse" if number == state.complete_index else "bold"
-            about = shorten(one_line(each.display_meta_text), max(0, width - wide - 4))
-            shown_name = self.palette(f"{shorten(name, wide):{wide}}", look)
-            lines.append(f"  {shown_name}  {self.palette(about, 'dim')}")
-        return lines
+        return menu_lines(state, width, self.palette)
 
-    def bottom(self, width: int) -> str:
+    def bottom(self, width: int) -> list[str]:
         """The line at the bottom, or what a key would do now."""
         if time.monotonic() < self._armed_until:
-            return shorten("Press Ctrl-C again to leave", width)
+            return [shorten("Press Ctrl-C again to leave", width)]
         self._armed_until = 0.0
-        return self.status.line(width)
+        return self.status.lines(width)
 
     def _name(self) -> None:
         """Name the window by what is going on."""

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import time
 
+from crow.core.events import (
+    CallDelta,
+    Event,
+    Retrying,
+    TextDelta,
+    ThoughtDelta,
+    ToolEnded,
+    ToolPending,
+    ToolStarted,
+)
 from crow.core.messages import Usage
 from crow.terminal.palette import Palette
-from crow.text import columns, shorten
+from crow.text import columns, one_line, shorten
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 BEAT = 0.1
@@ -29,6 +39,29 @@ class Working:
     def hear(self, text: str) -> None:
         """Count what the model says before anybody reports it."""
         self._letters += len(text)
+
+    def note(self, event: Event) -> None:
+        """Hear what happens."""
+        match event:
+            case TextDelta(text):
+                self.hear(text)
+                self.doing = "Writing"
+            case ThoughtDelta(text):
+                self.hear(text)
+                self.doing = "Thinking"
+            case CallDelta(_, name, text):
+                self.hear(text)
+                self.doing = f"Preparing {one_line(name)}"
+            case ToolPending(_, title):
+                self.doing = f"Judging {one_line(title)}"
+            case ToolStarted(_, _, title):
+                self.doing = f"Running {one_line(title)}"
+            case ToolEnded():
+                self.doing = "Waiting for the model"
+            case Retrying():
+                self.doing = "Waiting to try again"
+            case _:
+                pass
 
     def report(self, last: Usage) -> None:
         """Count what was reported for a request."""

@@ -1,0 +1,40 @@
+"""What the settings want of the screen: keys, colours, how prompts are edited."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from crow.terminal.background import Theme, can_be_asked, theme_of_environment
+from crow.terminal.keys import Pressed, bindings, key_of
+from crow.terminal.terminal import Terminal
+
+
+def adopt(terminal: Terminal, wanted: Mapping[str, Any]) -> Iterator[str]:
+    """Look and listen as the table ``terminal`` of the settings has it; what is wrong in that."""
+    chosen: dict[str, list[Pressed]] = {}
+    for name, value in wanted.get("keys", {}).items():
+        try:
+            chosen[name] = [key_of(text) for text in ([value] if isinstance(value, str) else value)]
+        except ValueError as error:
+            yield f"terminal.keys.{name}: {error}"
+    terminal.screen.keys = bindings(terminal, chosen)
+    if wanted.get("vi"):
+        terminal.screen.edit_as_vi()
+    dress(terminal, wanted.get("theme", "auto"))
+
+
+def dress(terminal: Terminal, theme: str) -> None:
+    """Take the colours for a background, which the terminal is asked for where it can be."""
+
+    def wear(told: Theme) -> None:
+        terminal.palette.theme = told
+        terminal.screen.refresh()
+
+    if theme in ("dark", "light"):
+        terminal.palette.theme = cast("Theme", theme)
+    elif theme == "auto":
+        terminal.palette.theme = theme_of_environment(os.environ)
+        if can_be_asked(os.environ):
+            terminal.screen.ask_background(wear)

@@ -573,3 +573,28 @@ async def test_a_projects_status_line_runs_only_where_the_project_is_trusted(
     await tmux.until("ended: 0")
     assert (await crow("trust", "--yes")).status == 0
     assert not (crow.cwd / "ran").exists()
+
+
+async def test_a_line_is_remembered_where_the_person_wants_it(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux, home: Path
+) -> None:
+    (crow.cwd / "CLAUDE.md").write_text("# Rules\n\n- one", "utf-8")
+    endpoint.play(answer("Yes."), answer("Markdown."))
+    await tmux.start(crow)
+    await tmux.until(READY)
+    for key, place in (("1", "remembered in CLAUDE.md"), ("2", "remembered in ~/.crow/AGENTS.md")):
+        await tmux.type("# use tabs")
+        await tmux.keys("Enter")
+        await tmux.until("Where is this to be remembered?", "1  CLAUDE.md", "2  ~/.crow/AGENTS.md")
+        await asyncio.sleep(0.5)  # a question takes no key at first
+        await tmux.keys(key)
+        await tmux.until(place)
+    assert (crow.cwd / "CLAUDE.md").read_text("utf-8") == "# Rules\n\n- one\n- use tabs\n"
+    assert (home / ".crow/AGENTS.md").read_text("utf-8") == "- use tabs\n"
+    await tmux.type("Heard?")
+    await tmux.keys("Enter")
+    await tmux.until("Yes.")
+    assert "added to the instructions" in json.dumps(endpoint.requests[-1].body)
+    await tmux.type("## Title")
+    await tmux.keys("Enter")
+    await tmux.until("Markdown.")

@@ -32,6 +32,7 @@ from crow.cli.options import (
 )
 from crow.cli.output import Output
 from crow.cli.parser import Parser
+from crow.cli.remembering import is_to_remember, remember
 from crow.cli.run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.core.errors import ModelError
 from crow.project.home import state_directory
@@ -250,6 +251,10 @@ async def work(conversing: Conversing, terminal: Terminal, prompt: str) -> Reply
     terminal.begin(prompt)
     if prompt.startswith("!"):
         await conversing.run_command(prompt[1:].strip(), terminal)
+        terminal.finish()
+        return None
+    if is_to_remember(prompt):
+        await remember(conversing, terminal, prompt)
         terminal.finish()
         return None
     reply = await conversing.agent.prompt(session, prompt)

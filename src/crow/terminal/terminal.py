@@ -224,7 +224,7 @@ class Terminal:
     def submit(self, *, later: bool = False) -> None:
         """Say what was typed: at once, to the run that is on, or ``later``."""
         text = self.editor.take()
-        is_talk = not text.startswith(("/", "!"))
+        is_talk = not text.startswith(("/", "!", "#"))
         if self.working and self.conversation and is_talk and not later and text.strip():
             self.outbox.steer(text, self.conversation)
         elif text.strip():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_ask import Screen
 from tests.cli.test_trust import wanting
+from tests.terminal.test_pictures import PNG
 
 from crow.project.trust import is_trusted
 from crow.testing.endpoint import (
@@ -598,3 +601,30 @@ async def test_a_line_is_remembered_where_the_person_wants_it(
     await tmux.type("## Title")
     await tmux.keys("Enter")
     await tmux.until("Markdown.")
+
+
+async def test_pictures_go_along_by_path_by_drag_and_from_the_clipboard(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux, tmp_path: Path
+) -> None:
+    (crow.cwd / "shot one.png").write_bytes(PNG)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "wl-paste").write_text(f"#!/bin/sh\ncat '{crow.cwd}/shot one.png'\n", "utf-8")
+    (tools / "wl-paste").chmod(0o755)
+    endpoint.play(answer("A dot."), answer("The same."))
+    await tmux.start(crow, PATH=f"{tools}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
+    await tmux.until(READY)
+    await tmux.type("What is ")
+    await tmux.paste(f"'{crow.cwd}/shot one.png'")
+    await tmux.keys("Enter")
+    await tmux.until("▣ PNG · 2×3", "A dot.")
+    url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
+    told, picture = endpoint.requests[0].body["messages"][-1]["content"]
+    assert told["text"] == f"What is '{crow.cwd}/shot one.png'"
+    assert picture == {"type": "image_url", "image_url": {"url": url}}
+    await tmux.type("And ")
+    await tmux.keys("C-v")
+    await tmux.until("> And /", "/crow-")
+    await tmux.keys("Enter")
+    await tmux.until("The same.")
+    assert endpoint.requests[1].body["messages"][-1]["content"][1] == picture

@@ -257,7 +257,9 @@ async def work(conversing: Conversing, terminal: Terminal, prompt: str) -> Reply
         await remember(conversing, terminal, prompt)
         terminal.finish()
         return None
-    reply = await conversing.agent.prompt(session, prompt)
+    content = conversing.content_of(prompt, terminal.tell)
+    terminal.transcript.show(content)
+    reply = await conversing.agent.prompt(session, content)
     await idle(session)
     terminal.transcript.cwd = session.cwd
     terminal.finish(interrupted=reply.stop_reason == "cancelled")

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from asyncio.subprocess import PIPE, STDOUT
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.events import Event
     from crow.core.hooks.contexts import CommandContext
-    from crow.core.messages import Message
+    from crow.core.messages import Content, Message
     from crow.core.session import Session
     from crow.terminal.conversation import Offered
     from crow.terminal.terminal import Terminal
@@ -66,9 +66,24 @@ class Conversing:
 
     def steer(self, text: str) -> Steered:
         """Say something to the run that is on."""
-        message = user(text)
+        message = user(self.content_of(text, lambda _: None))
         self.session.pending.append(message)
         return Steered(self.session, message)
+
+    def content_of(self, text: str, tell: Callable[[str], object]) -> Content:
+        """A prompt with the pictures that it names; what is wrong with them is told."""
+        from crow.acp.config_options import accepted_inputs
+        from crow.terminal.pictures import paths_in, with_pictures
+
+        paths = paths_in(text, self.session.cwd) if not text.startswith("/") else []
+        taken = accepted_inputs(self.agent, self.session) if paths else None
+        if taken is not None and "image" not in taken:
+            tell("the model takes no pictures: they stay paths")
+            paths = []
+        content, wrong = with_pictures(text, paths)
+        for each in wrong:
+            tell(each)
+        return content
 
     def commands(self) -> Sequence[Offered]:
         """The slash commands on offer."""

@@ -41,6 +41,7 @@ from crow.keys import FIRST_PROMPT
 if TYPE_CHECKING:
     from crow.cli.jsonl import Lines
     from crow.core.agent import Agent
+    from crow.core.messages import Content
     from crow.core.ports import PermissionRequest
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -169,7 +170,7 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
     return reply
 
 
-async def answered(agent: Agent, session: Session, prompt: str, out: Output) -> Reply:
+async def answered(agent: Agent, session: Session, prompt: Content, out: Output) -> Reply:
     """The answer, when hooks have had theirs and nothing is left to do."""
     reply = None
     if (first := FIRST_PROMPT.pop(session)) is not None:  # a hook's wish

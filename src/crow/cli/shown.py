@@ -66,7 +66,9 @@ class ShownRun:
                 conversing = attach(terminal, agent, session, self.settings)
                 refuse_unknown(agent, session, self.prompt)
                 terminal.begin()
-                reply = await answered(agent, session, self.prompt, out)
+                content = conversing.content_of(self.prompt, terminal.tell)
+                terminal.transcript.show(content)
+                reply = await answered(agent, session, content, out)
                 terminal.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
                 while terminal.outbox and not terminal.is_left:
                     said = await terminal.next_prompt()

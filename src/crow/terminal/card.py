@@ -9,6 +9,7 @@ from crow.core.events import ToolEnded
 from crow.core.tools import Call, Diff, ToolKind, ToolResult
 from crow.terminal.diff import counts, diff_lines
 from crow.terminal.palette import Look, Palette
+from crow.terminal.pictures import picture_lines, pictures_of
 from crow.text import clean, columns, one_line, shorten
 
 LIVE_LINES = 5
@@ -106,6 +107,8 @@ class Card:
             return self._indented([self._head(width, ""), *self._body(self._printed, width)])
         state, looks = outcome_of(ended, self._said(ended.result))
         body = self._outcome(ended, width, shortly=shortly)
+        for part in pictures_of(ended.result.content):
+            body += picture_lines(part, width, self._palette)
         return self._indented([self._head(width, self._near(state), *looks), *body])
 
     def _outcome(self, ended: ToolEnded, width: int, *, shortly: bool) -> list[str]:

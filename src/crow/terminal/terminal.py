@@ -20,6 +20,7 @@ from crow.core.events import (
 )
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.terminal.beside import Beside
+from crow.terminal.clipboard import picture_in_clipboard
 from crow.terminal.conversation import Conversation
 from crow.terminal.editor import Editor
 from crow.terminal.keys import bindings
@@ -289,6 +290,18 @@ class Terminal:
             self.questions.draft.insert_text(one_line(data))
         else:
             self.editor.paste(data)
+
+    def paste_picture(self) -> None:
+        """Write where the picture of the clipboard lies, which goes along then."""
+
+        async def paste() -> None:
+            if path := await picture_in_clipboard():
+                self.editor.paste(f"{path} ")
+            else:
+                self.tell("there is no picture in the clipboard, or nobody who gives it")
+            self.screen.now()
+
+        self.screen.app.create_background_task(paste())
 
     def next_mode(self) -> None:
         """Go on in the next mode."""

@@ -22,10 +22,11 @@ from crow.core.events import (
     ToolStarted,
     UserMessage,
 )
-from crow.core.messages import text_of
+from crow.core.messages import Content, text_of
 from crow.terminal.answer import Answer, Item, Thought
 from crow.terminal.card import Card
 from crow.terminal.palette import Look, Palette
+from crow.terminal.pictures import picture_lines, pictures_of
 from crow.terminal.wrapping import folded
 from crow.text import clean, one_line, shorten
 
@@ -98,6 +99,7 @@ class Transcript:
                 self._plan(entries)
             case UserMessage(content):
                 self.prompt(text_of(content))
+                self.show(content)
             case _:
                 pass
 
@@ -145,6 +147,12 @@ class Transcript:
         """The person has said something."""
         self._end_words()
         self._items.append(Fixed(partial(prompt_lines, text, palette=self._palette)))
+
+    def show(self, content: Content) -> None:
+        """Show the pictures of what was said."""
+        for part in pictures_of(content):
+            lines = partial(picture_lines, part, palette=self._palette)
+            self._items.append(Fixed(lines, is_picture=True))
 
     def tell(self, text: str, severity: Severity = "info") -> None:
         """Say something beside the conversation, above whatever is in progress."""
@@ -227,7 +235,9 @@ class Transcript:
 
 def needs_gap(before: object, item: Item) -> bool:
     """A blank line stands between what is of different kinds, none between two cards."""
-    return before is not None and not (isinstance(before, Card) and isinstance(item, Card))
+    cards = isinstance(before, Card) and isinstance(item, Card)
+    beside = isinstance(item, Fixed) and item.is_picture
+    return before is not None and not cards and not beside
 
 
 def notice_lines(text: str, severity: Severity, width: int, palette: Palette) -> list[str]:
@@ -242,8 +252,9 @@ class Fixed:
 
     done = True
 
-    def __init__(self, lines: Callable[[int], list[str]]) -> None:
+    def __init__(self, lines: Callable[[int], list[str]], *, is_picture: bool = False) -> None:
         self._lines = lines
+        self.is_picture = is_picture
 
     def final(self, width: int) -> list[str]:
         """See `Item`."""

@@ -1,0 +1,44 @@
+"""The picture in the clipboard: terminals paste text alone, so programs are asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from contextlib import suppress
+
+COMMANDS = (
+    ("wl-paste", "--no-newline", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("pngpaste", "-"),
+)
+LONGEST = 3.0
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+async def picture_in_clipboard() -> str:
+    """The path of a file with it; empty where there is none, or nobody can say."""
+    for command in COMMANDS:
+        data = await _printed(command)
+        if data.startswith(PNG):
+            number, path = tempfile.mkstemp(prefix="crow-", suffix=".png")
+            with os.fdopen(number, "wb") as file:
+                file.write(data)
+            return path
+    return ""
+
+
+async def _printed(command: tuple[str, ...]) -> bytes:
+    with suppress(OSError, TimeoutError):
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            return (await asyncio.wait_for(process.communicate(), LONGEST))[0]
+        finally:
+            if process.returncode is None:
+                process.kill()
+    return b""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from crow.cli.ask import leaves
 from crow.cli.conversing import Conversing, held, offer_leaving
+from crow.cli.extras import Extras
 from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
@@ -238,6 +239,9 @@ def attach(terminal: Terminal, agent: Agent, session: Session, settings: Setting
         terminal.screen.refresh()
 
     session.spawn(look())
+    extras = Extras(agent, session, terminal)
+    terminal.use(extras)
+    extras.bind()
     if settings.status_line:
         from crow.cli.status_line import StatusLine
 

@@ -9,7 +9,8 @@ import time
 from asyncio.subprocess import PIPE, STDOUT
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import LEAVING
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from crow.core.events import Event
     from crow.core.hooks.contexts import CommandContext
     from crow.core.messages import Content, Message
+    from crow.core.ports import SlashCommand
     from crow.core.session import Session
     from crow.terminal.conversation import Offered
     from crow.terminal.terminal import Terminal
@@ -87,10 +89,8 @@ class Conversing:
 
     def commands(self) -> Sequence[Offered]:
         """The slash commands on offer."""
-        from crow.terminal.conversation import Offered
-
         known = self.agent.commands_of(self.session)
-        return [Offered(n, known[n].description, known[n].hint) for n in sorted(known)]
+        return [offered(known[name], self.session) for name in sorted(known)]
 
     def next_mode(self) -> None:
         """Go on in the next mode that asks."""
@@ -146,6 +146,15 @@ class Conversing:
         await tell(ToolEnded(call, "error" if status else "ok", result, took))
         told = f"The user ran a command:\n$ {command}\n{head}{printed[-LONGEST:]}"
         self.session.pending.append(context_block(told, "shell"))
+
+
+def offered(command: SlashCommand, session: Session) -> Offered:
+    """A command as the terminal offers it."""
+    from crow.terminal.conversation import Offered
+
+    complete: Any = getattr(command, "complete", None)
+    asked = None if complete is None else partial(complete, session)
+    return Offered(command.name, command.description, command.hint, asked)
 
 
 async def held(session: Session) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -108,13 +108,15 @@ class Command:
 
     ``run`` gets the context (``ctx.args`` is the rest of the line). Text that it returns is the
     prompt that the model gets; an `Answer` is shown and no model is asked; None says nothing.
-    ``hint`` shows what can be typed behind the name.
+    ``hint`` shows what can be typed behind the name; ``complete(session, text)`` is asked in a
+    terminal what the text behind the name can become.
     """
 
     name: str
     description: str
     run: Callable[[CommandContext], Awaitable[str | Answer | None]]
     hint: str = ""
+    complete: Callable[[Session, str], Iterable[str]] | None = None
 
 
 @frozen

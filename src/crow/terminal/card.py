@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 from crow.core.events import ToolEnded
 from crow.core.tools import Call, Diff, ToolKind, ToolResult
@@ -17,10 +19,13 @@ FINAL_LINES = {"execute": 5, "think": 3}
 """How many lines of a card's output stay on the screen, by the kind of its tool; else one."""
 FAILURE_LINES = 3
 DIFF_LINES = 30
+OWN_LINES = 10
+"""And of one that an extension has something to show in."""
 KEPT = 2000
 """Lines of output that are kept while a call runs."""
 STATUS = re.compile(r"Exit code (\d+)")
 BODY = "  │ "
+Body: TypeAlias = Callable[[Call, ToolResult], list[str] | None]
 NOTABLE = 1.0
 """Seconds from which on it is said how long a call took."""
 
@@ -45,6 +50,7 @@ class Card:
         self._dropped = 0
         self._ended: ToolEnded | None = None
         self._is_given = False
+        self.body: Body = lambda call, result: None
 
     @property
     def name(self) -> str:
@@ -115,6 +121,10 @@ class Card:
         result = ended.result
         if ended.outcome == "cancelled":
             return []
+        if (own := self.body(self.call, result)) is not None:
+            limit = OWN_LINES if shortly else len(own)
+            rest = [self._more(len(own) - limit, "more")] if len(own) > limit else []
+            return [*self._body(own[:limit], width), *rest]
         if result.diffs and not result.error:
             lines = [line for diff in result.diffs for line in self._changes(diff, width)]
             limit = DIFF_LINES if shortly else len(lines)

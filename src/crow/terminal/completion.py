@@ -9,6 +9,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from crow.terminal.conversation import Offered
+from crow.text import one_line
 
 MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 MOST = 50
@@ -30,6 +31,8 @@ class PromptCompleter(Completer):
         before = document.text_before_cursor
         if before.startswith("/") and " " not in before and "\n" not in before:
             return self._named(before[1:])
+        if before.startswith("/") and "\n" not in before:
+            return self._arguments(before[1:])
         if (mention := MENTION.search(before)) is not None:
             return self._mentioned(mention[1])
         return ()
@@ -40,6 +43,19 @@ class PromptCompleter(Completer):
             each = known[name]
             shown = f"/{name} {each.hint}".rstrip()
             yield Completion(f"/{name}", -len(typed) - 1, shown, each.description)
+
+    def _arguments(self, typed: str) -> Iterable[Completion]:
+        """What a command says that can stand behind its name."""
+        name, _, rest = typed.partition(" ")
+        command = next((each for each in self._commands() if each.name == name), None)
+        if command is None or command.complete is None:
+            return
+        try:
+            texts = [one_line(text) for text in command.complete(rest)]
+        except Exception:  # noqa: BLE001 - whoever cannot complete completes nothing
+            return
+        for text in ranked(rest, texts)[:MOST]:
+            yield Completion(text, -len(rest), text)
 
     def _mentioned(self, typed: str) -> Iterable[Completion]:
         for path in ranked(typed, self._files())[:MOST]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from crow.core.frozen import frozen
+from crow.core.tools import Call, ToolResult
 
 
 @frozen
@@ -15,6 +16,23 @@ class Offered:
     name: str
     description: str
     hint: str = ""
+    complete: Callable[[str], Iterable[str]] | None = None
+
+
+class Extras(Protocol):
+    """What others add to the screen."""
+
+    def status(self) -> list[str]:
+        """Texts for the line at the bottom."""
+        ...
+
+    def widget(self) -> list[str]:
+        """Lines above the editor."""
+        ...
+
+    def card(self, call: Call, result: ToolResult) -> list[str] | None:
+        """Lines for the card of a call; None where nobody has any."""
+        ...
 
 
 class Steering(Protocol):

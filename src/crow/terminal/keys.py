@@ -13,7 +13,7 @@ from prompt_toolkit.filters import (
     vi_navigation_mode,
 )
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, merge_key_bindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
@@ -92,6 +92,17 @@ def bindings(terminal: Keyed, chosen: Mapping[str, Sequence[Pressed]] | None = N
     keys.add(Keys.Any, filter=is_choosing(terminal))(given(terminal.questions.press))
     keys.add(Keys.BracketedPaste)(given(terminal.paste))
     return keys
+
+
+def with_more(
+    terminal: Keyed, acts: Mapping[Pressed, Callable[[], object]], keys: KeyBindingsBase
+) -> KeyBindingsBase:
+    """Keys that extensions have chosen, and before them those that are there."""
+    more = KeyBindings()
+    free = ~Condition(lambda: terminal.questions.is_asking) & ~is_searching
+    for names, act in acts.items():
+        more.add(*names, filter=free)(doing(act))
+    return merge_key_bindings([more, keys])
 
 
 def key_of(text: str) -> Pressed:

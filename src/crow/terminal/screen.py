@@ -20,7 +20,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.vt100 import Vt100Input
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase
 from prompt_toolkit.key_binding.key_bindings import DynamicKeyBindings
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
@@ -81,7 +81,7 @@ class Screen:
         keys: KeyBindings,
     ) -> None:
         self._drawn = drawn
-        self.keys = keys
+        self.keys: KeyBindingsBase = keys
         self.output = TerminalOutput(sys.stdout)
         self.is_shown = asyncio.Event()
         self._editor = editor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from crow.core.events import UsageReported
@@ -19,7 +20,8 @@ SEPARATOR = " · "
 class Status:
     """What stands in the line; empty texts are left out.
 
-    ``script`` are painted lines in its place, where a command of the user's makes them.
+    ``more`` are the texts of others. ``script`` are painted lines in the place of all of this, of
+    a command of the user's.
     """
 
     model: str = ""
@@ -31,6 +33,7 @@ class Status:
     cost: str = ""
     cached: str = ""
     script: list[str] | None = None
+    more: Callable[[], list[str]] = list[str]
 
     def report(self, event: UsageReported) -> None:
         """Take in what a request came to."""
@@ -54,7 +57,7 @@ class Status:
         """The line; what does not fit is dropped from the right."""
         parts = [self.model, self.mode, self.full]
         if width >= NARROW:
-            rest = [f"{self.full}{self.window}", self.cost, self.cached, self.branch]
+            rest = [f"{self.full}{self.window}", self.cost, self.cached, *self.more(), self.branch]
             parts = [self.model, self.mode, self.sandbox, *rest]
         line = ""
         for part in filter(None, map(one_line, parts)):

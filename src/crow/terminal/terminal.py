@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,9 +21,9 @@ from crow.core.events import (
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.terminal.beside import Beside
 from crow.terminal.clipboard import picture_in_clipboard
-from crow.terminal.conversation import Conversation
+from crow.terminal.conversation import Conversation, Extras
 from crow.terminal.editor import Editor
-from crow.terminal.keys import bindings
+from crow.terminal.keys import Pressed, bindings, with_more
 from crow.terminal.menu import menu_lines
 from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
@@ -65,6 +65,7 @@ class Terminal:
         self.outbox = Outbox()
         self.working: Working | None = None
         self.watch: Callable[[Event], object] = lambda _: None
+        self._widget: Callable[[], list[str]] = list[str]
         self._armed_until = 0.0
         self._moves = not os.environ.get("CROW_REDUCED_MOTION")
         self._title = ""
@@ -109,6 +110,16 @@ class Terminal:
         if self.questions.asked is not None:
             return not self.questions.is_asking
         return self._moves and self.working is not None
+
+    def use(self, extras: Extras) -> None:
+        """Show what others add."""
+        self._widget = extras.widget
+        self.status.more = extras.status
+        self.transcript.card_body = extras.card
+
+    def bind(self, acts: Mapping[Pressed, Callable[[], object]]) -> None:
+        """Let further keys do something; those that do something already keep that."""
+        self.screen.keys = with_more(self, acts, self.screen.keys)
 
     def _look(self) -> None:
         """Show what is new of a question."""
@@ -340,6 +351,7 @@ class Terminal:
         below = [
             *self.outbox.lines(width, self.palette),
             *self._bottom(width, max(3, height - 3), now),
+            *(self.palette(shorten(line, width), "dim") for line in self._widget()),
         ]
         steps = self.transcript.steps(width) if self.working else []
         above = [*self.transcript.live(width, now), *(["", *steps] if steps else ())]

@@ -24,7 +24,7 @@ from crow.core.events import (
 )
 from crow.core.messages import Content, text_of
 from crow.terminal.answer import Answer, Item, Thought
-from crow.terminal.card import Card
+from crow.terminal.card import Body, Card
 from crow.terminal.palette import Look, Palette
 from crow.terminal.pictures import picture_lines, pictures_of
 from crow.terminal.wrapping import folded
@@ -54,6 +54,7 @@ class Transcript:
         self.unfolds = False
         self.plan: tuple[PlanEntry, ...] = ()
         self.last_card: Card | None = None
+        self.card_body: Body = lambda call, result: None
         self._palette = palette
         self._items: list[Item] = []
         self._cards: dict[str, Card] = {}
@@ -75,6 +76,7 @@ class Transcript:
                 depth = int(bool(self.session_id) and session_id != self.session_id)
                 self._end_words()
                 card = Card(call, title, kind, self.cwd, self._palette, depth)
+                card.body = self.card_body
                 self._cards[call.id] = card
                 self._items.append(card)
             case ToolStarted(call, _, title) if call.id in self._cards:

@@ -22,6 +22,7 @@ COMMANDS = {
     "hooks": "which hooks run, in which order, from which file",
     "config": "effective settings and the file that each came from",
     "trust": "let a project's settings and extensions run",
+    "completion": "have a shell complete this command line",
 }
 
 

@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
-from crow.cli.conversing import Conversing, held, offer_leaving
+from crow.cli.conversing import Conversing, held, model_of, offer_leaving
 from crow.cli.extras import Extras
 from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
@@ -34,8 +35,6 @@ from crow.cli.options import (
 from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.remembering import is_to_remember, remember
-from crow.cli.run import CUT_OFF, INTERRUPTED, SUCCESSES, idle
-from crow.core.errors import ModelError
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
@@ -268,11 +267,3 @@ async def work(conversing: Conversing, terminal: Terminal, prompt: str) -> Reply
     terminal.transcript.cwd = session.cwd
     terminal.finish(interrupted=reply.stop_reason == "cancelled")
     return reply
-
-
-def model_of(agent: Agent, session: Session) -> str:
-    """The name of the model that is asked; empty where there is none yet."""
-    try:
-        return session.model or agent.llm.model
-    except ModelError:
-        return ""

@@ -10,7 +10,7 @@ It knows the commands and options that were installed when it was printed.
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, cast
 
 from crow.cli.output import Output
 from crow.cli.parser import COMMANDS, Parser
@@ -63,7 +63,7 @@ def _complete_places(parser: argparse.ArgumentParser) -> None:
         place = PLACES.get(str(action.metavar))
         if place is not None:
             action.complete = getattr(shtab, place)
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as shtab has to
-            parsers: dict[str, argparse.ArgumentParser] = action.choices or {}
-            for each in parsers.values():
+        choices: object = action.choices
+        if isinstance(choices, dict):
+            for each in cast("dict[str, argparse.ArgumentParser]", choices).values():
                 _complete_places(each)

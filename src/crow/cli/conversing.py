@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.ask import LEAVING
+from crow.core.errors import ModelError
 from crow.core.events import ToolEnded, ToolPending, ToolProgress, ToolStarted
 from crow.core.messages import context_block, user
 from crow.core.tools import Call, ToolResult
@@ -177,3 +178,11 @@ def offer_leaving(agent: Agent, session: Session) -> None:
 
 async def leave(ctx: CommandContext) -> None:
     """Do nothing: whoever reads the words leaves by themselves."""
+
+
+def model_of(agent: Agent, session: Session) -> str:
+    """The name of the model that is asked; empty where there is none yet."""
+    try:
+        return session.model or agent.llm.model
+    except ModelError:
+        return ""

@@ -12,12 +12,12 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from crow.cli.answering import conclude, idle
 from crow.cli.ask import Asker, leaves, read_line
 from crow.cli.conversing import held, offer_leaving
 from crow.cli.interrupt import Interrupts
 from crow.cli.opening import session_of
 from crow.cli.output import Output
-from crow.cli.run import conclude, idle
 from crow.cli.view import View
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from crow.cli.answering import INTERRUPTED, answered, conclude, refuse_unknown
 from crow.cli.chat import ENDING, adopt, attach, work
 from crow.cli.opening import session_of
 from crow.cli.options import agent_of, directory, tell_problems
 from crow.cli.output import Output
-from crow.cli.run import INTERRUPTED, answered, conclude, refuse_unknown
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:

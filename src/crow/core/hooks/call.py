@@ -202,8 +202,7 @@ async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None
     except asyncio.CancelledError as error:
         if _is_cancelled(view):
             raise
-        if not _is_cut_off(view, ran):
-            ran.error = error
+        ran.error = None if _is_cut_off(view, ran) else error
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
         ran.error = error
     ran.seconds = perf_counter() - ran.began

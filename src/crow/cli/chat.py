@@ -21,7 +21,7 @@ from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
 from crow.cli.conversing import Conversing, held, model_of, offer_leaving
 from crow.cli.extras import Extras
-from crow.cli.opening import check_session, declare_session, session_of
+from crow.cli.opening import CHOOSE, check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -38,6 +38,7 @@ from crow.cli.remembering import is_to_remember, remember
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
+    from crow.cli.desk import Desk
     from crow.core.agent import Agent
     from crow.core.session import Reply, Session
     from crow.settings import Settings
@@ -57,7 +58,7 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow``."""
-    check_session(options)
+    check_session(options, chooses=not is_plain(options))
     try:
         if is_plain(options):
             return asyncio.run(chat(options, out))
@@ -151,17 +152,44 @@ class Talk:
             settings, agent = prepared(self.options, self.out)
             adopt(terminal, settings, self.out)
             async with agent:
+                await self._choose_session(agent)
                 session = await session_of(agent, self.options, settings, terminal)
                 if terminal.is_left:
                     return None
+                desk = self._desk(agent, session, settings)
                 await self._begin(agent, session, settings)
                 await self._choose_model(agent, session, settings)
                 while (prompt := await terminal.next_prompt()) is not None:
                     if leaves(prompt.strip()):
                         break
-                    await self._answer(agent, session, prompt)
-                await agent.close_session(session, "prompt_input_exit")
-        return session
+                    if not await desk.obey(prompt):
+                        await self._answer(desk.session, prompt)
+                await agent.close_session(desk.session, "prompt_input_exit")
+        return desk.session
+
+    def _desk(self, agent: Agent, session: Session, settings: Settings) -> Desk:
+        """What the person can do with sessions."""
+        from crow.cli.desk import DESK, Desk
+
+        async def shows(another: Session, tells: bool) -> None:
+            self.conversing = attach(self.terminal, agent, another, settings)
+            if tells:
+                await self._replay(agent, another)
+            another.spawn(self._list_files())
+
+        desk = Desk(agent, session, self.terminal, shows)
+        desk.offer(DESK)
+        return desk
+
+    async def _choose_session(self, agent: Agent) -> None:
+        """Let the person choose which session to go on with, if they want to; else a new one."""
+        if self.options.resume != CHOOSE:
+            return
+        from crow.cli.choosing import choose_session
+        from crow.cli.stored import stored
+
+        cwd = str(directory(self.options))
+        self.options.resume = await choose_session(stored(agent), cwd, "", self.terminal)
 
     async def _begin(self, agent: Agent, session: Session, settings: Settings) -> None:
         """Show what there is, and let keys reach the session."""
@@ -196,7 +224,7 @@ class Talk:
             await self.terminal.update(session.id, event)
         self.terminal.transcript.end()
 
-    async def _answer(self, agent: Agent, session: Session, prompt: str) -> None:
+    async def _answer(self, session: Session, prompt: str) -> None:
         """Work on one prompt."""
         assert self.conversing is not None
         reply = await work(self.conversing, self.terminal, prompt)
@@ -225,13 +253,13 @@ def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
 
 def attach(terminal: Terminal, agent: Agent, session: Session, settings: Settings) -> Conversing:
     """Let the terminal's keys reach the session, and its last line tell of that."""
-    from crow.terminal.status import branch_of
+    from crow.terminal.status import Status, branch_of
 
     conversing = terminal.conversation = Conversing(agent, session)
-    terminal.transcript.session_id = session.id
-    terminal.status.mode = session.mode
-    terminal.status.model = model_of(agent, session)
-    terminal.status.branch = branch_of(Path(session.cwd))
+    transcript = terminal.transcript
+    transcript.session_id, transcript.cwd, transcript.plan = session.id, session.cwd, ()
+    branch = branch_of(Path(session.cwd))
+    terminal.status = Status(model_of(agent, session), session.mode, branch=branch)
 
     async def look() -> None:
         terminal.status.sandbox = await held(session)

@@ -44,8 +44,7 @@ class Extras:
                     chosen[key_of(text)] = lambda act=act, name=name: self._press(name, act)
                 except ValueError as error:
                     self._terminal.tell(f"{name}: {error}", is_error=True)
-        if chosen:
-            self._terminal.bind(chosen)
+        self._terminal.bind(chosen)
 
     def _press(self, name: str, act: Callable[[Session], Any]) -> None:
         async def do() -> None:

@@ -16,18 +16,30 @@ if TYPE_CHECKING:
     from crow.settings import Settings
 
 
+CHOOSE = "?"
+"""What stands for the id of a session that is to be chosen from a list."""
+
+
 def declare_session(parser: Parser) -> None:
     """Which session to go on with."""
-    parser.add_argument("--resume", metavar="ID", help="go on with a stored session")
+    parser.add_argument(
+        "--resume",
+        metavar="ID",
+        nargs="?",
+        const=CHOOSE,
+        help="go on with a stored session; crow alone lets you choose where none is named",
+    )
     parser.add_argument(
         "--continue", dest="latest", action="store_true", help="go on with the latest one here"
     )
 
 
-def check_session(options: argparse.Namespace) -> None:
-    """Raise `UsageError` where two sessions are meant."""
+def check_session(options: argparse.Namespace, *, chooses: bool = False) -> None:
+    """Raise `UsageError` where two sessions are meant, or one that nobody can choose."""
     if options.resume and options.latest:
         raise UsageError("--resume and --continue exclude each other")
+    if options.resume == CHOOSE and not chooses:
+        raise UsageError("--resume takes the ID of a session: crow sessions lists them")
 
 
 async def session_of(

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from crow.cli.answering import conclude, idle
 from crow.cli.ask import Asker, leaves, read_line
 from crow.cli.conversing import held, offer_leaving
+from crow.cli.desk import PAPERS, Papers
 from crow.cli.interrupt import Interrupts
 from crow.cli.opening import session_of
 from crow.cli.output import Output
 from crow.cli.view import View
+from crow.core.ports import Question
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -42,11 +44,15 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
         text = f"crow in {session.cwd}, with {name}, {inside}. Ctrl-C ends an answer, /exit all."
         out.line(text, "dim")
         offer_leaving(agent, session)
+        papers = Papers(agent, session, Lines(out, asker))
+        papers.offer(PAPERS)
         while (prompt := await read(out)) is not None:
             if not prompt:
                 continue
             if leaves(prompt):
                 break
+            if await papers.obey(prompt):
+                continue
             began = time.monotonic()
             with Interrupts(agent, out, asker):
                 reply = await agent.prompt(session, prompt)
@@ -66,6 +72,23 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
             view.begin()
         await agent.close_session(session, "prompt_input_exit")
     out.note(f"crow --resume {session.id[:8]} goes on")
+
+
+class Lines:
+    """Where the person is told and asked: in lines."""
+
+    def __init__(self, out: Output, asker: Asker) -> None:
+        self._out = out
+        self._asker = asker
+
+    def tell(self, text: str, *, is_error: bool = False) -> None:
+        """Say something."""
+        (self._out.error if is_error else self._out.note)(text)
+
+    async def ask(self, session_id: str, question: Question) -> object:
+        """Ask something."""
+        del session_id
+        return await self._asker.question(question)
 
 
 async def read(out: Output) -> str | None:

@@ -13,12 +13,13 @@ from prompt_toolkit.filters import (
     vi_navigation_mode,
 )
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
-from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, merge_key_bindings
+from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
 from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
+from crow.terminal.picker import add_picking
 from crow.terminal.questions import Questions
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
@@ -57,7 +58,7 @@ class Keyed(Protocol):
     def submit_later(self) -> None: ...
     def paste(self, data: str) -> None: ...
     def paste_picture(self) -> None: ...
-    def interrupt(self) -> None: ...
+    def escape(self) -> None: ...
     def take_back(self) -> None: ...
     def next_mode(self) -> None: ...
     def leave(self) -> None: ...
@@ -90,19 +91,18 @@ def bindings(terminal: Keyed, chosen: Mapping[str, Sequence[Pressed]] | None = N
                 when = condition & ~vi_insert_mode if is_vis else condition
                 keys.add(*names, filter=when)(doing(act))
     keys.add(Keys.Any, filter=is_choosing(terminal))(given(terminal.questions.press))
+    add_picking(keys, terminal.questions)
     keys.add(Keys.BracketedPaste)(given(terminal.paste))
     return keys
 
 
-def with_more(
-    terminal: Keyed, acts: Mapping[Pressed, Callable[[], object]], keys: KeyBindingsBase
-) -> KeyBindingsBase:
-    """Keys that extensions have chosen, and before them those that are there."""
+def added_keys(terminal: Keyed, acts: Mapping[Pressed, Callable[[], object]]) -> KeyBindings:
+    """Keys that extensions have chosen."""
     more = KeyBindings()
     free = ~Condition(lambda: terminal.questions.is_asking) & ~is_searching
     for names, act in acts.items():
         more.add(*names, filter=free)(doing(act))
-    return merge_key_bindings([more, keys])
+    return more
 
 
 def key_of(text: str) -> Pressed:
@@ -163,7 +163,7 @@ def writing(terminal: Keyed) -> Iterable[Binding]:
         ("queue", free & working & ~menu & ~empty, terminal.submit_later, (("tab",),)),
         ("", free & (menu | ~working | empty), editor.complete, (("tab",),)),
         ("", free & menu, editor.close_menu, (("escape",),)),
-        ("stop", free & ~menu, terminal.interrupt, (("escape",),)),
+        ("stop", free & ~menu, terminal.escape, (("escape",),)),
         ("take_back", free, terminal.take_back, (("escape", "up"),)),
         ("", free & ~menu & empty & waits, terminal.take_back, (("up",),)),
         ("mode", free & ~menu, terminal.next_mode, (("s-tab",),)),

@@ -66,10 +66,20 @@ class Questions:
             asked.is_secret = True
             return await self._ask(asked, text)
 
+    async def show(self, asked: Asked) -> Any:
+        """The answer to what the person has called for; nobody has to be called then."""
+        async with self._turn:
+            return await self._ask(asked, "")
+
+    def look(self) -> None:
+        """Show what is new."""
+        self._news()
+
     async def _ask(self, asked: Asked, call: str) -> Any:
         self.asked = asked
         self.draft.reset()
-        self._call(call)
+        if call:
+            self._call(call)
         self._news()
         try:
             answer = await asked.answer

@@ -20,7 +20,7 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.vt100 import Vt100Input
-from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, merge_key_bindings
 from prompt_toolkit.key_binding.key_bindings import DynamicKeyBindings
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
@@ -82,6 +82,7 @@ class Screen:
     ) -> None:
         self._drawn = drawn
         self.keys: KeyBindingsBase = keys
+        self.added_keys: KeyBindingsBase = KeyBindings()
         self.output = TerminalOutput(sys.stdout)
         self.is_shown = asyncio.Event()
         self._editor = editor
@@ -96,7 +97,12 @@ class Screen:
         self._is_answered = True
         self.app: Application[None] = LiveArea(
             layout=self._layout(),
-            key_bindings=DynamicKeyBindings(lambda: self.keys),
+            key_bindings=merge_key_bindings(
+                [
+                    DynamicKeyBindings(lambda: self.added_keys),
+                    DynamicKeyBindings(lambda: self.keys),
+                ]
+            ),
             style=STYLE,
             include_default_pygments_style=False,
             color_depth=ColorDepth.DEPTH_1_BIT if os.environ.get("NO_COLOR") else None,

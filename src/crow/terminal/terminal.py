@@ -23,7 +23,7 @@ from crow.terminal.beside import Beside
 from crow.terminal.clipboard import picture_in_clipboard
 from crow.terminal.conversation import Conversation, Extras
 from crow.terminal.editor import Editor
-from crow.terminal.keys import Pressed, bindings, with_more
+from crow.terminal.keys import Pressed, added_keys, bindings
 from crow.terminal.menu import menu_lines
 from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
@@ -35,6 +35,10 @@ from crow.terminal.working import BEAT, Working
 from crow.text import one_line, shorten
 
 T = TypeVar("T")
+TWICE = 0.6
+"""Seconds in which a second Esc belongs to the first."""
+REWIND = "/rewind"
+"""What is said by that."""
 ARMED = 2.0
 """Seconds in which a second Ctrl-C leaves."""
 SLOW = 0.5
@@ -66,7 +70,7 @@ class Terminal:
         self.working: Working | None = None
         self.watch: Callable[[Event], object] = lambda _: None
         self._widget: Callable[[], list[str]] = list[str]
-        self._armed_until = 0.0
+        self._armed_until = self._escaped_at = 0.0
         self._moves = not os.environ.get("CROW_REDUCED_MOTION")
         self._title = ""
         self.questions = Questions(self.palette, self._look, self._call, self.interrupt)
@@ -118,8 +122,8 @@ class Terminal:
         self.transcript.card_body = extras.card
 
     def bind(self, acts: Mapping[Pressed, Callable[[], object]]) -> None:
-        """Let further keys do something; those that do something already keep that."""
-        self.screen.keys = with_more(self, acts, self.screen.keys)
+        """Let these keys do something beside the screen's own, which keep what they do."""
+        self.screen.added_keys = added_keys(self, acts)
 
     def _look(self) -> None:
         """Show what is new of a question."""
@@ -267,6 +271,15 @@ class Terminal:
         """End what is being done."""
         if self.conversation is not None:
             self.conversation.interrupt()
+
+    def escape(self) -> None:
+        """End what is being done; twice where nothing is, go back to an earlier prompt."""
+        now, before = time.monotonic(), self._escaped_at
+        self._escaped_at = 0.0 if self.working else now
+        self.interrupt()
+        if now - before < TWICE and not self.working and not self.editor.clear():
+            self.outbox.put(REWIND)
+        self.screen.now()
 
     def control_c(self) -> None:
         """Refuse, else clear the draft, else interrupt, else leave when it comes once more."""

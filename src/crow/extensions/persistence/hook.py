@@ -48,6 +48,8 @@ from crow.extensions.persistence.session_log import SessionLog
 
 if TYPE_CHECKING:
     from crow import Agent
+    from crow.extensions.persistence.overview import Overview
+    from crow.extensions.persistence.points import Point
     from crow.extensions.persistence.stored import StoredSessions
     from crow.extensions.persistence.words import Found
 
@@ -161,12 +163,26 @@ class PersistenceHook:
         """Put a session away, or take it back. Raises `SessionError`, also where it is in use."""
         await self._stored.put_away(session_id, archived=archived)
 
-    async def fork(self, session_id: str) -> str:
+    async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """Copy a session, even one in use, with its old segments; the id of the copy.
 
+        With ``before`` it ends at that point of its `tree`, and counts its usage from there on.
         Raises `SessionError` where there is none of that id.
         """
-        return await self._stored.fork(session_id)
+        return await self._stored.fork(session_id, before)
+
+    async def overview(
+        self, text: str = "", *, cwd: str | None = None, limit: int = 50
+    ) -> list[Overview]:
+        """Sessions with what helps to choose one, the last used first; with a text as `search`."""
+        return await self._stored.overview(text, cwd, limit)
+
+    async def tree(self, session_id: str) -> list[Point]:
+        """The prompts and answers of a session and of all that it has forks in common with.
+
+        Reads only. Raises `SessionError`.
+        """
+        return await self._stored.tree(session_id)
 
     async def export(self, session_id: str) -> str:
         """A session as JSON Lines: itself first, then every record in order.

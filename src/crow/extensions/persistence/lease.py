@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import time
 import weakref
 from collections.abc import Iterable
 from dataclasses import field
@@ -24,6 +25,8 @@ from crow import SessionInUse, frozen
 from crow.extensions.persistence.record import Kind, Row
 
 Sort = Literal["text", "thought", "output"]
+GLANCE = 0.005
+"""Seconds in which whoever only looks whether a lock is held has let go of it."""
 
 
 @frozen
@@ -52,6 +55,7 @@ class Lease:
     def take(cls, folder: Path, session_id: str) -> Lease:
         """Lock a session. Raises `SessionInUse` where another holds it, ``OSError`` for trouble."""
         path = folder / file_name(session_id)
+        is_patient = True
         while True:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             try:
@@ -59,6 +63,11 @@ class Lease:
                 if _is_file_at(fd, path):
                     return cls(path, fd)
             except BlockingIOError:
+                if is_patient:  # with whoever looks just now (`user_of`)
+                    is_patient = False
+                    os.close(fd)
+                    time.sleep(GLANCE)
+                    continue
                 who = holder(fd)
                 os.close(fd)
                 raise SessionInUse(
@@ -156,6 +165,23 @@ def holder(fd: int) -> str:
                 return f" ({Path(f'/proc/{pid}/comm').read_text().strip()}, process {pid})"
     except (OSError, ValueError, IndexError):
         pass
+    return ""
+
+
+def user_of(folder: Path, session_id: str) -> str:
+    """Who has a session open, this process included; empty where nobody has."""
+    try:
+        fd = os.open(folder / file_name(session_id), os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return holder(fd).strip(" ()") or "another process"
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
     return ""
 
 

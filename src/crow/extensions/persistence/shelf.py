@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crow import SessionInfo
+from crow import SessionError, SessionInfo
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.session_log import insert, now, touch
 from crow.extensions.persistence.words import forget, look_again
@@ -67,10 +67,17 @@ def session_page(
     return infos, str(rows[limit - 1][6]) if len(rows) > limit else None
 
 
-def copy_session(connection: Connection, session_id: str, new_id: str, tail: Sequence[Row]) -> bool:
+def copy_session(
+    connection: Connection,
+    session_id: str,
+    new_id: str,
+    tail: Sequence[Row],
+    before: int | None = None,
+) -> bool:
     """Copy a session with all its segments; False where there is none of that id.
 
-    ``tail`` are rows that a process that was killed had not written yet.
+    ``tail`` are rows that a process that was killed had not written yet. With ``before`` the copy
+    ends in front of the row of that number, which is there.
     """
     stored = find_session(connection, session_id)
     if stored is None:
@@ -92,12 +99,36 @@ def copy_session(connection: Connection, session_id: str, new_id: str, tail: Seq
         (key, stored["key"]),
     )
     insert(connection, key, tail)
+    if before is not None:
+        _cut(connection, key, before)
     connection.execute(
         "INSERT INTO states (session, name, data) SELECT ?, name, data FROM states"
         " WHERE session = ?",
         (key, stored["key"]),
     )
     return True
+
+
+def _cut(connection: Connection, key: int, before: int) -> None:
+    """Let a session end in front of a row; what it has used from then on is counted anew."""
+    found = "SELECT 1 FROM log WHERE session = ? AND seq = ?"
+    if connection.execute(found, (key, before)).get is None:
+        raise SessionError(f"the session has no point {before}")
+    connection.execute("DELETE FROM log WHERE session = ? AND seq > ?", (key, before))
+    connection.execute(
+        "UPDATE sessions SET usage = '{}', (segment, start) = ("
+        "  SELECT segment, min(seq) FROM log WHERE session = ?1"
+        "  AND segment = (SELECT segment FROM log WHERE session = ?1 AND seq = ?2)"
+        ") WHERE key = ?1",
+        (key, before),
+    )
+    connection.execute("DELETE FROM log WHERE session = ? AND seq = ?", (key, before))
+    connection.execute(
+        "UPDATE sessions SET messages = (SELECT count(*) FROM log"
+        " WHERE session = ?1 AND kind IN ('message', 'answer')) WHERE key = ?1",
+        (key,),
+    )
+    connection.execute("UPDATE sessions SET title = '' WHERE key = ? AND messages = 0", (key,))
 
 
 def rename_session(connection: Connection, session_id: str, title: str) -> bool:

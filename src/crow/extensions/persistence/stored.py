@@ -6,7 +6,7 @@ import asyncio
 import logging
 import uuid
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from crow import Message, SessionError, SessionInfo
@@ -15,6 +15,8 @@ from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.history import History, Replay
 from crow.extensions.persistence.lease import Lease, read_tail
+from crow.extensions.persistence.overview import Overview, overviews
+from crow.extensions.persistence.points import Point, family, said_in, tree
 from crow.extensions.persistence.record import Entry, together
 from crow.extensions.persistence.restoring import restore
 from crow.extensions.persistence.session_log import SessionLog
@@ -33,6 +35,9 @@ from crow.extensions.persistence.shelf import (
 )
 from crow.extensions.persistence.words import Found, index, search
 from crow.extensions.persistence.writer import Work
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
 
 logger = logging.getLogger("crow.persistence")
 
@@ -180,15 +185,44 @@ class StoredSessions:
             logger.info("searching what was indexed before: %s", error)
         return await self.ask(partial(search, text=text, cwd=cwd, limit=limit))
 
-    async def fork(self, session_id: str) -> str:
+    async def fork(self, session_id: str, before: int | None) -> str:
         """Copy a session, in use or not; the copy's id. Raises `SessionError`."""
         new_id = uuid.uuid4().hex
         if self.archive.path.exists():
             tail = read_tail(self.archive.database.locks, session_id)
-            copy = partial(copy_session, session_id=session_id, new_id=new_id, tail=tail.rows)
+            copy = partial(
+                copy_session, session_id=session_id, new_id=new_id, tail=tail.rows, before=before
+            )
             if await self.archive.do(copy):
                 return new_id
         raise self.missing(session_id)
+
+    async def overview(self, text: str, cwd: str | None, limit: int) -> list[Overview]:
+        """Sessions with what helps to choose one. Raises `SessionError`."""
+        if text.strip():
+            found = [(each.session, each.snippet) for each in await self.search(text, cwd, limit)]
+        else:
+            page, _ = await self.page(cwd, None, limit, None)
+            found = [(info, "") for info in page]
+        if not found:
+            return []
+        locks = self.archive.database.locks
+        return await self.ask(partial(overviews, infos=found, locks=locks))
+
+    async def tree(self, session_id: str) -> list[Point]:
+        """The points of a session and of its relatives. Raises `SessionError`."""
+        if not await self.knows(session_id):
+            raise self.missing(session_id)
+        locks = self.archive.database.locks
+
+        def points(connection: Connection) -> list[Point]:
+            related = family(connection, session_id)
+            told = [
+                (each, said_in(connection, each, read_tail(locks, each).rows)) for each in related
+            ]
+            return tree(told, session_id)
+
+        return await self.ask(points)
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raises `SessionError`."""

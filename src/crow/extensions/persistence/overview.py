@@ -1,0 +1,55 @@
+"""The stored sessions as a person chooses one: with what they began, cost and are used by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crow import SessionInfo, frozen
+from crow.extensions.persistence.lease import user_of
+from crow.extensions.persistence.points import said_in
+from crow.extensions.persistence.shelf import find_session
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
+
+
+@frozen
+class Overview:
+    """A session in a list. ``prompt`` is the first of ``turns``; ``cost`` is in dollars.
+
+    ``state`` is what extensions have stored with it, as JSON text by name. ``used_by`` is empty
+    where nobody has the session open. ``snippet`` is where a text was found that was searched for.
+    """
+
+    session: SessionInfo
+    prompt: str = ""
+    turns: int = 0
+    cost: float | None = None
+    state: dict[str, str] = field(default_factory=dict[str, str])
+    used_by: str = ""
+    snippet: str = ""
+
+
+def overviews(
+    connection: Connection, infos: Sequence[tuple[SessionInfo, str]], locks: Path
+) -> list[Overview]:
+    """What there is to be said about sessions; ``infos`` has each with its snippet."""
+    return [_overview(connection, info, snippet, locks) for info, snippet in infos]
+
+
+def _overview(connection: Connection, info: SessionInfo, snippet: str, locks: Path) -> Overview:
+    prompts = said_in(connection, info.id, answers=False)
+    stored: Any = find_session(connection, info.id) or {"usage": {}, "states": {}}
+    total: dict[str, Any] = stored["usage"].get("total") or {}
+    return Overview(
+        info,
+        prompts[0].text if prompts else "",
+        len(prompts),
+        total.get("cost"),
+        stored["states"],
+        user_of(locks, info.id),
+        snippet,
+    )

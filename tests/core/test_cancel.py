@@ -391,3 +391,35 @@ async def test_who_is_cut_off_when_a_concluding_run_is_cancelled_is_not_blamed(w
     assert [record.error for record in session.trace if record.error] == []
     assert watcher.names().count("RunEnded") == 1
     assert (await agent.prompt(session, "again")).text == "here"
+
+
+@pytest.mark.parametrize("point", ["after_tool", "on_message", "on_update", "after_loop"])
+async def test_a_run_is_concluded_whichever_task_somebody_cancels(make_echo, watcher, whole, point):
+    slow = make_echo(wait=asyncio.Event())
+    told: list[str] = []
+    agent = Agent(ScriptedModel(call("echo", text="a"), "here"), tools=[slow])
+    testing = asyncio.current_task()
+
+    def culprit(ctx: Any) -> None:
+        if slow.started.is_set() and "after_run" not in told:
+            for task in asyncio.all_tasks() - {testing}:
+                asyncio.get_running_loop().call_soon(task.cancel)
+
+    async def waits(ctx: Any) -> None:
+        if slow.started.is_set():
+            await asyncio.sleep(0)
+
+    agent.hooks.register(point, culprit)
+    agent.hooks.register(point, waits)
+    agent.hooks.register("after_tool", lambda: told.append("after_tool"))
+    agent.hooks.register("after_run", lambda: told.append("after_run"))
+    session = await agent.new_session(client=watcher)
+    running = asyncio.create_task(agent.prompt(session, "go"))
+    await slow.started.wait()
+    agent.cancel(session)
+    await asyncio.wait([running])
+    await asyncio.gather(*session.tasks, return_exceptions=True)
+
+    assert told == ["after_tool", "after_run"]
+    whole(session.messages)
+    assert (await agent.prompt(session, "again")).text == "here"

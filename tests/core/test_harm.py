@@ -720,7 +720,12 @@ BESIDE = [
     Suspect("agent", "on_llm_request", "prompts_another", "beside", label=f"suspect_{n}")
     for n in (0, 1)
 ]
+LATER = [
+    Suspect("agent", "after_tool", "looks", "later", label="suspect_0"),
+    Suspect("agent", "on_update", "cancels_its_task", extra=1, label="suspect_1"),
+]
 PLAYED = [
+    Scene(LATER, [[call("echo", text="a")] * 3], "go", [], []),
     Scene(BESIDE, [[call("echo", text="a")]], "go", [], [(1, "cancel")]),
     Scene([ASKING], [[call("echo", text="a")]], "go", ["never"], []),
     Scene([ASKING], [[call("echo", text="a")]], "go", ["never"], [(1, "run")]),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from crow.core.errors import ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
@@ -21,6 +23,8 @@ from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
 GRACE = 0.5
+TRIES = 8
+"""How often the end of a call is gone on with where somebody cancels that."""
 FOLLOWING = "after_run"
 
 
@@ -38,12 +42,30 @@ async def answer(ctx: RunContext) -> None:
 
 async def _supervise(ctx: RunContext, task: asyncio.Task[None]) -> None:
     """See to it that a run comes to its end, whoever is cancelled how often."""
-    await _ended(ctx, task)
+    await _take(ctx, partial(_ended, ctx, task), times=2)
+    if not task.done():
+        ctx.mark("abandoned")
     error = _error(ctx, task)
     if isinstance(error, SessionError) and not ctx.holds_lock:
         ctx.reply.error = error
         raise error
     await _conclude(ctx, task)
+
+
+async def _take(ctx: RunContext, step: Callable[[], Awaitable[object]], times: int = 1) -> bool:
+    """Take a step of the end; False where somebody cancelled that each time.
+
+    Whoever does so cancels the run, and what is left of its end is still done.
+    """
+    for _ in range(times):
+        try:
+            await step()
+        except asyncio.CancelledError:
+            ctx.cancel()
+            cast("asyncio.Task[None]", ctx.supervisor).uncancel()
+        else:
+            return True
+    return False
 
 
 async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
@@ -55,8 +77,6 @@ async def _ended(ctx: RunContext, task: asyncio.Task[None]) -> None:
             await asyncio.wait({task}, timeout=GRACE)
     finally:
         cancelled.cancel()
-    if not task.done():
-        ctx.mark("abandoned")
 
 
 async def _work(ctx: RunContext) -> None:
@@ -163,22 +183,25 @@ async def _conclude(ctx: RunContext, task: asyncio.Task[None]) -> None:
     why = CANCELLED if ctx.cancelled or error is None else "not run: the run failed"
     opened = list(ctx.open)
     try:
-        await _close(ctx, why)
+        closed = await _take(ctx, partial(_close, ctx, why))
     except Exception as failure:  # noqa: BLE001 - a client that is gone fails once more
+        closed, error = False, error or failure
+    if not closed:
         ctx.session.history.undo()
         ctx.session.repair(why, answers_of(opened), ongoing=False)
-        error = error or failure
     _explain(ctx, error)
     if error is not None:
-        await ctx.fail(error, "model" if isinstance(error, ModelError) else "loop")
-    await ctx.agent.hooks.after_loop.fire(ctx)
+        where = "model" if isinstance(error, ModelError) else "loop"
+        await _take(ctx, partial(ctx.fail, error, where))
+    await _take(ctx, partial(ctx.agent.hooks.after_loop.fire, ctx))
     with suppress(Exception):
-        await ctx.emit(RunEnded(ctx.reply.stop_reason, ctx.reply.detail))
+        ended = RunEnded(ctx.reply.stop_reason, ctx.reply.detail)
+        await _take(ctx, partial(ctx.emit, ended))
 
 
 async def _close(ctx: RunContext, why: str) -> None:
     for call in ctx.open:
-        await settle(call)
+        await _take(ctx, partial(settle, call), TRIES)
     await answer_calls(ctx)
     await keep_partial(ctx)
     if ctx.holds_lock and ctx.session.unanswered():

@@ -80,7 +80,7 @@ def test_any_one_of_them_can_be_taken_out_and_the_rest_answers(
     installation: Path, crow: Run, name: str
 ) -> None:
     take_out(installation, name)
-    ended = crow("run", "--model", "rehearsal", "Read the file test.txt")
+    ended = crow("run", "--quiet", "--model", "rehearsal", "Read the file test.txt")
     slow = "blocked everything"  # modules of the copy are compiled by whoever comes first
     said = [line for line in ended.stderr.splitlines() if slow not in line]
     assert (ended.returncode, said) == (0, [])

@@ -467,3 +467,75 @@ async def test_what_a_hook_answers_where_the_user_is_asked_stands_in_for_the_too
     result = session.messages[2]["content"]
     assert echo.ran == []
     assert result == ("the user rejected this call" if said == "reject_once" else "known")
+
+
+async def wrongs(ctx: Any, call_next: Any) -> Any:
+    ctx.prompt = 5
+    return await call_next()
+
+
+async def wrongs_late(ctx: Any, call_next: Any) -> Any:
+    reply = await call_next()
+    ctx.reply = "no reply"
+    return reply
+
+
+async def wrongs_a_request(ctx: Any, call_next: Any) -> Any:
+    ctx.messages = "no list"
+    return await call_next()
+
+
+async def wrongs_a_request_in_place(ctx: Any, call_next: Any) -> Any:
+    ctx.request.messages.append("nonsense")
+    return await call_next()
+
+
+async def wrongs_behind_a_request(ctx: Any, call_next: Any) -> Any:
+    reply = await call_next()
+    ctx.model = 5
+    return reply
+
+
+async def wrongs_among_pieces(ctx: Any, call_next: Any) -> Any:
+    async for piece in call_next():
+        yield piece
+        ctx.params = "none"
+
+
+WRONGS = [
+    ("around_run", wrongs),
+    ("around_run", wrongs_late),
+    ("around_llm_request", wrongs_a_request),
+    ("around_llm_request", wrongs_a_request_in_place),
+    ("around_llm_request", wrongs_behind_a_request),
+]
+
+
+@pytest.mark.parametrize("point, culprit", WRONGS)
+async def test_a_wrong_assignment_in_a_wrap_is_its_own_error_and_never_the_runs(
+    watcher: Any, point: str, culprit: Any
+):
+    told: list[str] = []
+    agent = Agent(ScriptedModel(text("one two"), "again"), tools=())
+    agent.hooks.register(point, culprit)
+    agent.hooks.register("on_error", lambda where, place: told.append(f"{where} {place}"))
+    session = await agent.new_session(client=watcher)
+    reply = await agent.prompt(session, "go")
+
+    assert (reply.stop_reason, reply.text) == ("end_turn", "one two")
+    assert "".join(watcher.texts) == "one two"
+    assert [message["content"] for message in session.messages] == ["go", "one two"]
+    [record] = [each for each in session.trace if each.error]
+    assert record.hook == culprit.__name__
+    assert f"({__file__}:" in record.error
+    [blamed] = told
+    assert blamed.startswith(f"hook:{record.owner} {__file__}:")
+    assert (await agent.prompt(session, "go on")).text == "again"
+
+
+async def test_a_request_whose_pieces_a_wrong_assignment_cut_off_is_made_anew(watcher: Any):
+    agent = Agent(ScriptedModel(text("one two"), "again"), tools=())
+    agent.hooks.register("around_llm_request", wrongs_among_pieces)
+    reply = await agent.prompt(await agent.new_session(client=watcher), "go")
+    assert (reply.stop_reason, reply.text) == ("end_turn", "again")
+    assert "".join(watcher.texts) == f"one two{ANEW}again"

@@ -57,8 +57,9 @@ class View:
     ``_role`` says whose it is, at which moment, and what may be changed. ``_given`` holds, by name,
     what the hook was given or has assigned, and what that was before; None while that is nothing.
     ``ended`` says why nothing that the hook assigns counts any more, and is empty while it does;
-    ``_late`` why it is too late to do anything more. ``awaited`` is true while a run waits for it,
-    ``outer`` is whose work that run is in turn.
+    ``_late`` why it is too late to do anything more. ``wrong`` is the last error of an assignment
+    that cannot be. ``awaited`` is true while a run waits for it, ``outer`` is whose work that run
+    is in turn.
     """
 
     __slots__ = ()
@@ -70,6 +71,7 @@ class View:
     outer: View | Spawned | None = None
     _after_end: bool = False
     _late: str = ""
+    wrong: BaseException | None = None
 
     if TYPE_CHECKING:
         agent: Any
@@ -109,6 +111,13 @@ class View:
         return name in self._may and isinstance(value, dict | list)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        try:
+            self._assign(name, value)
+        except (AttributeError, TypeError) as error:
+            put(self, "wrong", error)
+            raise
+
+    def _assign(self, name: str, value: Any) -> None:
         if name == "request" and "messages" in self._may:
             check("ctx.request", value, Request)
         elif name not in self._may:
@@ -141,6 +150,13 @@ class View:
 
     def changed(self) -> dict[str, Any]:
         """What the hook has changed: new values by name. Raises ``TypeError`` for a wrong one."""
+        try:
+            return self._changed()
+        except TypeError as error:
+            put(self, "wrong", error)
+            raise
+
+    def _changed(self) -> dict[str, Any]:
         new: dict[str, Any] = {}
         for name, (own, before) in (self._given or {}).items():
             if name == "request":

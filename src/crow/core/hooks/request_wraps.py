@@ -64,6 +64,9 @@ class RequestLayer(Layer):
             self._attempt(lambda: self._passed_on(new)), lambda: self._pieces(new)
         )
 
+    async def _alone(self) -> Completion:
+        return await self._passed_on({})
+
     def _asked(self, new: dict[str, Any]) -> TurnContext:
         ctx: TurnContext = self.ctx
         return TurnContext(ctx.run, replace(ctx.request, **new)) if new else ctx

@@ -17,7 +17,7 @@ from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.hook import Hook, HookPoint, place_of
 from crow.core.hooks.proxy import lend, seen
-from crow.core.hooks.report import Ran, described, note
+from crow.core.hooks.report import Ran, described, note, report
 from crow.core.hooks.result import HookResult
 from crow.core.ports import Delta
 from crow.core.tasks import Clock, Errand
@@ -94,6 +94,10 @@ class Layer:
         "view",
     )
 
+    is_spared = True
+    """Whether a wrong assignment in the hook, which it does not catch, is no error of the
+    operation's."""
+
     def __init__(self, hook: Hook, view: Any, ctx: Any, go: Go, sink: Sink) -> None:
         self.hook = hook
         self.view = view
@@ -124,10 +128,17 @@ class Layer:
         if error in self.errors:
             ran.error = None
         self._note(ran)
+        if error is not None and error is seen(self.view).wrong and self.is_spared:
+            await report(self.hook, self.ctx, error)
+            return self.results[-1] if self.results else await self._alone()
         if error is not None:
             ran.error = error
             raise error if error in self.errors else self._told(ran)
         return answer
+
+    async def _alone(self) -> Any:
+        """What lies further in, as if the hook were not there."""
+        return await self._go(self.ctx, self.sink)
 
     def call_next(self) -> Attempt[Any]:
         """Go on. Raises `HookError` once the hook has ended or its time is over."""
@@ -244,6 +255,8 @@ class ToolLayer(Layer):
     """A hook around a tool."""
 
     __slots__ = ("_other",)
+
+    is_spared = False  # nobody knows whether it would have let the tool run
 
     def __init__(self, *known: Any, other: Other) -> None:
         super().__init__(*known)

@@ -527,7 +527,7 @@ async def test_a_wrong_assignment_in_a_wrap_is_its_own_error_and_never_the_runs(
     assert [message["content"] for message in session.messages] == ["go", "one two"]
     [record] = [each for each in session.trace if each.error]
     assert record.hook == culprit.__name__
-    assert f"({__file__}:" in record.error
+    assert f"({__file__}:" in str(record.error)
     [blamed] = told
     assert blamed.startswith(f"hook:{record.owner} {__file__}:")
     assert (await agent.prompt(session, "go on")).text == "again"

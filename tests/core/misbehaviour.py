@@ -386,8 +386,11 @@ def cancels_the_session(now: Moment) -> None:
 def cancels_its_task(now: Moment) -> None:
     task = asyncio.current_task()
     assert task is not None
-    cancel = now.one_of(task.cancel, lambda: asyncio.get_running_loop().call_soon(task.cancel))
+    later = asyncio.get_running_loop().call_soon
+    cancel = now.one_of(task.cancel, lambda: later(task.cancel))
     cancel()
+    if now.suspect.event == "after_run" and cancel != task.cancel:
+        now.world.unfollowed = True  # as if the session was closed: nobody knows who it was
 
 
 @way(AT_ONCE)

@@ -423,3 +423,23 @@ async def test_a_run_is_concluded_whichever_task_somebody_cancels(make_echo, wat
     assert told == ["after_tool", "after_run"]
     whole(session.messages)
     assert (await agent.prompt(session, "again")).text == "here"
+
+
+@pytest.mark.parametrize("point", ["after_run", "on_session_end"])
+async def test_whoever_asks_while_a_session_is_closed_has_the_default_at_once(watcher, point):
+    async def ask(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async def asks(ctx: Any) -> None:
+        heard.append(await ctx.ui.select("Which?", ["a", "b"], default="b"))
+
+    heard: list[Any] = []
+    watcher.ask = ask
+    agent = Agent(ScriptedModel("one"), tools=())
+    agent.hooks.register(point, asks)
+    agent.hooks.register(point, lambda: heard.append("next"))
+    session = await agent.new_session(client=watcher)
+    async with asyncio.timeout(30):
+        await agent.prompt(session, "go")
+        await agent.close_session(session)
+    assert sorted(heard) == ["b", "next"]

@@ -725,6 +725,16 @@ LATER = [
     Suspect("agent", "on_update", "cancels_its_task", extra=1, label="suspect_1"),
 ]
 PLAYED = [
+    *(
+        Scene(
+            [Suspect("child", event, "asks_the_user", label="suspect_0")],
+            [[call("delegate", text="do")]],
+            "go",
+            ["never"],
+            [],
+        )
+        for event in ("after_run", "on_session_end")
+    ),
     Scene(LATER, [[call("echo", text="a")] * 3], "go", [], []),
     Scene(BESIDE, [[call("echo", text="a")]], "go", [], [(1, "cancel")]),
     Scene([ASKING], [[call("echo", text="a")]], "go", ["never"], []),

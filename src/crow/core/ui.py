@@ -79,6 +79,8 @@ class UI:
 
     async def _ask(self, question: Question) -> Any:
         ctx, session = self._ctx, self._ctx.session
+        if session.closed:
+            return question.default  # nobody is there any more, and it would never end
         asking = ctx.client.ask(session.id, question)
         with waiting(ctx):
             if ctx.run in session.runs:

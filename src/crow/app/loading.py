@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.hooks.collect import MARK
-from crow.entry_points import entry_points
+from crow.entry_points import GROUP, entry_points
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
@@ -44,6 +44,8 @@ def find(spec: str) -> tuple[str, str, Any]:
     path = Path(spec).expanduser()
     if path.suffix == ".py" or path.is_file():
         return path.stem, str(path), loaded(spec, lambda: load_file(path))
+    if (path / "pyproject.toml").is_file():
+        return loaded(spec, lambda: of_folder(path))
     module, _, attribute = spec.partition(":")
     for point in entry_points():
         if point.name == spec and not point.own:
@@ -54,6 +56,22 @@ def find(spec: str) -> tuple[str, str, Any]:
     if not hasattr(thing, attribute):
         raise ExtensionError(f"the extension {spec} is broken: {module} has no {attribute!r}")
     return module.rpartition(".")[2], spec, getattr(thing, attribute)
+
+
+def of_folder(folder: Path) -> tuple[str, str, Any]:
+    """Name, source and thing of a package that is not installed, by its own ``pyproject.toml``."""
+    import tomllib
+
+    told = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    points: dict[str, str] = told["project"].get("entry-points", {}).get(GROUP, {})
+    if len(points) != 1:
+        raise ExtensionError(f"its pyproject.toml names {len(points)} in {GROUP}, not one")
+    [(name, value)] = points.items()
+    source = folder / "src" if (folder / "src").is_dir() else folder
+    sys.path.insert(0, str(source.absolute()))
+    module, _, attribute = value.partition(":")
+    thing: Any = importlib.import_module(module)
+    return name, value, getattr(thing, attribute) if attribute else thing
 
 
 def loaded(spec: str, do: Callable[[], Any]) -> Any:

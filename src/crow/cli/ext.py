@@ -3,6 +3,8 @@
 Plugins are listed behind them with what they bring, each thing by its whole name.
 
 crow ext list
+crow ext new NAME           write a new one here that works at once: a package with tests
+crow ext new NAME --file    the same as one file of this project
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from crow.app import UNTRUSTED
 from crow.app.composer import Composer
 from crow.app.plugins import plugins_of
 from crow.cli.installed import left_out
-from crow.cli.options import agent_of, declare_place, settings_of
+from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.view import counted
@@ -29,7 +31,9 @@ from crow.text import one_line
 
 def declare(parser: Parser) -> None:
     """The options of ``crow ext``."""
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list")
+    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list or new")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="what a new one is called")
+    parser.add_argument("--file", action="store_true", help="new: one file, in .crow/extensions")
     parser.add_argument(
         "--extension", metavar="FILE_OR_PACKAGE", action="append", default=[], help="try this one"
     )
@@ -39,8 +43,15 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow ext``."""
+    if options.action == "new":
+        return write_new(options, out)
     if options.action != "list":
-        raise UsageError(f"{no_such('action', options.action, ['list'])} (crow ext list)")
+        raise UsageError(f"{no_such('action', options.action, ['list', 'new'])} (crow ext --help)")
+    return list_all(options, out)
+
+
+def list_all(options: argparse.Namespace, out: Output) -> int:
+    """Say what became of each extension and plugin; 1 where one is broken."""
     settings = settings_of(options)
     agent = tried(options, settings)
     width = max((len(found.name) for found in agent.found), default=0)
@@ -61,6 +72,32 @@ def main(options: argparse.Namespace, out: Output) -> int:
         for text in (*settings.problems, *problems, *left_out()):
             out.error(text)
     return 1 if problems or any(found.error for found in agent.found) else 0
+
+
+def write_new(options: argparse.Namespace, out: Output) -> int:
+    """Write a new extension, and say what can be done with it."""
+    from crow.cli import scaffold
+
+    if not options.name:
+        raise UsageError("what is it called? crow ext new my-guard")
+    name, place = scaffold.name_of(options.name), directory(options)
+    if options.file:
+        path = scaffold.write_file(name, place).relative_to(place)
+        told = {"crow trust": "let this project's extensions run", "crow ext list": "see it there"}
+        out.line(str(path))
+    else:
+        for path in scaffold.write_package(name, place):
+            out.line(str(path.relative_to(place)))
+        folder = scaffold.filled("crow-sample", name)
+        told = {
+            f'crow run --extension ./{folder} "Run sudo ls"': "try it",
+            f"cd {folder} && uv run pytest": "its tests: no key, no network",
+            f"uv add --editable ./{folder}": "use it beside Crow, in every project",
+        }
+    width = max(map(len, told))
+    for command, what in told.items():
+        out.line(f"  {command:{width}}   {what}", "dim")
+    return 0
 
 
 def tried(options: argparse.Namespace, settings: Settings) -> Agent:

@@ -727,7 +727,9 @@ LATER = [
     Suspect("agent", "after_tool", "looks", "later", label="suspect_0"),
     Suspect("agent", "on_update", "cancels_its_task", extra=1, label="suspect_1"),
 ]
+MUTUAL = [Suspect("agent", "on_error", "recurses", label=f"suspect_{n}") for n in (0, 1)]
 PLAYED = [
+    Scene(MUTUAL, [ModelError("no answer"), "said"], "go", [], [(31, "steer"), (56, "close")]),
     *(
         Scene(
             [Suspect("child", event, "asks_the_user", label="suspect_0")],

@@ -51,14 +51,20 @@ def set_awaited(ctx: Context, awaited: bool) -> None:
 
 
 def nested(ctx: Context) -> int:
-    """How often the hook that has a view is already at work on what made this moment happen."""
+    """How often hooks are already at work at this moment on what made it happen.
+
+    Zero where the hook that has the view is none of them: it is called by others' doing.
+    """
     view = seen(ctx)
     outer: View | Spawned | None = DOING.get()
-    count = 0
+    own = count = 0
     while isinstance(outer, View):
-        count += outer.owner == view.owner and outer.moment == view.moment
+        if outer.moment == view.moment:
+            own += outer.owner == view.owner
+            count += 1
         outer = outer.outer
-    return count + line_of(outer, view.run)[view.moment]
+    spawned = line_of(outer, view.run)[view.moment]
+    return count + spawned if own or spawned else 0
 
 
 # who waits for what

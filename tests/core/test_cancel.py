@@ -223,6 +223,7 @@ async def test_cancelling_an_idle_session_does_nothing():
     [
         (asyncio.CancelledError(), "the tool was cancelled by its own code"),
         (SystemExit(3), "the tool wanted to end the program: exit 3"),
+        (pytest.fail.Exception("no"), "Failed: no"),
     ],
 )
 async def test_a_tool_that_cancels_or_exits_only_fails(make_echo, fail, told):

@@ -567,6 +567,9 @@ def tells_once(world: World) -> None:
 
 def names_the_culprits(world: World, told: Told) -> None:
     records = [record for session in world.sessions for record in session.trace]
+    if any(s.where == "child" and s.way == "cancels_its_task" for s in world.scene.suspects):
+        records = [r for r in records if not str(r.error).startswith("CancelledError")]
+        # its task is that of the tool which it works for: who goes around that sees no more
     said = "\n".join(told.lines) + str([str(session.messages) for session in world.sessions])
     beside = any(suspect.way == "spawns" for suspect in world.scene.suspects)
     for suspect in () if world.disturbed else world.guilty.values():

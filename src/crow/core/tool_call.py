@@ -320,6 +320,10 @@ async def run_tool(call: ToolContext) -> ToolResult:
         raise RuntimeError("the tool was cancelled by its own code") from None
     except SystemExit as error:
         raise RuntimeError(f"the tool wanted to end the program: exit {error}") from None
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # such as a failure of pytest's: it is no end of the run
+        raise RuntimeError(f"{type(error).__name__}: {message_of(error)}") from error
 
 
 # its end

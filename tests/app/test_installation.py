@@ -49,7 +49,7 @@ def crow(installation: Path, tmp_path: Path) -> Run:
     (project / "test.txt").write_text("What stands here.")
 
     def run(*argv: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "crow.cli", *argv]
+        command = [sys.executable, "-m", "crow", *argv]
         env = {**os.environ, "PYTHONPATH": str(installation)}
         return subprocess.run(
             command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True

@@ -77,7 +77,7 @@ class Crow:
 
     def command(self, *argv: str) -> list[str]:
         """The program and its arguments."""
-        return [sys.executable, "-m", "crow.cli", *argv]
+        return [sys.executable, "-m", "crow", *argv]
 
     async def start(
         self, *argv: str, stdin: int = asyncio.subprocess.DEVNULL, **env: str

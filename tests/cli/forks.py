@@ -143,7 +143,7 @@ def tell(streams: list[int], **what: Any) -> NoReturn:
 def become(
     streams: list[int], argv: list[str], cwd: str, env: dict[str, str], *, new_session: bool
 ) -> NoReturn:
-    """Be the process that ``python -m crow.cli`` would be."""
+    """Be the process that ``python -m crow`` would be."""
     from crow.cli import main
 
     if new_session:

@@ -221,6 +221,13 @@ async def test_the_package_itself_is_the_command(crow: Crow) -> None:
     assert (process.returncode, out.startswith(b"crow ")) == (0, True)
 
 
+async def test_modules_of_the_folder_that_one_works_in_are_not_imported(crow: Crow) -> None:
+    for name in ("queue", "select", "json", "asyncio"):
+        (crow.cwd / f"{name}.py").write_text("print('hijacked')\n", "utf-8")
+    ended = await crow.alone("ext", "list")
+    assert (ended.status, "hijacked" in ended.out + ended.err) == (0, False)
+
+
 async def test_a_command_that_does_not_exist_is_a_mistake_in_the_command_line(
     crow: Crow, endpoint: Endpoint
 ) -> None:

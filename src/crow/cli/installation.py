@@ -16,7 +16,7 @@ def installed_command() -> list[str]:
     started = _which(sys.argv[0]) if Path(sys.argv[0]).stem == "crow" else None
     found = started or _which(str(Path(sys.executable).with_name("crow")))
     if found is None:
-        return [sys.executable, "-m", "crow.cli"]
+        return [sys.executable, "-P", "-m", "crow"]
     return [os.path.abspath(found)]  # noqa: PTH100 - a link stays: it survives an upgrade
 
 

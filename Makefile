@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 REAL := .real/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients explore check format cover bench bench-peers bench-quick man build clean
+.PHONY: help install demo test chaos real clients explore check format cover bench bench-peers bench-quick pictures man build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ bench-peers: install  ## Measure other agents and SDKs beside Crow: downloads 3 
 
 bench-quick: install  ## Compare Crow's cost beside a bare loop with the one that was kept
 	@$(BIN)/python -m benchmarks.check_ratios $(ARGS)
+
+pictures: install  ## Play the ten screens of the documentation in tmux and draw them anew
+	@CROW_PICTURES=write $(BIN)/pytest -q -n2 -m slow tests/cli/test_pictures.py $(ARGS)
 
 man: install  ## Write the manual page from the help into dist/crow.1
 	@mkdir -p dist && export PATH="$$PATH:$(CURDIR)/.uv/bin" COLUMNS=100 && uv run --quiet --frozen --no-sync \

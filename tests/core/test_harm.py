@@ -146,7 +146,7 @@ class World:
         self.judged: dict[str, str] = {}
         self.ran: list[tuple[str, str]] = []
         self.late: list[str] = []
-        self.over: set[str] = set()
+        self.over: set[tuple[str, str]] = set()
         self.settled: Counter[tuple[str, str]] = Counter()
         self.opened: set[str] = set()
         self.followed: Counter[tuple[str, int]] = Counter()
@@ -210,7 +210,7 @@ class World:
             @hook("after_tool", order=order)
             def innocent_after_tool(self, ctx: Any) -> None:
                 world.settled[f"{order}", ctx.call.id] += 1
-                world.over.add(ctx.call.id)
+                world.over.add((ctx.session.id, ctx.call.id))
 
             @hook("before_run", order=order)
             def innocent_before_run(self, ctx: Any) -> None:
@@ -443,7 +443,7 @@ class Echo:
     async def run(self, args: dict[str, Any], ctx: Any) -> Any:
         self.world.ran.append((ctx.call.id, json.dumps(args)))
         is_over = ctx.run not in ctx.session.runs and not ctx.call.id.startswith("own_")
-        if is_over or ctx.call.id in self.world.over:
+        if is_over or (ctx.session.id, ctx.call.id) in self.world.over:
             self.world.late.append(ctx.call.id)
         self.world.tick()
         await asyncio.sleep(0)
@@ -567,9 +567,6 @@ def tells_once(world: World) -> None:
 
 def names_the_culprits(world: World, told: Told) -> None:
     records = [record for session in world.sessions for record in session.trace]
-    if any(s.where == "child" and s.way == "cancels_its_task" for s in world.scene.suspects):
-        records = [r for r in records if not str(r.error).startswith("CancelledError")]
-        # its task is that of the tool which it works for: who goes around that sees no more
     said = "\n".join(told.lines) + str([str(session.messages) for session in world.sessions])
     beside = any(suspect.way == "spawns" for suspect in world.scene.suspects)
     for suspect in () if world.disturbed else world.guilty.values():
@@ -579,6 +576,9 @@ def names_the_culprits(world: World, told: Told) -> None:
         assert named, f"{suspect} is not named"
         assert any(HELPER in str(record.error) for record in named), named
     innocent = {s.label for s in world.scene.suspects if s.innocent} | {"innocent"}
+    if any(s.where == "child" and s.way == "cancels_its_task" for s in world.scene.suspects):
+        records = [r for r in records if not str(r.error).startswith("CancelledError")]
+        # its task is that of the tool which it works for: who goes around that sees no more
     for record in records:
         if any(record.hook.startswith(label) for label in innocent):
             assert record.error is None, f"{record.hook} is innocent: {record}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Crow, Here
+from tests.examples.test_examples import install
 
 from crow.cli.scaffold import FILES, filled
 
@@ -35,6 +36,9 @@ async def test_a_new_package_works_at_once(crow: Crow, here: Here, project: Path
     )
 
     assert "2 passed" in outside(folder, sys.executable, "-m", "pytest", "-q")
+    install(folder, folder.parent / "site")
+    tests = "-c", "import sys; sys.path.insert(0, '../site')\nimport pytest; pytest.main(['-q'])"
+    assert "2 passed" in outside(folder, sys.executable, *tests), "and where it is installed"
     ended = await crow(*RUN, "--extension", "./crow-my-guard", "Run `sudo ls`")
     assert "the command has sudo in it" in ended.out
 

@@ -161,6 +161,29 @@ def test_crow_weather_is_found_when_it_is_installed(tmp_path: Path):
     assert messages[-1]["content"] == "Porto, in 2 days: 19 degrees, light rain"
 
 
+BY_HAND = """
+import asyncio
+from crow import build
+from crow.testing import ScriptedModel
+from crow_weather import WeatherSkill
+
+async def main(*hooks):
+    model = ScriptedModel("Rain.")
+    async with build(model=model, hooks=hooks) as agent:
+        await agent.run("What about the weather?")
+        print(sum(str(each["content"]).count("Now: Porto") for each in model.asked[0]["messages"]))
+
+asyncio.run(main(WeatherSkill("Porto")))
+"""
+
+
+def test_what_is_given_by_hand_is_not_used_once_more_because_it_is_installed(
+    tmp_path: Path, home: Path
+):
+    install(EXAMPLES / "crow-weather", tmp_path / "site")
+    assert python("-c", BY_HAND, PYTHONPATH=str(tmp_path / "site")) == "1\n"
+
+
 def test_the_options_of_crow_weather_are_checked_and_shown(tmp_path: Path, home: Path):
     install(EXAMPLES / "crow-weather", tmp_path / "site")
     (home / ".crow").mkdir()

@@ -53,7 +53,8 @@ def build(
     name in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
     a client, and no setting takes its place; a client is asked for the model that settings or
     ``CROW_MODEL`` name. ``extensions`` are files, modules or ``module:Name``, ``hooks`` are
-    extensions of any sort. Raises `ExtensionError` for a broken one of these or the permissions,
+    extensions of any sort, in the place of what an installed package brings of the same class.
+    Raises `ExtensionError` for a broken one of these or the permissions,
     and `ModelError` for an object that is no model; every other broken extension is named in
     ``agent.found``.
     """
@@ -70,13 +71,14 @@ def build(
     agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)
     composer.use_builtin()
-    composer.use_installed()
+    given = [*hooks]
+    composer.use_installed(given)
     composer.refuse_unjudged()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
     composer.use_builtin(late=True)
-    for thing in hooks:
+    for thing in given:
         agent.use(thing)
     for spec in extensions:
         composer.use_named(spec)

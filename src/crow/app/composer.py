@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,11 +77,14 @@ class Composer:
         ordered = [(getattr(one[1], "order", LAST), *one) for one in loaded]
         return sorted(ordered, key=lambda one: one[0])
 
-    def use_installed(self) -> None:
-        """Use the extensions of other packages, by name."""
+    def use_installed(self, given: Sequence[Any] = ()) -> None:
+        """Use the extensions of other packages, by name, but none that is ``given`` by hand."""
         for point in self.installed:
-            if not point.own:
-                self.use_point(*self.load(point), trusted=point.name in self.trusted)
+            if point.own:
+                continue
+            _, thing, error = self.load(point)
+            if not any(each is thing or type(each) is thing for each in given):
+                self.use_point(point, thing, error, trusted=point.name in self.trusted)
 
     def load(self, point: EntryPoint) -> tuple[EntryPoint, Any, str | None]:
         """What an entry point names, unless it is disabled, or the error in a line."""

@@ -578,6 +578,7 @@ def names_the_culprits(world: World, told: Told) -> None:
     innocent = {s.label for s in world.scene.suspects if s.innocent} | {"innocent"}
     if any(s.where == "child" and s.way == "cancels_its_task" for s in world.scene.suspects):
         records = [r for r in records if not str(r.error).startswith("CancelledError")]
+        said = "\n".join(line for line in said.splitlines() if ": CancelledError" not in line)
         # its task is that of the tool which it works for: who goes around that sees no more
     for record in records:
         if any(record.hook.startswith(label) for label in innocent):

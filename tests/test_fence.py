@@ -150,6 +150,17 @@ def test_no_circle_runs_through_the_files(trees: dict[Path, ast.Module]) -> None
         pytest.fail("a circle of imports: " + " -> ".join(reversed(circle)))
 
 
+def test_a_path_of_a_user_that_does_not_exist_is_a_path(trees: dict[Path, ast.Module]) -> None:
+    """``Path.expanduser`` raises for it, ``os.path.expanduser`` does not."""
+    attributes = [
+        (path, node)
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "expanduser"
+    ]
+    assert [path for path, node in attributes if ast.unparse(node.value) != "os.path"] == []
+
+
 ROOMS: dict[str, str] = vars(crow)["_HOMES"]
 
 

@@ -60,6 +60,7 @@ async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
         (["run"], 'the prompt is empty: crow run "PROMPT"'),
         (["run", " "], 'the prompt is empty: crow run "PROMPT"'),
         (["run", "x", "--cwd", "absent"], "there is no directory 'absent': --cwd takes one that "),
+        (["run", "x", "--cwd", "~nobody-here/x"], "there is no directory '~nobody-here/x': --cwd "),
         (["run", "x", "--resume", "a", "--continue"], "--resume and --continue exclude each other"),
         (["sessions", "shwo"], "there is no action 'shwo'; did you mean 'show'?"),
         (["sessions", "show"], "crow sessions show ID is how to say it"),

@@ -119,6 +119,11 @@ async def test_an_import_is_read_behind_its_file_and_once(instructed: Instructed
     ]
 
 
+async def test_what_looks_like_somebodys_home_is_no_import(instructed: Instructed, project: Path):
+    (project / "AGENTS.md").write_text("Ask @~nobody-here about @~nobody-here/notes.md.", "utf-8")
+    assert "Ask @~nobody-here about" in await instructed(project)
+
+
 async def test_imports_in_code_and_comments_do_not_count(instructed: Instructed, project: Path):
     (project / "secret.md").write_text("Not meant.")
     (project / "AGENTS.md").write_text(

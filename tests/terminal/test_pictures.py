@@ -74,6 +74,10 @@ def test_a_picture_is_a_line_where_the_terminal_shows_none(monkeypatch: pytest.M
     assert "\x1b_Ga=T,f=100,r=8,C=1,q=2,m=0;" in picture_lines(part, 80, Palette())[0]
 
 
+def test_what_looks_like_somebodys_home_is_a_word() -> None:
+    assert paths_in("~nobody-here/a.png and ~nobody-here", "/tmp") == []
+
+
 def test_terminals_are_known_by_their_names() -> None:
     assert protocol_of({"TERM": "xterm-kitty"}) == "kitty"
     assert protocol_of({"TERM_PROGRAM": "ghostty"}) == "kitty"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -41,7 +42,7 @@ def _place(error: BaseException | None) -> str:
 
 def find(spec: str) -> tuple[str, str, Any]:
     """Name, source and thing of ``FILE.py``, ``module``, ``module:Name`` or an entry point."""
-    path = Path(spec).expanduser()
+    path = Path(os.path.expanduser(spec))
     if path.suffix == ".py" or path.is_file():
         return path.stem, str(path), loaded(spec, lambda: load_file(path))
     if (path / "pyproject.toml").is_file():

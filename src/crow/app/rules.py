@@ -123,4 +123,4 @@ def _write(project: Path, table: Mapping[str, Any] | None) -> None:
 def place_of(entry: Entry) -> str:
     """The directory that an entry names, absolute: relative ones start at their project."""
     root = entry.source.root or "."
-    return os.path.abspath(Path(root) / Path(entry.text).expanduser())  # noqa: PTH100
+    return os.path.abspath(Path(root) / Path(os.path.expanduser(entry.text)))  # noqa: PTH100

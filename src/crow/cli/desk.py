@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -87,7 +88,8 @@ class Papers:
         """Write the conversation into a file."""
         from crow.cli import export
 
-        path = Path(self.session.cwd, Path(name or export.default_name(self.session)).expanduser())
+        name = os.path.expanduser(name or export.default_name(self.session))
+        path = Path(self.session.cwd, name)
         as_json = path.suffix.casefold() == ".json"
         text = await export.exported(self.agent, self.session, as_json=as_json)
         try:

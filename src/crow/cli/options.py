@@ -94,7 +94,7 @@ def seconds(text: str) -> float:
 
 def directory(options: argparse.Namespace) -> Path:
     """The directory of ``--cwd``. Raises `UsageError` where there is none."""
-    path = Path(options.cwd).expanduser()
+    path = Path(os.path.expanduser(options.cwd))
     if not path.is_dir():
         raise UsageError(f"there is no directory {options.cwd!r}: --cwd takes one that exists")
     return Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they were written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ def files_of(used: InstructionsHook, cwd: str) -> Iterator[Path]:
     from crow.extensions.instructions import project_folders
 
     project = project_folders(Path(cwd))
-    own = [Path(folder).expanduser() for folder in used.user]
+    own = [Path(os.path.expanduser(folder)) for folder in used.user]
     for folders, first in ((project[::-1], project[0]), (own, own[0] if own else None)):
         there = [
             path for folder in folders for name in used.names if (path := folder / name).is_file()

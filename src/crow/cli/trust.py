@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from crow.cli.ask import somebody_is_there
@@ -42,7 +43,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow trust``."""
     if options.list:
         return show_list(options, out)
-    folder = Path(options.directory).expanduser()
+    folder = Path(os.path.expanduser(options.directory))
     if not folder.is_dir():
         raise UsageError(f"there is no directory {options.directory!r}")
     project = project_of(folder.absolute(), Path.home())

@@ -289,7 +289,7 @@ class Agent(Host):
     ) -> Session:
         """Open a conversation in a directory; ``fields`` are `Session`'s."""
         session = Session(
-            cwd=os.path.abspath(os.path.expanduser(cwd)),  # noqa: PTH100, PTH111 - no resolving
+            cwd=os.path.abspath(os.path.expanduser(cwd)),  # noqa: PTH100 - no resolving
             client=client or NullClient(),
             parent=parent,
             store=self.store,

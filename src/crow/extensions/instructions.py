@@ -168,7 +168,7 @@ class InstructionsHook:
     def _files(self, reading: Reading, cwd: str) -> Iterator[Instructions]:
         for folder in self.user:
             for name in self.names:
-                yield from reading.read(Path(folder).expanduser() / name, None)
+                yield from reading.read(Path(os.path.expanduser(folder)) / name, None)
         folders = project_folders(Path(cwd))
         for folder in folders:
             for name in self.names:
@@ -263,7 +263,7 @@ def imports(text: str, folder: Path) -> Iterator[Path]:
     for match in re.finditer(_IMPORT, re.sub(_CODE, "", text)):
         written = match[1].replace("\\ ", " ")
         for name in (written, written.rstrip(".,;:!?)\"'")):
-            path = folder / Path(name).expanduser()
+            path = folder / Path(os.path.expanduser(name))
             if _real(path) is not None:
                 yield path
                 break

@@ -45,7 +45,7 @@ class TruncationHook:
         ctx.result = replace(result, content=shortened(result.content, self.limit, note))
 
     def _keep(self, text: str, session_id: str, tool: str) -> str:
-        directory = _cache() if self.directory is None else Path(self.directory).expanduser()
+        directory = _cache() if self.directory is None else Path(os.path.expanduser(self.directory))
         folder = directory / _plain(session_id)
         path = folder / f"{_plain(tool)}-{os.urandom(6).hex()}.txt"
         try:

@@ -16,7 +16,7 @@ def settle_home() -> None:
     if told is None or os.path.isabs(told):  # noqa: PTH117 - "" is no path
         return
     del os.environ["HOME"]
-    own = os.path.expanduser("~")  # noqa: PTH111 - says "~" where nobody knows
+    own = os.path.expanduser("~")  # which says "~" where nobody knows
     if os.path.isabs(own):  # noqa: PTH117
         os.environ["HOME"] = own
 

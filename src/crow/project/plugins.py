@@ -7,6 +7,7 @@ What it brings is called ``plugin:name``, and by its name alone where only one t
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -131,7 +132,7 @@ def installed(home: Path, enabled: Mapping[str, Any], project: str) -> Iterator[
         for id_, places in known.items():
             root = _place(places, project) if enabled.get(id_) is True else None
             if root is not None:
-                yield id_, root.expanduser()
+                yield id_, Path(os.path.expanduser(root))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
 

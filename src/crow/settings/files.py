@@ -28,7 +28,7 @@ def chosen(*own: Path, named: str | None) -> tuple[Path, ...]:
     So nobody gets around an administrator's settings by setting a variable.
     """
     if named and not any(is_there(folder) for folder in own):
-        return (Path(named).expanduser().absolute(),)
+        return (Path(os.path.expanduser(named)).absolute(),)
     return own
 
 
@@ -152,7 +152,7 @@ def asked_for(file: str) -> Source:
     """The file of ``--settings``, or the JSON object that stands in its place."""
     if file.lstrip().startswith("{"):
         return Source("command line", root=str(Path.cwd()))
-    path = Path(file).expanduser().absolute()
+    path = Path(os.path.expanduser(file)).absolute()
     return Source("command line", str(path), str(path.parent), dialect_of(path.parent))
 
 

@@ -37,7 +37,7 @@ def paths_in(text: str, cwd: str) -> list[Path]:
         if name.startswith("file://"):
             name = unquote(name.removeprefix("file://"))
         for each in (name, name.rstrip(".,;:!?)")):
-            path = Path(cwd, Path(each).expanduser()) if each else Path()
+            path = Path(cwd, Path(os.path.expanduser(each))) if each else Path()
             if path.suffix.lower() in ENDINGS and os.path.isfile(path):  # noqa: PTH113 - odd names
                 found[path] = None
                 break

@@ -17,11 +17,7 @@ LONGEST_PATH, LONGEST_NAME = 4095, 255
 
 def absolute(path: str, cwd: str) -> str:
     """The path made absolute and tidy: ``~`` expanded, ``..`` resolved without asking the disk."""
-    try:
-        expanded = Path(path).expanduser()
-    except RuntimeError:  # no such user: then ~name is a name
-        expanded = Path(path)
-    return os.path.normpath(Path(cwd, expanded))
+    return os.path.normpath(Path(cwd, os.path.expanduser(path)))
 
 
 def with_absolute_path(args: dict[str, Any], cwd: str) -> dict[str, Any]:

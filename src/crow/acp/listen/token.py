@@ -30,7 +30,7 @@ def token_of(given: str | None, file: str | None) -> str | None:
     if given is not None:
         return checked(given, "--token")
     if file is not None:
-        return kept(Path(file).expanduser())
+        return kept(Path(os.path.expanduser(file)))
     return checked(inherited, VARIABLE) if inherited else None
 
 

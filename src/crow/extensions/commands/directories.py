@@ -66,7 +66,7 @@ async def change(ctx: CommandContext) -> Answer:
 
 def _meant(ctx: CommandContext) -> str:
     """The directory that was typed, absolute."""
-    written = os.path.expanduser(ctx.args.strip("'\""))  # noqa: PTH111
+    written = os.path.expanduser(ctx.args.strip("'\""))
     return os.path.normpath(os.path.join(ctx.cwd, written))  # noqa: PTH118
 
 

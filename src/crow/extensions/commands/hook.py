@@ -102,7 +102,7 @@ class CommandsHook:
         plugins: Iterable[Plugin] = (),
     ) -> None:
         self.folders = tuple(map(Path, folders))
-        self._paths = [Path(path).expanduser().absolute() for path in paths]
+        self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
 
     @classmethod
@@ -112,7 +112,7 @@ class CommandsHook:
 
     def add_folder(self, path: str | Path) -> None:
         """Look for commands in one more folder that the user trusts, after all others."""
-        self._added.append(Path(path).expanduser().absolute())
+        self._added.append(Path(os.path.expanduser(path)).absolute())
 
     @cached_property
     def _added(self) -> list[Path]:

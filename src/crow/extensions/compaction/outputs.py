@@ -71,7 +71,7 @@ def folder(directory: str | Path | None, session_id: str) -> Path:
         import platformdirs
 
         directory = Path(platformdirs.user_cache_dir("crow", appauthor=False), "outputs")
-    return Path(directory).expanduser() / plain(session_id)
+    return Path(os.path.expanduser(directory)) / plain(session_id)
 
 
 def is_kept(path: str, directory: Path) -> bool:

@@ -7,6 +7,7 @@ a project that the user trusts; of two with the same name the first in this orde
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ class McpHook:
         wait: float | None = None,
     ) -> None:
         self.servers = dict(servers or {})
-        self.project = None if project is None else Path(project).expanduser()
+        self.project = None if project is None else Path(os.path.expanduser(project))
         self.wait = wait
         waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)

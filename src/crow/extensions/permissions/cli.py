@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -109,7 +110,7 @@ def check_call(options: argparse.Namespace, out: Output) -> int:
     except ValueError as error:
         raise UsageError(f"{error}, for instance 'Bash(rm -rf build)'") from None
     agent = load_agent(options, out)
-    cwd = str(Path(options.cwd).expanduser().absolute())
+    cwd = str(Path(os.path.expanduser(options.cwd)).absolute())
     found = asyncio.run(judged(agent, tool, args, cwd))
     if options.json:
         about = {"decision": found.decision, "reason": found.reason, "rule": found.rule}

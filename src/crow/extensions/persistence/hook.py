@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property, partial
@@ -79,7 +80,7 @@ class PersistenceHook:
     """``full`` waits for the disk at every write, for machines whose power fails."""
 
     def __post_init__(self) -> None:
-        self._archive = Archive(Path(self.db_path).expanduser().absolute(), self.synchronous)
+        self._archive = Archive(Path(os.path.expanduser(self.db_path)).absolute(), self.synchronous)
         self._log: Key[SessionLog] = Key(f"persistence {self._archive.path}")
         self._users = 0
 

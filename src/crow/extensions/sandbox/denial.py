@@ -116,7 +116,7 @@ def _paths(line: str, message: range, cwd: str) -> Iterator[str]:
         if match.start() not in message and (text := match[match.lastindex or 0])
     ]
     for *_, text in sorted(found):
-        yield os.path.normpath(Path(cwd, os.path.expanduser(text)))  # noqa: PTH111 - of any text
+        yield os.path.normpath(Path(cwd, os.path.expanduser(text)))
 
 
 def _is_refused(path: str, policy: Policy) -> bool:

@@ -110,7 +110,7 @@ def _absolute(text: str, root: str) -> str | None:
     if text.startswith("//"):
         return os.path.normpath(text[1:])
     if text.startswith("~/"):
-        return str(Path(text).expanduser())
+        return os.path.expanduser(text)
     if text.startswith("/"):
         return os.path.normpath(root + text) if root else None
     return os.path.normpath(Path(root, text)) if "/" in text and root else None

@@ -111,7 +111,7 @@ class SkillsHook:
         keywords: bool = False,
     ) -> None:
         self.folders = tuple(map(Path, folders))
-        self._paths = [Path(path).expanduser().absolute() for path in paths]
+        self._paths = [Path(os.path.expanduser(path)).absolute() for path in paths]
         self._plugins = list(plugins)
         self.keywords = keywords
 
@@ -122,7 +122,7 @@ class SkillsHook:
 
     def add_folder(self, path: str | Path) -> None:
         """Look for skills in one more folder; in open sessions from the next prompt on."""
-        self._added.append(Path(path).expanduser().absolute())
+        self._added.append(Path(os.path.expanduser(path)).absolute())
 
     @cached_property
     def _added(self) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -130,7 +131,7 @@ class SubagentsHook:
     @cached_property
     def definitions(self) -> Definitions:
         """The sub-agents by name, and what is wrong with the files."""
-        folders = (Path(folder).expanduser() for folder in self.folders)
+        folders = (Path(os.path.expanduser(folder)) for folder in self.folders)
         read = Definitions.of(folders, self.plugins)
         read.agents = {**read.agents, **{agent.name: agent for agent in self.agents}}
         return read

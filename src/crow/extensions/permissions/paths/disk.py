@@ -97,7 +97,7 @@ class LocalDisk:
 
     def __post_init__(self) -> None:
         if not self.home:
-            object.__setattr__(self, "home", str(Path("~").expanduser()))
+            object.__setattr__(self, "home", os.path.expanduser("~"))
 
     @property
     def search(self) -> str:

@@ -35,20 +35,16 @@ CODE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http:
 </svg>
 """
 """What rich makes a picture of, without the font that it would fetch from the network."""
-SAME = [
-    (re.compile(r"\b[0-9a-f]{8}\b"), "1a2b3c4d"),
-    (re.compile(r"\b\d+(?:\.\d+)? (s|ms)\b"), r"1 \1"),
-]
-"""What differs each time, and what stands for it."""
+ID = re.compile(r"\b[0-9a-f]{8}\b")
+TOOK = re.compile(r" · [\d.]+ (?:s|ms|min)\b")
+"""What is there where something took its time, and is no part of what a picture shows."""
 
 
 def picture(name: str, screen: str, replaced: dict[str, str], width: int) -> str:
     """The SVG of a screen with its colours; ``replaced`` are words that are each machine's own."""
     for word, other in replaced.items():
         screen = screen.replace(word, other)
-    for pattern, other in SAME:
-        screen = pattern.sub(other, screen)
-    lines = screen.rstrip().splitlines()
+    lines = ID.sub("1a2b3c4d", screen).rstrip().splitlines()
     console = Console(record=True, width=width, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
     told = console.export_svg(title="crow", code_format=CODE, unique_id=f"crow-{name}")
@@ -65,7 +61,7 @@ def words(svg: str) -> list[str]:
         if height:
             row = float(height)
             rows[row] = rows.get(row, "") + html.unescape(text).replace("\xa0", " ")
-    return [text.strip() for _, text in sorted(rows.items()) if text.strip()]
+    return [TOOK.sub("", text).strip() for _, text in sorted(rows.items()) if text.strip()]
 
 
 def keep(name: str, svg: str) -> None:

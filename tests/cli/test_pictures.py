@@ -134,8 +134,10 @@ async def test_answer(studio: Studio, endpoint: Endpoint) -> None:
 
 
 async def test_command(studio: Studio, endpoint: Endpoint) -> None:
-    wait = "for n in $(seq 12); do echo test_queue.py::test_$n PASSED; done; sleep 60"
-    endpoint.play(calls(("Bash", {"command": wait}), text="Let me run the tests."))
+    tests = "for n in $(seq 12); do echo test_queue.py::test_$n PASSED; done; sleep 60"
+    (studio.crow.cwd / "run_tests.sh").write_text(tests, "utf-8")
+    command = {"command": "sh run_tests.sh"}
+    endpoint.play(calls(("Bash", command), text="Let me run the tests."))
     await studio.open("--allow", "Bash")
     await studio.say("Run the tests", "test_12 PASSED")
     await studio.tmux.type("and then the linter")

@@ -12,6 +12,7 @@ from prompt_toolkit.document import Document
 from crow.core.events import UsageReported
 from crow.core.ports import ALLOW_ONCE, REJECT_ONCE, Option, PermissionRequest, Question
 from crow.core.tools import Call, Diff
+from crow.terminal.answer import OPEN, Answer
 from crow.terminal.completion import PromptCompleter, ranked
 from crow.terminal.conversation import Offered
 from crow.terminal.editor import Editor
@@ -369,3 +370,14 @@ async def test_an_answer_holds_for_the_session() -> None:
     questions.press("s")
     assert (await asyncio.wait_for(asking, 5))[0] == "allow_once"
     assert kept.rules == [("Bash(make)", "allow", False)]
+
+
+def test_of_a_paragraph_without_an_end_only_its_end_is_drawn_until_it_is_final() -> None:
+    answer = Answer(Palette(), "m")
+    words = [f"word{number}" for number in range(3000)]
+    answer.take(" ".join(words))
+    live = [plain(line) for line in answer.live(80, 0.0)]
+    assert sum(map(len, live)) <= OPEN
+    assert live[-1].endswith("word2999")
+    answer.end()
+    assert " ".join(plain(line) for line in answer.final(80)).split() == words

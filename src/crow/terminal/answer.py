@@ -14,6 +14,11 @@ from crow.text import clean
 
 INDENT = "  "
 THOUGHT_LINES = 3
+SHARE, BRIEF = 4, 0.004
+"""How many times as long as drawing took what is drawn stays, where that was not brief: keys that
+are pressed meanwhile need not wait for it once more."""
+OPEN = 4000
+"""Letters of an open paragraph that are drawn: more is not seen before it is final."""
 
 
 class Item(Protocol):
@@ -46,6 +51,7 @@ class Answer:
         self._indent = INDENT
         self._has_said = False
         self._drawn: tuple[object, list[str]] = None, []
+        self._rests_until = 0.0
 
     def take(self, text: str) -> None:
         """Hear more."""
@@ -73,11 +79,14 @@ class Answer:
 
     def live(self, width: int, now: float) -> list[str]:
         """See `Item`."""
-        del now
         state = self._splitter.open, width
-        if self._drawn[0] != state:
-            lines = [line for piece in state[0] for line in self._lines(piece, width, final=False)]
+        if self._drawn[0] != state and now >= self._rests_until:
+            began = time.monotonic()
+            shown = map(shortened, state[0])
+            lines = [line for piece in shown for line in self._lines(piece, width, final=False)]
             self._drawn = state, lines
+            took = time.monotonic() - began
+            self._rests_until = now + SHARE * took if took > BRIEF else 0.0
         return self._drawn[1]
 
     def _lines(self, piece: Piece, width: int, *, final: bool = True) -> list[str]:
@@ -106,6 +115,13 @@ class Answer:
             if len(text) > width // 2
             else [f"{self._indent}{painted}"]
         )
+
+
+def shortened(piece: Piece) -> Piece:
+    """The end of a paragraph that is one very long line: all of it takes longer each time."""
+    if not isinstance(piece, Block) or len(piece.text) <= OPEN or "\n" in piece.text.rstrip():
+        return piece
+    return Block(piece.text[-OPEN:].partition(" ")[2], piece.spaced)
 
 
 class Thought:

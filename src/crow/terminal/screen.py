@@ -199,13 +199,14 @@ class Screen:
             self._timer = asyncio.get_running_loop().call_later(delay, self._frame)
 
     def now(self) -> None:
-        """Draw what there is at once."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._frame()
+        """Draw what there is at once; what is still to come by itself comes then as well."""
+        self._draw()
 
     def _frame(self) -> None:
         self._timer = None
+        self._draw()
+
+    def _draw(self) -> None:
         self._drawn_at = time.monotonic()
         self._take()
         self._cost = time.monotonic() - self._drawn_at
@@ -338,5 +339,9 @@ def fragments(lines: list[str], style: str = "") -> StyleAndTextTuples:
 
 @lru_cache(512)
 def painted(line: str, style: str) -> tuple[Any, ...]:
-    """One line of them."""
-    return tuple(to_formatted_text(ANSI(line), style=style))
+    """One line of them, in pieces of one look: `ANSI` makes one of each letter, which is slow."""
+    pieces: list[tuple[str, str]] = []
+    for look, text, *_ in to_formatted_text(ANSI(line), style=style):
+        before = pieces.pop()[1] if pieces and pieces[-1][0] == look else ""
+        pieces.append((look, before + text))
+    return tuple(pieces)

@@ -15,8 +15,9 @@ from crow.core.events import Notice
 from crow.core.history import flaw, repaired
 from crow.core.hooks.context import Context
 from crow.core.messages import user
-from crow.core.ports import Completion
+from crow.core.ports import Completion, NullClient
 from crow.core.tools import Call
+from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay
 
 
@@ -439,3 +440,22 @@ async def test_no_tool_begins_in_a_run_that_is_over(how: str):
     assert reply.stop_reason == ("cancelled" if how == "cancel" else "hook_stopped")
     assert ran == []
     assert flaw(session.messages) is None
+
+
+class Gone(NullClient):
+    """A client that is told everything, and fails when it is asked."""
+
+    async def ask(self, session_id: str, question: Any) -> Any:
+        raise ConnectionError("the client is gone")
+
+
+async def test_a_client_that_fails_when_it_is_asked_has_permitted_nothing():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session(client=Gone())
+    agent.hooks.register("on_config_change", lambda ctx: Ask("really?"))
+    agent.hooks.register("before_run", lambda ctx: Ask("really?"))
+    why = "the user cannot be asked: ConnectionError: the client is gone"
+    assert await agent.configure(session, mode="plan") == why
+    assert session.mode != "plan"
+    reply = await agent.prompt(session, "go")
+    assert (reply.stop_reason, reply.detail) == ("refusal", why)

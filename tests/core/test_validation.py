@@ -8,7 +8,8 @@ import pytest
 
 from crow.core.frozen import kept
 from crow.core.messages import Message, ToolCall
-from crow.core.validation import fits
+from crow.core.ports import Client
+from crow.core.validation import check, fits
 
 CALL: Any = {"id": "1", "type": "function", "function": {"name": "Read", "arguments": "{}"}}
 
@@ -33,3 +34,16 @@ def test_a_copy_that_was_changed_is_looked_through_again():
     assert fits(Message)(message)
     assert not fits(Message)({**message, "role": 1})
     assert not fits(Message)(kept({**message, "role": 1}))
+
+
+def test_what_lacks_a_member_is_told_which():
+    class Half:
+        files = terminals = None
+
+        async def update(self, session_id: str, event: Any) -> None: ...
+
+    said = r"client must be Client, not an instance of .*Half, which has no permission$"
+    with pytest.raises(TypeError, match=said):
+        check("client", Half(), Client)
+    with pytest.raises(TypeError, match=r"client must be Client, not 3$"):
+        check("client", 3, Client)

@@ -44,12 +44,17 @@ class UI:
         return bool(await self._ask(Question(text, "confirm", default=default)))
 
     async def agreed(self, ruling: Ruling) -> Ruling:
-        """A gate's ruling, with its question put to the user where a hook wants one."""
+        """A gate's ruling, with its question put to the user where a hook wants one.
+
+        A client that fails has permitted nothing.
+        """
         if not isinstance(ruling.verdict, Ask):
             return ruling
-        if await self.confirm(ruling.verdict.reason or "Go on?"):
-            return Ruling(None, ruling.answer)
-        return REFUSED_BY_USER
+        try:
+            said = await self.confirm(ruling.verdict.reason or "Go on?")
+        except Exception as error:  # noqa: BLE001 - of a client, which is anybody's
+            return Ruling(Deny(f"the user cannot be asked: {type(error).__name__}: {error}"))
+        return Ruling(None, ruling.answer) if said else REFUSED_BY_USER
 
     async def select(
         self,

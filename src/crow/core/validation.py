@@ -36,7 +36,8 @@ def check(name: str, value: object, shape: Any) -> None:
     """Raise ``TypeError`` where a value has not the shape, which is a type or a function."""
     if not fits(shape)(value):
         name, value, shape = _inmost(name, value, shape)
-        raise TypeError(f"{name} must be {_told(shape)}, not {short(value)}")
+        which = f", which has no {lacking[0]}" if (lacking := _lacking(value, shape)) else ""
+        raise TypeError(f"{name} must be {_told(shape)}, not {short(value)}{which}")
 
 
 def short(value: object) -> str:
@@ -130,6 +131,19 @@ def _told(shape: Any) -> str:
     return cast(type, shape).__name__ if is_plain else MODULES.sub("", str(shape))
 
 
+def _members(protocol: Any) -> list[str]:
+    names: list[str] = [*vars(protocol), *protocol.__annotations__]
+    return [name for name in names if name[0] != "_"]
+
+
+def _lacking(value: object, shape: Any) -> list[str]:
+    """What a protocol asks for that a value has not, where any of it is there."""
+    if not getattr(shape, "_is_protocol", False):
+        return []
+    lacking = [name for name in _members(shape) if not hasattr(value, name)]
+    return lacking if len(lacking) < len(_members(shape)) else []
+
+
 def json_value(value: Any) -> bool:
     """JSON"""  # noqa: D400 - a noun for sentences
     if isinstance(value, dict):
@@ -161,7 +175,7 @@ def fits(shape: Any) -> Fits:
     if shape is Any or not isinstance(shape, type):
         return lambda value: True
     if getattr(shape, "_is_protocol", False):
-        members = [name for name in (*vars(shape), *shape.__annotations__) if name[0] != "_"]
+        members = _members(shape)
         return lambda value: all(hasattr(value, name) for name in members)
     if is_typeddict(shape):
         return _typed_dict(shape)

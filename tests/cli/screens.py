@@ -6,6 +6,7 @@ import asyncio
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,13 +84,30 @@ class Tmux:
 
         ``whole`` looks at what has gone over the top, too.
         """
+
+        def has_all(screen: str) -> bool:
+            return all(text in screen for text in texts) and not (gone and gone in screen)
+
+        return await self.until_true(has_all, *(("-S", "-") if whole else ()))
+
+    async def until_armed(self, key: str) -> None:
+        """Wait until a question takes this key: it takes none at first."""
+        await self.until_true(lambda screen: f"\x1b[1m\x1b[36m{key}" in screen, "-e")
+
+    async def until_true(self, is_so: Callable[[str], bool], *options: str) -> str:
+        """The screen as soon as something is true of it."""
         screen = ""
         try:
             async with asyncio.timeout(50):
                 while True:
-                    screen = await (self.history() if whole else self.screen())
-                    if all(text in screen for text in texts) and not (gone and gone in screen):
+                    screen = await self.screen(*options)
+                    if is_so(screen):
                         return screen
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"{texts} are not all on the screen:\n{screen}") from None
+            told = [cell.cell_contents for cell in is_so.__closure__ or ()]
+            raise AssertionError(f"{told} are not all on the screen:\n{screen}") from None
+
+    async def title(self) -> str:
+        """What the window is called."""
+        return (await self._tmux("display-message", "-p", "#{pane_title}")).strip()

@@ -121,6 +121,11 @@ class User:
         return await self._say() == "allow_once"
 
 
+def named(session: Session, call_id: str) -> str:
+    """A call: ids are the model's, and two sessions can have the same one."""
+    return f"{call_id} of {session.id}"
+
+
 class World:
     """The real agent, and what came of it."""
 
@@ -209,7 +214,7 @@ class World:
 
             @hook("after_tool", order=order)
             def innocent_after_tool(self, ctx: Any) -> None:
-                world.settled[f"{order}", ctx.call.id] += 1
+                world.settled[f"{order}", named(ctx.session, ctx.call.id)] += 1
                 world.over.add((ctx.session.id, ctx.call.id))
 
             @hook("before_run", order=order)
@@ -219,7 +224,8 @@ class World:
             @hook("on_message", order=order)
             def innocent_on_message(self, ctx: Any) -> None:
                 if ctx.run is not None:
-                    world.opened |= {each["id"] for each in ctx.message.get("tool_calls", ())}
+                    calls = ctx.message.get("tool_calls", ())
+                    world.opened |= {named(ctx.session, each["id"]) for each in calls}
 
             @hook("after_run", order=order)
             def innocent_after_run(self, ctx: Any) -> None:

@@ -12,16 +12,16 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
 from crow.cli.conversing import Conversing, held, model_of, offer_leaving
 from crow.cli.extras import Extras
-from crow.cli.opening import CHOOSE, check_session, declare_session, session_of
+from crow.cli.opening import CHOOSE, check_session, declare_session, new_session, session_of
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -35,6 +35,8 @@ from crow.cli.options import (
 from crow.cli.output import Output
 from crow.cli.parser import Parser
 from crow.cli.remembering import is_to_remember, remember
+from crow.cli.view import counted
+from crow.core.ports import Question
 from crow.project.home import state_directory
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from crow.core.session import Reply, Session
     from crow.settings import Settings
     from crow.terminal.conversation import Offered
+    from crow.terminal.tab import Tab
     from crow.terminal.terminal import Terminal
 
 ENDING = (signal.SIGTERM, signal.SIGHUP) if sys.platform != "win32" else ()
@@ -115,19 +118,23 @@ class Talk:
     The agent is made when there is a prompt already: whoever types need not wait for it.
     """
 
+    agent: Agent
+    settings: Settings
+
     def __init__(self, options: argparse.Namespace, out: Output) -> None:
         from crow.terminal.completion import PromptCompleter
         from crow.terminal.terminal import Terminal
 
         self.options = options
         self.out = out
-        self.files: list[str] = []
         self._status = 0
-        self.conversing: Conversing | None = None
+        self._left: list[str] = []
+        self._doing: set[asyncio.Task[Any]] = set()
+        self._done: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
         self.terminal: Terminal = Terminal(
             str(directory(options)),
             history=state_directory() / "history",
-            completer=PromptCompleter(self._commands, lambda: self.files),
+            completer=PromptCompleter(self._commands, self._files),
         )
 
     async def run(self) -> int:
@@ -135,53 +142,111 @@ class Talk:
         loop = asyncio.get_running_loop()
         for number in ENDING:
             loop.add_signal_handler(number, self._end, number)
-        session = await self.terminal.run(self._talk())
-        if session is None:
-            return self._status or INTERRUPTED
-        self.out.note(f"crow --resume {session.id[:8]} goes on")
-        return self._status
+        await self.terminal.run(self._talk())
+        for session_id in self._left:
+            self.out.note(f"crow --resume {session_id[:8]} goes on")
+        return self._status if self._left else self._status or INTERRUPTED
 
     def _end(self, number: signal.Signals) -> None:
         """A signal ends the talk, whatever is being done."""
         self._status = 128 + number
-        self.terminal.leave()
+        self.terminal.end()
 
-    async def _talk(self) -> Session | None:
-        terminal = self.terminal
+    async def _talk(self) -> None:
+        tab, options = self.terminal.front, self.options
         with self.out.through(sys.stdout, sys.stderr):
-            settings, agent = prepared(self.options, self.out)
-            adopt(terminal, settings, self.out)
-            async with agent:
-                await self._choose_session(agent)
-                session = await session_of(agent, self.options, settings, terminal)
-                if terminal.is_left:
-                    return None
-                desk = self._desk(agent, session, settings)
-                await self._begin(agent, session, settings)
-                await self._choose_model(agent, session, settings)
-                while (prompt := await terminal.next_prompt()) is not None:
-                    if leaves(prompt.strip()):
-                        break
-                    if not await desk.obey(prompt):
-                        await self._answer(desk.session, prompt)
-                await agent.close_session(desk.session, "prompt_input_exit")
-        return desk.session
+            self.settings, self.agent = prepared(options, self.out)
+            adopt(self.terminal, self.settings, self.out)
+            async with self.agent as agent:
+                await self._choose_session(tab)
+                session = await session_of(agent, options, self.settings, tab)
+                if tab.is_left:
+                    return
+                await self._begin(tab, session)
+                await self._choose_model(tab, session)
+                self._start(self._answer_all(tab, session))
+                await self._finish()
 
-    def _desk(self, agent: Agent, session: Session, settings: Settings) -> Desk:
+    # sessions
+
+    def _start(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Do something beside the rest of the talk, which ends where that fails."""
+        task = asyncio.create_task(work)
+        self._doing.add(task)
+        task.add_done_callback(self._done.put_nowait)
+
+    async def _finish(self) -> None:
+        """Wait until every tab is left."""
+        try:
+            while self._doing:
+                task = await self._done.get()
+                self._doing.discard(task)
+                task.result()
+        finally:
+            for task in self._doing:
+                task.cancel()
+
+    async def _answer_all(self, tab: Tab, session: Session) -> None:
+        """Answer prompt after prompt, until the person leaves."""
+        desk = self._desk(tab, session)
+        while (prompt := await tab.next_prompt()) is not None:
+            if leaves(prompt.strip()):
+                await self._leave(tab)
+            elif not await desk.obey(prompt):
+                await self._answer(tab, desk.session, prompt)
+        await self.agent.close_session(desk.session, "prompt_input_exit")
+        if len(self.terminal.tabs) == 1 or self.terminal.is_left:
+            self._left.append(desk.session.id)
+            return
+        self.terminal.close(tab)
+        self.terminal.front.tell(f"closed; crow --resume {desk.session.id[:8]} goes on with it")
+
+    async def _leave(self, tab: Tab) -> None:
+        """End the talk, unless that would stop what the person wants to go on."""
+        others = self.terminal.busy(beside=tab)
+        asked = f"{counted(len(others), 'other session')} would be stopped. Leave?"
+        if not others or await tab.ask("", Question(asked, "confirm")):
+            self.terminal.end()
+
+    def _desk(self, tab: Tab, session: Session) -> Desk:
         """What the person can do with sessions."""
-        from crow.cli.desk import DESK, Desk
+        from crow.cli.desk import DESK, Desk, Own
 
         async def shows(another: Session, tells: bool) -> None:
-            self.conversing = attach(self.terminal, agent, another, settings)
+            conversing = attach(tab, self.agent, another, self.settings)
             if tells:
-                await self._replay(agent, another)
-            another.spawn(self._list_files())
+                await self._replay(tab, another)
+            another.spawn(conversing.list_files())
 
-        desk = Desk(agent, session, self.terminal, shows)
-        desk.offer(DESK)
+        desk = Desk(self.agent, session, tab, shows)
+        begins = "Begin another session beside this one"
+        desk.offer({**DESK, "new": Own(begins, self._new, "[PROMPT]", at_once=True)})
+
+        def takes_at_once(text: str) -> bool:
+            own = desk.meant(text)
+            if own is None or not own.at_once:
+                return False
+            self._start(desk.obey(text))
+            return True
+
+        tab.takes_at_once = takes_at_once
         return desk
 
-    async def _choose_session(self, agent: Agent) -> None:
+    async def _new(self, desk: Desk, prompt: str) -> None:
+        """Begin another session, whose tab is in front then."""
+        tab = self.terminal.open(desk.session.cwd)
+        session = await new_session(self.agent, desk.session.cwd, self.settings, tab)
+        session.model = desk.session.model
+        conversing = attach(tab, self.agent, session, self.settings)
+        session.spawn(conversing.list_files())
+        if prompt:
+            tab.first = prompt
+            tab.outbox.put(prompt)
+        tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
+        self.terminal.show(tab)
+        self._start(self._answer_all(tab, session))
+
+    async def _choose_session(self, tab: Tab) -> None:
         """Let the person choose which session to go on with, if they want to; else a new one."""
         if self.options.resume != CHOOSE:
             return
@@ -189,58 +254,62 @@ class Talk:
         from crow.cli.stored import stored
 
         cwd = str(directory(self.options))
-        self.options.resume = await choose_session(stored(agent), cwd, "", self.terminal)
+        self.options.resume = await choose_session(stored(self.agent), cwd, tab)
 
-    async def _begin(self, agent: Agent, session: Session, settings: Settings) -> None:
+    async def _begin(self, tab: Tab, session: Session) -> None:
         """Show what there is, and let keys reach the session."""
         from crow._version import __version__
 
-        terminal = self.terminal
-        self.conversing = attach(terminal, agent, session, settings)
-        offer_leaving(agent, session)
+        conversing = attach(tab, self.agent, session, self.settings)
+        offer_leaving(self.agent, session)
         place = session.cwd.replace(str(Path.home()), "~", 1)
-        terminal.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
-        session.spawn(self._list_files())
+        tab.tell(f"crow {__version__} in {place}; / lists commands, Ctrl-D leaves")
+        session.spawn(conversing.list_files())
         if self.options.resume or self.options.latest:
-            await self._replay(agent, session)
+            await self._replay(tab, session)
 
-    async def _choose_model(self, agent: Agent, session: Session, settings: Settings) -> None:
+    async def _choose_model(self, tab: Tab, session: Session) -> None:
         """Ask a newcomer which model is to answer."""
         from crow.cli import first_start
 
-        if first_start.lacks_model(agent, session, self.options, settings):
-            await first_start.choose_model(agent, session, self.terminal)
-            self.terminal.status.model = model_of(agent, session)
+        if first_start.lacks_model(self.agent, session, self.options, self.settings):
+            await first_start.choose_model(self.agent, session, tab)
+            tab.status.model = model_of(self.agent, session)
 
-    async def _list_files(self) -> None:
-        if self.conversing is not None:
-            self.files = await self.conversing.files()
-
-    async def _replay(self, agent: Agent, session: Session) -> None:
+    async def _replay(self, tab: Tab, session: Session) -> None:
         """Show what was said before."""
         from crow.acp.replay import replay
 
-        async for event in replay(agent, session):
-            await self.terminal.update(session.id, event)
-        self.terminal.transcript.end()
+        async for event in replay(self.agent, session):
+            await tab.update(session.id, event)
+        tab.transcript.end()
 
-    async def _answer(self, session: Session, prompt: str) -> None:
+    # prompts
+
+    async def _answer(self, tab: Tab, session: Session, prompt: str) -> None:
         """Work on one prompt."""
-        assert self.conversing is not None
-        reply = await work(self.conversing, self.terminal, prompt)
+        conversing = tab.conversation
+        assert isinstance(conversing, Conversing)
+        reply = await work(conversing, tab, prompt)
         if reply is not None:
-            self._conclude(reply)
-            session.spawn(self._list_files())
-
-    def _conclude(self, reply: Reply) -> None:
-        """Say how the run ended, where that was not simply the end."""
-        if reply.stop_reason in (*SUCCESSES, "cancelled"):
-            return
-        cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
-        self.terminal.tell(reply.detail or cut, is_error=True)
+            conclude(tab, reply)
+            session.spawn(conversing.list_files())
 
     def _commands(self) -> Sequence[Offered]:
-        return self.conversing.commands() if self.conversing is not None else ()
+        conversing = self.terminal.front.conversation
+        return conversing.commands() if conversing is not None else ()
+
+    def _files(self) -> Sequence[str]:
+        conversing = self.terminal.front.conversation
+        return conversing.listed if conversing is not None else ()
+
+
+def conclude(tab: Tab, reply: Reply) -> None:
+    """Say how the run ended, where that was not simply the end."""
+    if reply.stop_reason in (*SUCCESSES, "cancelled"):
+        return
+    cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
+    tab.tell(reply.detail or cut, is_error=True)
 
 
 def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
@@ -251,47 +320,47 @@ def adopt(terminal: Terminal, settings: Settings, out: Output) -> None:
         out.error(text)
 
 
-def attach(terminal: Terminal, agent: Agent, session: Session, settings: Settings) -> Conversing:
-    """Let the terminal's keys reach the session, and its last line tell of that."""
+def attach(tab: Tab, agent: Agent, session: Session, settings: Settings) -> Conversing:
+    """Let the tab's keys reach the session, and its last line tell of that."""
     from crow.terminal.status import Status, branch_of
 
-    conversing = terminal.conversation = Conversing(agent, session)
-    transcript = terminal.transcript
+    conversing = tab.conversation = Conversing(agent, session)
+    transcript = tab.transcript
     transcript.session_id, transcript.cwd, transcript.plan = session.id, session.cwd, ()
     branch = branch_of(Path(session.cwd))
-    terminal.status = Status(model_of(agent, session), session.mode, branch=branch)
+    tab.status = Status(model_of(agent, session), session.mode, branch=branch)
 
     async def look() -> None:
-        terminal.status.sandbox = await held(session)
-        terminal.screen.refresh()
+        tab.status.sandbox = await held(session)
+        tab.refresh()
 
     session.spawn(look())
-    extras = Extras(agent, session, terminal)
-    terminal.use(extras)
+    extras = Extras(agent, session, tab)
+    tab.use(extras)
     extras.bind()
     if settings.status_line:
         from crow.cli.status_line import StatusLine
 
-        StatusLine(settings.status_line, agent, session, terminal).start()
+        StatusLine(settings.status_line, agent, session, tab).start()
     return conversing
 
 
-async def work(conversing: Conversing, terminal: Terminal, prompt: str) -> Reply | None:
+async def work(conversing: Conversing, tab: Tab, prompt: str) -> Reply | None:
     """Work on one prompt to its end; None where that was a command of the person's own."""
     session = conversing.session
-    terminal.begin(prompt)
+    tab.begin(prompt)
     if prompt.startswith("!"):
-        await conversing.run_command(prompt[1:].strip(), terminal)
-        terminal.finish()
+        await conversing.run_command(prompt[1:].strip(), tab)
+        tab.finish()
         return None
     if is_to_remember(prompt):
-        await remember(conversing, terminal, prompt)
-        terminal.finish()
+        await remember(conversing, tab, prompt)
+        tab.finish()
         return None
-    content = conversing.content_of(prompt, terminal.tell)
-    terminal.transcript.show(content)
+    content = conversing.content_of(prompt, tab.tell)
+    tab.transcript.show(content)
     reply = await conversing.agent.prompt(session, content)
     await idle(session)
-    terminal.transcript.cwd = session.cwd
-    terminal.finish(interrupted=reply.stop_reason == "cancelled")
+    tab.transcript.cwd = session.cwd
+    tab.finish(interrupted=reply.stop_reason == "cancelled")
     return reply

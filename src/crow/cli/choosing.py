@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,24 +12,24 @@ from crow.cli.stored import able
 from crow.cli.view import counted
 from crow.core.messages import CONTEXT_OPEN
 from crow.terminal.picker import Picker, Row, pick
+from crow.terminal.roster import MARKS, about
 
 if TYPE_CHECKING:
     from crow.core.session import Store
     from crow.extensions.persistence.overview import Overview
     from crow.extensions.persistence.points import Point
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 MOST = 100
 """Sessions in the list; a search looks through all."""
 MIDDLE = " · "
 
 
-async def choose_session(store: Store, cwd: str, here: str, terminal: Terminal) -> str | None:
-    """The id of the session that the person chooses; None where they choose none.
-
-    ``here`` is the one that they are in.
-    """
+async def choose_session(store: Store, cwd: str, tab: Tab) -> str | None:
+    """The id of the session that the person chooses; None where they choose none."""
     look = able(store, "overview")
+    here = {each.transcript.session_id: "open here" for each in tab.window.tabs}
+    here[tab.transcript.session_id] = "you are in it"
 
     async def rows(text: str, wants_all: bool) -> Sequence[Row]:
         found: list[Overview] = await look(text, cwd=None if wants_all else cwd, limit=MOST)
@@ -38,17 +38,16 @@ async def choose_session(store: Store, cwd: str, here: str, terminal: Terminal) 
 
     told = "Sessions of this directory, the last used first"
     more = "every directory"
-    return await choose(terminal, told, rows, more=more)
+    return await choose(tab, told, rows, more=more)
 
 
-def session_row(each: Overview, cwd: str, here: str) -> Row:
-    """A session in the list."""
+def session_row(each: Overview, cwd: str, here: Mapping[str, str]) -> Row:
+    """A session in the list; ``here`` says of those of this window how they are open."""
     info = each.session
-    is_here = info.id == here
-    used = each.used_by and not is_here
+    used = each.used_by and info.id not in here
     elsewhere = info.cwd.replace(str(Path.home()), "~", 1) if info.cwd != cwd else ""
     parts = [
-        "you are in it" if is_here else "in use elsewhere" if used else "",
+        here.get(info.id, "in use elsewhere" if used else ""),
         age(info.updated),
         branch_in(each.state),
         counted(each.turns, "turn"),
@@ -71,7 +70,29 @@ def branch_in(state: dict[str, str]) -> str:
         return ""
 
 
-async def choose_point(points: Sequence[Point], head: str, terminal: Terminal) -> Point | None:
+async def choose_tab(tab: Tab) -> Tab | None:
+    """The open session that the person goes to; None where they choose none."""
+    tabs = tab.window.tabs
+
+    async def rows(text: str, wants_all: bool) -> Sequence[Row]:
+        del wants_all
+        every = [tab_row(number, each) for number, each in enumerate(tabs, 1)]
+        words = text.casefold().split()
+        return [row for row in every if all(word in row.text.casefold() for word in words)]
+
+    return await choose(tab, "Open sessions", rows, at=tabs.index(tab))
+
+
+def tab_row(number: int, tab: Tab) -> Row:
+    """An open session in the list: what goes on in it stands below."""
+    asked = tab.questions.asked
+    waits = "" if asked is None or tab.is_front else asked.head
+    here = "you are in it" if tab.is_front else ""
+    parts = filter(None, (here, about(tab), waits))
+    return Row(tab, f"{number}{MARKS[tab.state]} {tab.name}", MIDDLE.join(parts))
+
+
+async def choose_point(points: Sequence[Point], head: str, tab: Tab) -> Point | None:
     """The point of a conversation that the person chooses; None where they choose none.
 
     The last one of the session that they are in is highlighted at first.
@@ -84,7 +105,7 @@ async def choose_point(points: Sequence[Point], head: str, terminal: Terminal) -
         words = text.casefold().split()
         return [row for row in every if all(word in row.text.casefold() for word in words)]
 
-    return await choose(terminal, head, rows, at=at)
+    return await choose(tab, head, rows, at=at)
 
 
 def point_row(point: Point) -> Row:
@@ -94,7 +115,7 @@ def point_row(point: Point) -> Row:
     return Row(point, text, before="│ " * point.depth + mark)
 
 
-async def choose(terminal: Terminal, head: str, rows: Any, **how: Any) -> Any:
+async def choose(tab: Tab, head: str, rows: Any, **how: Any) -> Any:
     """What the person chooses from a list."""
-    picker = Picker(head, rows, terminal.palette, terminal.screen.now, **how)
-    return await pick(terminal.questions, picker)
+    picker = Picker(head, rows, tab.window.palette, tab.look, **how)
+    return await pick(tab.questions, picker)

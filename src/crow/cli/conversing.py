@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crow.core.ports import SlashCommand
     from crow.core.session import Session
     from crow.terminal.conversation import Offered
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 LONGEST = 30_000
 """Letters of a command's output that the model is told."""
@@ -52,17 +52,24 @@ class Steered:
 
 
 class Conversing:
-    """What the keys of a terminal do to a session."""
+    """What the keys of a terminal do to a session; ``listed`` are the files of its project."""
 
     def __init__(self, agent: Agent, session: Session) -> None:
         self.agent = agent
         self.session = session
+        self.listed: list[str] = []
         self._command: asyncio.subprocess.Process | None = None
 
+    @property
+    def title(self) -> str:
+        """What the session is called."""
+        return self.session.title or ""
+
     def interrupt(self) -> None:
-        """End what is running."""
+        """End what is running, sub-agents too."""
         for session in self.agent.sessions.values():
-            self.agent.cancel(session)
+            if session.root is self.session:
+                self.agent.cancel(session)
         if self._command is not None and self._command.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._command.pid, signal.SIGKILL)
@@ -101,7 +108,11 @@ class Conversing:
             mode = modes[(at + 1) % len(modes)]
             self.session.spawn(self.agent.configure(self.session, mode=mode))
 
-    async def files(self) -> list[str]:
+    async def list_files(self) -> None:
+        """See which files there are: ``listed``."""
+        self.listed = await self._files()
+
+    async def _files(self) -> list[str]:
         """The files of the project, as git knows them."""
         with suppress(OSError):
             git = await asyncio.create_subprocess_exec(
@@ -115,12 +126,12 @@ class Conversing:
             return [os.fsdecode(path) for path in printed.split(b"\0") if path]
         return []
 
-    async def run_command(self, command: str, terminal: Terminal) -> None:
+    async def run_command(self, command: str, tab: Tab) -> None:
         """Run what the person wants to have run; the model is told of it with the next prompt."""
         call = Call(f"own{time.monotonic_ns()}", "!", {"command": command})
 
         async def tell(event: Event) -> None:
-            await terminal.update(self.session.id, event)
+            await tab.update(self.session.id, event)
 
         await tell(ToolPending(call, command, "execute"))
         await tell(ToolStarted(call, dict(call.args), command))

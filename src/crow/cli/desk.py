@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.hooks.contexts import CommandContext
     from crow.core.session import Session
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 UNTOUCHED = "files are not touched"
 Showing: TypeAlias = "Callable[[Session, bool], Awaitable[None]]"
@@ -38,11 +38,15 @@ class Face(Protocol):
 
 @frozen
 class Own:
-    """A command of the terminal's own, which no model hears of."""
+    """A command of the terminal's own, which no model hears of.
+
+    One that is ``at_once`` does not wait for the end of a run.
+    """
 
     description: str
     act: Callable[[Any, str], Awaitable[None]]
     hint: str = ""
+    at_once: bool = False
 
 
 class Papers:
@@ -57,16 +61,23 @@ class Papers:
     def offer(self, commands: Mapping[str, Own]) -> None:
         """List commands among the others, where nobody else has taken their names."""
         for name, own in commands.items():
-            if name not in self.agent.commands_of(self.session):
-                self._own[name] = own
+            known = self.agent.commands_of(self.session).get(name)
+            if known is None:
                 self.agent.add_command(Command(name, own.description, nothing, own.hint))
+            elif known.run is not nothing:
+                continue
+            self._own[name] = own
+
+    def meant(self, prompt: str) -> Own | None:
+        """The command that a prompt is; None where it is none of these."""
+        name = prompt.strip().partition(" ")[0]
+        return self._own.get(name.removeprefix("/")) if name.startswith("/") else None
 
     async def obey(self, prompt: str) -> bool:
         """Do what a prompt wants; False where it is none of these commands."""
-        name, _, args = prompt.strip().partition(" ")
-        own = self._own.get(name.removeprefix("/")) if name.startswith("/") else None
-        if own is None:
+        if (own := self.meant(prompt)) is None:
             return False
+        args = prompt.strip().partition(" ")[2]
         try:
             await own.act(self, args.strip())
         except (CrowError, OSError) as error:
@@ -106,14 +117,18 @@ class Papers:
 class Desk(Papers):
     """What can be done on the screen beside: another session is talked to then."""
 
-    face: Terminal
+    face: Tab
 
-    def __init__(self, agent: Agent, session: Session, terminal: Terminal, shows: Showing) -> None:
-        super().__init__(agent, session, terminal)
+    def __init__(self, agent: Agent, session: Session, tab: Tab, shows: Showing) -> None:
+        super().__init__(agent, session, tab)
         self._shows = shows
 
     async def go(self, session_id: str, source: str, *, tells: bool) -> None:
-        """Talk to another session, and let the present one go."""
+        """Talk to another session, and let the present one go; to one in a tab, there."""
+        for tab in self.face.window.tabs:
+            if tab.transcript.session_id == session_id:
+                self.face.window.show(tab)
+                return
         before = self.session
         session = await self.agent.load_session(session_id, client=self.face, source=source)
         self.session = session
@@ -128,11 +143,22 @@ class Desk(Papers):
         if start:
             chosen = await whole_id(store, start)
         else:
-            chosen = await choose_session(store, here.cwd, here.id, self.face)
+            chosen = await choose_session(store, here.cwd, self.face)
         if chosen == here.id:
             self.face.tell("you are in this session")
         elif chosen is not None:
             await self.go(chosen, "resume", tells=True)
+
+    async def sessions(self, _: str) -> None:
+        """Go to another session of this window."""
+        from crow.cli.choosing import choose_tab
+
+        if (tab := await choose_tab(self.face)) is not None:
+            self.face.window.show(tab)
+
+    async def close(self, _: str) -> None:
+        """Talk no more to this session."""
+        self.face.leave()
 
     async def tree(self, _: str) -> None:
         """Go on from any point of the conversation and of its forks."""
@@ -177,8 +203,7 @@ class Desk(Papers):
         left = f"crow --resume {before[:8]} is where you were"
         self.face.tell(f"this is a fork from {where}; {UNTOUCHED}; {left}")
         if is_prompt:
-            self.face.editor.put_back(point.text)
-            self.face.screen.now()
+            self.face.put_back(point.text)
 
 
 async def nothing(ctx: CommandContext) -> None:
@@ -189,11 +214,13 @@ PAPERS: Mapping[str, Own] = {
     "export": Own(
         "Write the conversation into a file, as Markdown or .json", Papers.export, "[FILE]"
     ),
-    "rename": Own("Give this session a title", Papers.rename, "TITLE"),
+    "rename": Own("Give this session a title", Papers.rename, "TITLE", at_once=True),
 }
 DESK: Mapping[str, Own] = {
     **PAPERS,
+    "close": Own("Close this session; the last one leaves", Desk.close, at_once=True),
     "resume": Own("Go on in another session, chosen from a list", Desk.resume, "[ID]"),
     "rewind": Own("Go back to before an earlier prompt (Esc Esc)", Desk.rewind),
+    "sessions": Own("Go to another open session", Desk.sessions, at_once=True),
     "tree": Own("Go on from any point of the conversation and its forks", Desk.tree),
 }

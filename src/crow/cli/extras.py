@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.session import Session
     from crow.core.tools import Call, ToolResult
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 LINES = 5
 """Lines of a widget."""
@@ -26,10 +26,10 @@ LINES = 5
 class Extras:
     """What the extensions of a session have to show."""
 
-    def __init__(self, agent: Agent, session: Session, terminal: Terminal) -> None:
+    def __init__(self, agent: Agent, session: Session, tab: Tab) -> None:
         self._agent = agent
         self._session = session
-        self._terminal = terminal
+        self._tab = tab
         self._failed: set[tuple[str, str]] = set()
 
     def bind(self) -> None:
@@ -43,8 +43,8 @@ class Extras:
                 try:
                     chosen[key_of(text)] = lambda act=act, name=name: self._press(name, act)
                 except ValueError as error:
-                    self._terminal.tell(f"{name}: {error}", is_error=True)
-        self._terminal.bind(chosen)
+                    self._tab.tell(f"{name}: {error}", is_error=True)
+        self._tab.bind(chosen)
 
     def _press(self, name: str, act: Callable[[Session], Any]) -> None:
         async def do() -> None:
@@ -54,7 +54,7 @@ class Extras:
                     await done
             except Exception as error:  # noqa: BLE001 - an extension's fault is no end of the talk
                 self._tell(name, "key", error)
-            self._terminal.screen.refresh()
+            self._tab.refresh()
 
         self._session.spawn(do())
 
@@ -88,7 +88,7 @@ class Extras:
 
     def _tell(self, name: str, what: str, error: Exception) -> None:
         told = f"{name}: its {what} failed: {type(error).__name__}: {error}"
-        self._terminal.tell(told, is_error=True)
+        self._tab.tell(told, is_error=True)
 
 
 def lines_of(said: Any) -> list[str]:

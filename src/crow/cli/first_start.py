@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.session import Session
     from crow.settings import Settings
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 SETTINGS = Path(".crow/settings.json")
 HEAD = "No model is set up yet. How do you want to begin?"
@@ -61,31 +61,31 @@ def lacks_model(
         return error.kind == "unconfigured"
 
 
-async def choose_model(agent: Agent, session: Session, terminal: Terminal) -> None:
+async def choose_model(agent: Agent, session: Session, tab: Tab) -> None:
     """Ask until there is a model, or the person leaves the question."""
 
     async def ask(question: Question) -> Any:
-        return await terminal.ask(session.id, question)
+        return await tab.ask(session.id, question)
 
     ways = {KEY: by_key, SERVER: by_server, REHEARSAL: by_rehearsal}
-    while not session.model and not terminal.is_left:
+    while not session.model and not tab.is_left:
         way = await ask(Question(HEAD, "select", tuple(ways)))
         if way is None:
             return
-        model = await ways[way](terminal, ask)
+        model = await ways[way](tab, ask)
         if model and (refused := await agent.configure(session, model=model)):
-            terminal.tell(refused, is_error=True)
+            tab.tell(refused, is_error=True)
     if session.model:
-        keep(session.model, agent, terminal)
+        keep(session.model, agent, tab)
 
 
-async def by_rehearsal(terminal: Terminal, ask: Asking) -> str:
+async def by_rehearsal(tab: Tab, ask: Asking) -> str:
     """The embedded model."""
-    del terminal, ask
+    del tab, ask
     return "rehearsal"
 
 
-async def by_server(terminal: Terminal, ask: Asking) -> str:
+async def by_server(tab: Tab, ask: Asking) -> str:
     """A model of a server that runs here; empty where there is none."""
     from crow.llm.naming import preset_of
     from crow.llm.presets import PRESETS
@@ -98,19 +98,19 @@ async def by_server(terminal: Terminal, ask: Asking) -> str:
     )
     names = [each.model for models in found for each in models]
     if not names:
-        terminal.tell(NO_SERVER)
+        tab.tell(NO_SERVER)
         return ""
     return await one_of(names, ask)
 
 
-async def by_key(terminal: Terminal, ask: Asking) -> str:
+async def by_key(tab: Tab, ask: Asking) -> str:
     """A model of a provider whose key is typed; empty where the key opens nothing."""
     from crow.llm.credentials import store
     from crow.llm.naming import preset_of
     from crow.llm.source import Source
     from crow.llm.source import ask as list_models
 
-    key = str(await terminal.secret("The key, which is not shown") or "").strip()
+    key = str(await tab.secret("The key, which is not shown") or "").strip()
     if not key:
         return ""
     provider = next((whose for start, whose in BEGINNINGS.items() if key.startswith(start)), None)
@@ -120,9 +120,9 @@ async def by_key(terminal: Terminal, ask: Asking) -> str:
     url = preset_of(provider, {}, os.environ).models_url
     models = [each.model for each in await list_models(Source(provider, url, key))]
     if not models:
-        terminal.tell(NO_MODELS, is_error=True)
+        tab.tell(NO_MODELS, is_error=True)
         return ""
-    terminal.tell(f"the key for {provider} is stored in {store(provider, key)}")
+    tab.tell(f"the key for {provider} is stored in {store(provider, key)}")
     return await one_of(models, ask)
 
 
@@ -134,7 +134,7 @@ async def one_of(names: Iterable[str], ask: Asking) -> str:
     return str(await ask(Question("Which model?", "select", offered)) or "")
 
 
-def keep(model: str, agent: Agent, terminal: Terminal) -> None:
+def keep(model: str, agent: Agent, tab: Tab) -> None:
     """Let the model be that of every session to come, where no file of the user's is in doubt."""
     from crow.app import live_of
     from crow.project.files import write_atomically
@@ -144,15 +144,15 @@ def keep(model: str, agent: Agent, terminal: Terminal) -> None:
     path = Path.home() / SETTINGS
     table = settings_in(path)
     if table is None or path.with_suffix(".toml").exists():
-        terminal.tell(f"set model = {model!r} in your settings to keep it")
+        tab.tell(f"set model = {model!r} in your settings to keep it")
         return
     try:
         write_atomically(path, f"{json.dumps({**table, 'model': model}, indent=2)}\n")
     except OSError as error:
-        terminal.tell(f"{path} cannot be written: {error.strerror}", is_error=True)
+        tab.tell(f"{path} cannot be written: {error.strerror}", is_error=True)
         return
     live_of(agent).kept(path)
-    terminal.tell(f"{model} is the model of ~/{SETTINGS} from now on; /model changes it here")
+    tab.tell(f"{model} is the model of ~/{SETTINGS} from now on; /model changes it here")
 
 
 def settings_in(path: Path) -> Mapping[str, Any] | None:

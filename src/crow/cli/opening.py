@@ -46,12 +46,9 @@ async def session_of(
     agent: Agent, options: argparse.Namespace, settings: Settings, client: Client
 ) -> Session:
     """The session that was asked for, or a new one."""
-    from crow.app import place_of
-
     cwd = str(directory(options))
     if not (options.resume or options.latest):
-        directories = tuple(map(place_of, settings.permissions.directories))
-        return await agent.new_session(cwd, client=client, directories=directories)
+        return await new_session(agent, cwd, settings, client)
     from crow.cli.stored import stored, whole_id
 
     store = stored(agent)
@@ -60,6 +57,14 @@ async def session_of(
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
     return session
+
+
+async def new_session(agent: Agent, cwd: str, settings: Settings, client: Client) -> Session:
+    """A new session, with the directories beside that the settings name."""
+    from crow.app import place_of
+
+    directories = tuple(map(place_of, settings.permissions.directories))
+    return await agent.new_session(cwd, client=client, directories=directories)
 
 
 async def latest(store: Store, cwd: str) -> str:

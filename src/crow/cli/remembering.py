@@ -13,7 +13,7 @@ from crow.core.ports import Question
 if TYPE_CHECKING:
     from crow.cli.conversing import Conversing
     from crow.extensions.instructions import InstructionsHook
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 UNREAD = "nothing reads instructions here: the extension 'instructions' is not in use"
 
@@ -24,24 +24,24 @@ def is_to_remember(prompt: str) -> bool:
     return text.startswith("#") and text.strip("#") == text[1:] and "\n" not in text
 
 
-async def remember(conversing: Conversing, terminal: Terminal, prompt: str) -> None:
+async def remember(conversing: Conversing, tab: Tab, prompt: str) -> None:
     """Ask where a line is to be kept, write it there, and tell the model."""
     session = conversing.session
     used = conversing.agent.extensions_of(session).get("instructions")
     line = prompt.strip()[1:].strip()
     if used is None:
-        terminal.tell(UNREAD, is_error=True)
+        tab.tell(UNREAD, is_error=True)
         return
     places = {near(path, session.cwd): path for path in files_of(used, session.cwd)}
     asked = Question("Where is this to be remembered?", "select", tuple(places), detail=line)
-    if not line or (chosen := await terminal.ask(session.id, asked)) is None:
+    if not line or (chosen := await tab.ask(session.id, asked)) is None:
         return
     try:
         add(places[chosen], line)
     except OSError as error:
-        terminal.tell(f"{chosen} cannot be written: {error.strerror}", is_error=True)
+        tab.tell(f"{chosen} cannot be written: {error.strerror}", is_error=True)
         return
-    terminal.tell(f"remembered in {chosen}")
+    tab.tell(f"remembered in {chosen}")
     told = f"The user has added to the instructions in {places[chosen]}:\n- {line}"
     session.pending.append(context_block(told, "instructions"))
 

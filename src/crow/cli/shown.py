@@ -50,28 +50,28 @@ class ShownRun:
     def _end(self, number: signal.Signals) -> None:
         """A signal ends the run, whatever is being done."""
         self._status = 128 + number
-        self.terminal.leave()
+        self.terminal.end()
 
     async def _run(self) -> Reply | None:
-        terminal, out = self.terminal, self.out
+        tab, out = self.terminal.front, self.out
         with out.through(sys.stdout, sys.stderr):
             agent = agent_of(self.options, self.settings)
             tell_problems(self.settings, agent, out)
-            adopt(terminal, self.settings, out)
+            adopt(self.terminal, self.settings, out)
             agent.llm.model  # noqa: B018 - a model that cannot be had is said before anything else
             async with agent:
-                session = await session_of(agent, self.options, self.settings, terminal)
-                if terminal.is_left:
+                session = await session_of(agent, self.options, self.settings, tab)
+                if tab.is_left:
                     return None
-                conversing = attach(terminal, agent, session, self.settings)
+                conversing = attach(tab, agent, session, self.settings)
                 refuse_unknown(agent, session, self.prompt)
-                terminal.begin()
-                content = conversing.content_of(self.prompt, terminal.tell)
-                terminal.transcript.show(content)
+                tab.begin()
+                content = conversing.content_of(self.prompt, tab.tell)
+                tab.transcript.show(content)
                 reply = await answered(agent, session, content, out)
-                terminal.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
-                while terminal.outbox and not terminal.is_left:
-                    said = await terminal.next_prompt()
-                    reply = await work(conversing, terminal, said or "") or reply
-                terminal.editor.clear()
+                tab.finish(interrupted=reply.stop_reason == "cancelled", tells=False)
+                while tab.outbox and not tab.is_left:
+                    said = await tab.next_prompt()
+                    reply = await work(conversing, tab, said or "") or reply
+                self.terminal.editor.clear()
         return reply

@@ -30,7 +30,7 @@ from crow.text import clean
 if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.session import Session
-    from crow.terminal.terminal import Terminal
+    from crow.terminal.tab import Tab
 
 REST = 0.3
 """Seconds between two runs, at least."""
@@ -46,13 +46,11 @@ LARGE = 200_000
 class StatusLine:
     """Runs the command when something has happened, and shows what it prints."""
 
-    def __init__(
-        self, wanted: Mapping[str, Any], agent: Agent, session: Session, terminal: Terminal
-    ) -> None:
+    def __init__(self, wanted: Mapping[str, Any], agent: Agent, session: Session, tab: Tab) -> None:
         self._wanted = wanted
         self._agent = agent
         self._session = session
-        self._terminal = terminal
+        self._tab = tab
         self._began = time.monotonic()
         self._usage: UsageReported | None = None
         self._plus = self._minus = 0
@@ -60,8 +58,8 @@ class StatusLine:
 
     def start(self) -> None:
         """Show it as long as the session is open."""
-        self._terminal.watch = self._hear
-        self._terminal.status.script = []
+        self._tab.watch = self._hear
+        self._tab.status.script = []
         self._news.set()
         self._session.spawn(self._run())
 
@@ -88,8 +86,8 @@ class StatusLine:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), interval)
             self._news.clear()
-            self._terminal.status.script = await self._printed()
-            self._terminal.screen.refresh()
+            self._tab.status.script = await self._printed()
+            self._tab.refresh()
             await asyncio.sleep(REST)
 
     async def _printed(self) -> list[str]:

@@ -51,6 +51,16 @@ class Steering(Protocol):
 class Conversation(Protocol):
     """What keys can do to a conversation."""
 
+    @property
+    def listed(self) -> Sequence[str]:
+        """The files of its project."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is called; empty where it has no name yet."""
+        ...
+
     def interrupt(self) -> None:
         """End what is being done."""
         ...

@@ -7,12 +7,29 @@ from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+from crow.core.frozen import frozen
 
 FOLDED_LINES, FOLDED_LETTERS = 10, 1500
 """From how many lines or letters on a paste stands as one word."""
 TOKEN = re.compile(r"\[paste #(\d+) \+\d+ lines?\]")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@frozen
+class Draft:
+    """What was being written: the text, where the cursor stood, the words for what was pasted."""
+
+    text: str = ""
+    cursor: int = 0
+    pastes: tuple[tuple[str, str], ...] = ()
+
+    def behind(self, text: str) -> Draft:
+        """The same with a text in front of it."""
+        whole = "\n".join(filter(None, (text, self.text)))
+        return Draft(whole, len(whole), self.pastes)
 
 
 class Editor:
@@ -56,6 +73,17 @@ class Editor:
         draft = self.buffer.text
         self.buffer.text = f"{text}\n{draft}" if draft else text
         self.buffer.cursor_position = len(self.buffer.text)
+
+    def put_aside(self) -> Draft:
+        """What is being written, which is not to be seen any more."""
+        draft = Draft(self.buffer.text, self.buffer.cursor_position, (*self._pastes.items(),))
+        self.bring(Draft())
+        return draft
+
+    def bring(self, draft: Draft) -> None:
+        """Go on with what was put aside."""
+        self._pastes = dict(draft.pastes)
+        self.buffer.reset(Document(draft.text, draft.cursor))
 
     def paste(self, data: str) -> None:
         """Insert what was pasted: whole, or as one word where it is long."""

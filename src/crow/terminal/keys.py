@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from prompt_toolkit.filters import (
     Condition,
@@ -13,14 +14,16 @@ from prompt_toolkit.filters import (
     vi_navigation_mode,
 )
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
 from crow.terminal.editor import Editor
-from crow.terminal.outbox import Outbox
 from crow.terminal.picker import add_picking
 from crow.terminal.questions import Questions
+
+if TYPE_CHECKING:
+    from crow.terminal.tab import Tab
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
 """What Shift-Enter is taken for."""
@@ -50,9 +53,11 @@ class Keyed(Protocol):
     """What keys do something to."""
 
     editor: Editor
-    outbox: Outbox
-    questions: Questions
-    working: Any
+    front: Tab
+    tabs: list[Tab]
+
+    @property
+    def questions(self) -> Questions: ...
 
     def enter(self) -> None: ...
     def submit_later(self) -> None: ...
@@ -67,6 +72,8 @@ class Keyed(Protocol):
     def unfold(self) -> None: ...
     def redraw(self) -> None: ...
     def suspend(self) -> None: ...
+    def show_number(self, number: int) -> None: ...
+    def show_waiting(self) -> None: ...
 
 
 def know_keys() -> None:
@@ -90,16 +97,22 @@ def bindings(terminal: Keyed, chosen: Mapping[str, Sequence[Pressed]] | None = N
                 is_vis = bool(name) and names == ("escape",)  # which leaves its insert mode first
                 when = condition & ~vi_insert_mode if is_vis else condition
                 keys.add(*names, filter=when)(doing(act))
-    keys.add(Keys.Any, filter=is_choosing(terminal))(given(terminal.questions.press))
-    add_picking(keys, terminal.questions)
+
+    def answer(key: str) -> None:
+        terminal.questions.press(key)
+
+    keys.add(Keys.Any, filter=is_choosing(terminal))(given(answer))
+    add_picking(keys, lambda: terminal.questions)
     keys.add(Keys.BracketedPaste)(given(terminal.paste))
     return keys
 
 
-def added_keys(terminal: Keyed, acts: Mapping[Pressed, Callable[[], object]]) -> KeyBindings:
+def added_keys(
+    questions: Questions, acts: Mapping[Pressed, Callable[[], object]]
+) -> KeyBindingsBase:
     """Keys that extensions have chosen."""
     more = KeyBindings()
-    free = ~Condition(lambda: terminal.questions.is_asking) & ~is_searching
+    free = ~Condition(lambda: questions.is_asking) & ~is_searching
     for names, act in acts.items():
         more.add(*names, filter=free)(doing(act))
     return more
@@ -142,10 +155,14 @@ def given(take: Callable[[str], object]) -> Callable[[KeyPressEvent], None]:
     return pressed
 
 
+def to(terminal: Keyed, act: Callable[[Questions], object]) -> Callable[[], object]:
+    """A function of a key that does something to what is asked in front."""
+    return lambda: act(terminal.questions)
+
+
 def is_choosing(terminal: Keyed) -> Filter:
     """True where a key is an answer."""
-    asked = terminal.questions
-    return Condition(lambda: asked.is_asking and not asked.is_typing)
+    return Condition(lambda: terminal.questions.is_asking and not terminal.questions.is_typing)
 
 
 def writing(terminal: Keyed) -> Iterable[Binding]:
@@ -153,9 +170,9 @@ def writing(terminal: Keyed) -> Iterable[Binding]:
     editor = terminal.editor
     free = ~Condition(lambda: terminal.questions.is_asking) & ~is_searching
     menu = Condition(lambda: editor.buffer.complete_state is not None)
-    working = Condition(lambda: terminal.working is not None)
+    working = Condition(lambda: terminal.front.working is not None)
     empty = Condition(lambda: not editor.buffer.text)
-    waits = Condition(lambda: bool(terminal.outbox))
+    waits = Condition(lambda: bool(terminal.front.outbox))
     erases = free & ~vi_navigation_mode
     return (
         ("send", free, terminal.enter, (("enter",),)),
@@ -176,30 +193,35 @@ def writing(terminal: Keyed) -> Iterable[Binding]:
 
 def asking(terminal: Keyed) -> Iterable[Binding]:
     """A question, beside the keys of its answers."""
-    choosing, asked = is_choosing(terminal), terminal.questions
+    choosing = is_choosing(terminal)
     return (
-        ("", choosing, asked.choose, (("enter",),)),
-        ("", choosing, lambda: asked.move(-1), (("up",),)),
-        ("", choosing, lambda: asked.move(1), (("down",),)),
-        ("", choosing, lambda: asked.press("w"), (("tab",),)),
-        ("", choosing, asked.refuse, (("escape",), ("c-d",))),
+        ("", choosing, to(terminal, Questions.choose), (("enter",),)),
+        ("", choosing, to(terminal, lambda asked: asked.move(-1)), (("up",),)),
+        ("", choosing, to(terminal, lambda asked: asked.move(1)), (("down",),)),
+        ("", choosing, to(terminal, lambda asked: asked.press("w")), (("tab",),)),
+        ("", choosing, to(terminal, Questions.refuse), (("escape",), ("c-d",))),
     )
 
 
 def answering(terminal: Keyed) -> Iterable[Binding]:
     """Words as an answer."""
-    asked = terminal.questions
-    typing = Condition(lambda: asked.is_typing)
+    typing = Condition(lambda: terminal.questions.is_typing)
     return (
-        ("", typing, asked.say, (("enter",),)),
-        ("", typing, asked.unsay, (("escape",),)),
+        ("", typing, to(terminal, Questions.say), (("enter",),)),
+        ("", typing, to(terminal, Questions.unsay), (("escape",),)),
     )
 
 
 def anywhere(terminal: Keyed) -> Iterable[Binding]:
     """What is the same wherever somebody is."""
     always = Condition(lambda: True)
+    several = Condition(lambda: len(terminal.tabs) > 1)
+    numbers = (
+        ("", several, partial(terminal.show_number, n), (("escape", str(n)),)) for n in range(1, 10)
+    )
     return (
+        *numbers,
+        ("waiting", several, terminal.show_waiting, (("escape", "0"),)),
         ("cancel", always, terminal.control_c, (("c-c",),)),
         ("", always, terminal.control_c, ((Keys.SIGINT,),)),
         ("expand", always, terminal.expand, (("c-o",),)),

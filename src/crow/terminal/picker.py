@@ -185,17 +185,17 @@ async def pick(questions: Questions, picker: Picker) -> Any:
         picker.end()
 
 
-def add_picking(keys: KeyBindings, questions: Questions) -> None:
+def add_picking(keys: KeyBindings, questions: Callable[[], Questions]) -> None:
     """The keys of a list, beside those of words that are typed."""
-    is_picking = Condition(lambda: isinstance(questions.asked, Picker))
+    is_picking = Condition(lambda: isinstance(questions().asked, Picker))
 
     def let(name: str, act: Callable[[Picker], object]) -> None:
         @keys.add(name, filter=is_picking)
         def _(event: object) -> None:
             del event
-            if isinstance(questions.asked, Picker):
-                act(questions.asked)
-                questions.look()
+            if isinstance(picker := questions().asked, Picker):
+                act(picker)
+                questions().look()
 
     let("enter", lambda picker: picker.typed(""))
     let("up", lambda picker: picker.move(-1))

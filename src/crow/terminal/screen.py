@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from prompt_toolkit.application import Application, in_terminal
 from prompt_toolkit.cursor_shapes import ModalCursorShapeConfig
@@ -22,7 +23,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyBindingsBase, merge_key_bindings
 from prompt_toolkit.key_binding.key_bindings import DynamicKeyBindings
-from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Window
+from prompt_toolkit.layout.containers import ConditionalContainer, DynamicContainer, HSplit, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.layout import Layout
@@ -65,6 +66,16 @@ class Drawn(Protocol):
         """What can be chosen from below the editor."""
         ...
 
+    @property
+    def questions(self) -> Questions:
+        """What is asked."""
+        ...
+
+    @property
+    def added_keys(self) -> KeyBindingsBase:
+        """Keys that do something beside the screen's own."""
+        ...
+
     def bottom(self, width: int) -> list[str]:
         """The last line, or several."""
         ...
@@ -77,16 +88,14 @@ class Screen:
         self,
         drawn: Drawn,
         editor: Editor,
-        questions: Questions,
         keys: KeyBindings,
     ) -> None:
         self._drawn = drawn
         self.keys: KeyBindingsBase = keys
-        self.added_keys: KeyBindingsBase = KeyBindings()
         self.output = TerminalOutput(sys.stdout)
         self.is_shown = asyncio.Event()
         self._editor = editor
-        self._questions = questions
+        self._answering: WeakKeyDictionary[Questions, Window] = WeakKeyDictionary()
         self._lines: list[str] = []
         self._final: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -99,7 +108,7 @@ class Screen:
             layout=self._layout(),
             key_bindings=merge_key_bindings(
                 [
-                    DynamicKeyBindings(lambda: self.added_keys),
+                    DynamicKeyBindings(lambda: self._drawn.added_keys),
                     DynamicKeyBindings(lambda: self.keys),
                 ]
             ),
@@ -149,26 +158,28 @@ class Screen:
         draft = BufferControl(
             self._editor.buffer, search_buffer_control=search.control, preview_search=True
         )
-        hides = Condition(lambda: self._questions.hides)
-        masked = ConditionalProcessor(PasswordProcessor("•"), hides)
-        answers = BufferControl(self._questions.draft, input_processors=[masked])
-        rows = Dimension(min=1, max=EDITOR_ROWS)
-        self._draft = Window(
-            draft, rows, wrap_lines=True, dont_extend_height=True, get_line_prefix=prefix
-        )
-        self._answers = Window(
-            answers, rows, wrap_lines=True, dont_extend_height=True, get_line_prefix=prefix
-        )
-        typing = Condition(lambda: self._questions.is_typing)
+        self._draft = written(draft)
+        typing = Condition(lambda: self._drawn.questions.is_typing)
         body = [
             self._text(self._shown),
-            ConditionalContainer(self._answers, typing),
+            ConditionalContainer(DynamicContainer(lambda: self._answers), typing),
             ConditionalContainer(self._draft, ~typing),
             search,
             self._text(lambda: self._drawn.menu(self.width)),
             self._text(lambda: self._drawn.bottom(self.width), "class:status"),
         ]
         return Layout(HSplit(body), self._draft)
+
+    @property
+    def _answers(self) -> Window:
+        """Where words are typed as an answer, as they were left."""
+        questions = self._drawn.questions
+        if (window := self._answering.get(questions)) is None:
+            hides = Condition(lambda: self._drawn.questions.hides)
+            masked = ConditionalProcessor(PasswordProcessor("•"), hides)
+            window = written(BufferControl(questions.draft, input_processors=[masked]))
+            self._answering[questions] = window
+        return window
 
     def _text(self, lines: Callable[[], list[str]], style: str = "") -> Window:
         """A part of the screen that is as high as what is in it."""
@@ -201,6 +212,10 @@ class Screen:
     def now(self) -> None:
         """Draw what there is at once; what is still to come by itself comes then as well."""
         self._draw()
+
+    def keep(self) -> None:
+        """Let what is final be written, whoever is to be seen next."""
+        self._final += self._drawn.committed(self.width)
 
     def _frame(self) -> None:
         self._timer = None
@@ -241,11 +256,11 @@ class Screen:
 
     def _key(self, _: object) -> None:
         """A key was pressed: see whom it is for before anybody takes it."""
-        self._questions.note_key()
+        self._drawn.questions.note_key()
         self._focus()
 
     def _focus(self) -> None:
-        wanted = self._answers if self._questions.is_typing else self._draft
+        wanted = self._answers if self._drawn.questions.is_typing else self._draft
         layout = self.app.layout
         if not layout.is_searching and layout.current_window is not wanted:
             layout.focus(wanted)
@@ -291,6 +306,12 @@ class Screen:
         """End it."""
         if self.app.is_running and not self.app.is_done:
             self.app.exit()
+
+
+def written(control: BufferControl) -> Window:
+    """A part of the screen that is typed in."""
+    rows = Dimension(min=1, max=EDITOR_ROWS)
+    return Window(control, rows, wrap_lines=True, dont_extend_height=True, get_line_prefix=prefix)
 
 
 class LiveArea(Application[None]):

@@ -1,37 +1,30 @@
-"""The terminal as a client: shows what happens, asks the person, hands on what is typed."""
+"""The terminal's window: a screen, an editor, keys, and the sessions that are talked to in it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TypeVar
 
 from prompt_toolkit.completion import Completer
+from prompt_toolkit.key_binding import KeyBindingsBase
 
-from crow.core.events import (
-    ConfigChanged,
-    Event,
-    RunEnded,
-    UsageReported,
-)
-from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.terminal.beside import Beside
 from crow.terminal.clipboard import picture_in_clipboard
-from crow.terminal.conversation import Conversation, Extras
 from crow.terminal.editor import Editor
-from crow.terminal.keys import Pressed, added_keys, bindings
+from crow.terminal.keys import bindings
 from crow.terminal.menu import menu_lines
-from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
+from crow.terminal.picker import Picker
 from crow.terminal.questions import Questions
+from crow.terminal.roster import heading, roster_line
 from crow.terminal.screen import Screen
-from crow.terminal.status import Status
-from crow.terminal.transcript import Transcript
-from crow.terminal.working import BEAT, Working
+from crow.terminal.tab import ABSENT, Tab
+from crow.terminal.working import BEAT
 from crow.text import one_line, shorten
 
 T = TypeVar("T")
@@ -43,38 +36,25 @@ ARMED = 2.0
 """Seconds in which a second Ctrl-C leaves."""
 SLOW = 0.5
 """Seconds between two looks at the clock where nothing moves."""
-ABSENT = 6.0
-"""Seconds without a key after which somebody is called who is waited for."""
+CALLED = 24
+"""Letters of a session's name in what calls the person to it."""
 
 
 class Terminal:
-    """A client that shows a conversation and lets it be steered.
-
-    ``conversation`` is set once there is one; ``watch`` is called with each event. Everything that
-    is typed is kept until it is said: `next_prompt` gives it, or the run that is on is told.
-    """
-
-    files: Files | None = None
-    terminals: Terminals | None = None
-    answers = True
+    """A window with one tab or several; keys go to the one in ``front``."""
 
     def __init__(
         self, cwd: str, *, history: Path | None = None, completer: Completer | None = None
     ) -> None:
         self.palette = Palette.of_environment()
-        self.conversation: Conversation | None = None
-        self.status = Status()
-        self.transcript = Transcript(self.palette, cwd)
         self.editor = Editor(history, completer)
-        self.outbox = Outbox()
-        self.working: Working | None = None
-        self.watch: Callable[[Event], object] = lambda _: None
-        self._widget: Callable[[], list[str]] = list[str]
+        self.front = Tab(self, cwd)
+        self.tabs = [self.front]
+        self.is_left = False
         self._armed_until = self._escaped_at = 0.0
         self._moves = not os.environ.get("CROW_REDUCED_MOTION")
         self._title = ""
-        self.questions = Questions(self.palette, self._look, self._call, self.interrupt)
-        self.screen = Screen(self, self.editor, self.questions, bindings(self))
+        self.screen = Screen(self, self.editor, bindings(self))
 
     # its life
 
@@ -105,7 +85,7 @@ class Terminal:
         """Let time be seen to pass, as long as there is something that takes it."""
         while True:
             await asyncio.sleep(BEAT if self._is_moving else SLOW)
-            if self.working or self.questions.asked or self._armed_until:
+            if self._armed_until or any(tab.state in ("works", "waits") for tab in self.tabs):
                 self.screen.refresh()
 
     @property
@@ -113,172 +93,118 @@ class Terminal:
         """True while there is something to be seen that moves, or a question about to take keys."""
         if self.questions.asked is not None:
             return not self.questions.is_asking
-        return self._moves and self.working is not None
-
-    def use(self, extras: Extras) -> None:
-        """Show what others add."""
-        self._widget = extras.widget
-        self.status.more = extras.status
-        self.transcript.card_body = extras.card
-
-    def bind(self, acts: Mapping[Pressed, Callable[[], object]]) -> None:
-        """Let these keys do something beside the screen's own, which keep what they do."""
-        self.screen.added_keys = added_keys(self, acts)
-
-    def _look(self) -> None:
-        """Show what is new of a question."""
-        self.screen.now()
-
-    def leave(self) -> None:
-        """End the talk, as soon as what is being done has ended."""
-        self.outbox.close()
-        self.questions.refuse()
-        self.interrupt()
-
-    @property
-    def is_left(self) -> bool:
-        """True where the person wants to leave."""
-        return self.outbox.is_closed
-
-    # what happens, as the loop tells it
-
-    async def update(self, session_id: str, event: Event) -> None:
-        """Show an event."""
-        self._deliver()
-        self._note(event)
-        self.watch(event)
-        self.transcript.take(session_id, event)
-        if isinstance(event, RunEnded) and session_id == self.transcript.session_id:
-            self.transcript.end()
-        self.screen.refresh()
-        await asyncio.sleep(0)
-
-    def _note(self, event: Event) -> None:
-        """Keep what the lines at the bottom say."""
-        match event:
-            case UsageReported():
-                self.status.report(event)
-                if self.working:
-                    self.working.report(event.last)
-            case ConfigChanged(changes):
-                self.status.mode = changes.get("mode", self.status.mode)
-                self.status.model = changes.get("model", None) or self.status.model
-            case _ if self.working:
-                self.working.note(event)
-            case _:
-                pass
-
-    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
-        """Ask the person; what was said with a no is told to the model."""
-        answer, words = await self.questions.permission(request, self.transcript.cwd)
-        if words and self.conversation is not None:
-            self.outbox.steer(words, self.conversation)
-        return answer
-
-    async def ask(self, session_id: str, question: Question) -> Any:
-        """Ask the person something else."""
-        return await self.questions.question(question)
-
-    async def secret(self, text: str) -> str | None:
-        """Ask for a line that is not shown."""
-        return await self.questions.secret(text)
+        return self._moves and self.front.working is not None
 
     def _print(self, lines: list[str]) -> None:
         """Show what somebody has printed."""
-        self.transcript.write(lines)
+        self.front.transcript.write(lines)
         self.screen.refresh()
 
-    def obey(self, sequence: str) -> None:
-        """Have the terminal do what a hook wants of it; the caller knows that it is harmless."""
-        self.screen.output.write_raw(sequence)
-        self.screen.output.flush()
+    def leave(self) -> None:
+        """End the talk; where other sessions would be stopped by that, only if it comes twice."""
+        now = time.monotonic()
+        if self.busy(beside=self.front) and now >= self._armed_until:
+            self._armed_until = now + ARMED
+            self.screen.now()
+        else:
+            self.end()
 
-    def tell(self, text: str, *, is_error: bool = False) -> None:
-        """Say something at the end of the conversation."""
-        self.transcript.close(text, "error" if is_error else "info")
+    def end(self) -> None:
+        """End the talk, as soon as what is being done has ended."""
+        self.is_left = True
+        for tab in self.tabs:
+            tab.leave()
+
+    def busy(self, *, beside: Tab) -> list[Tab]:
+        """The other tabs in which something goes on."""
+        return [tab for tab in self.tabs if tab is not beside and tab.state in ("works", "waits")]
+
+    # tabs
+
+    @property
+    def questions(self) -> Questions:
+        """What is asked in front."""
+        return self.front.questions
+
+    @property
+    def added_keys(self) -> KeyBindingsBase:
+        """The keys of extensions that do something now."""
+        return self.front.keys
+
+    def open(self, cwd: str) -> Tab:
+        """One more tab, behind the others."""
+        tab = Tab(self, cwd)
+        self.tabs.append(tab)
+        return tab
+
+    def close(self, tab: Tab) -> None:
+        """Show a tab no more; the last one stays."""
+        at = self.tabs.index(tab)
+        if len(self.tabs) > 1:
+            self.tabs.remove(tab)
+            if tab is self.front:
+                self.show(self.tabs[max(0, at - 1)])
         self.screen.refresh()
+
+    def show(self, tab: Tab) -> None:
+        """Bring a tab to the front. What has been said in it meanwhile is seen then."""
+        if tab is self.front or isinstance(self.questions.asked, Picker):
+            return
+        self.front.go()
+        self.screen.keep()
+        self.front = tab
+        number = self.tabs.index(tab) + 1
+        tab.transcript.write([heading(number, tab.name, self.screen.width, self.palette)])
+        tab.come()
+        self.screen.now()
+
+    def show_number(self, number: int) -> None:
+        """Bring a tab to the front, counted from 1."""
+        if 0 < number <= len(self.tabs):
+            self.show(self.tabs[number - 1])
+
+    def show_waiting(self) -> None:
+        """Bring the next tab to the front that waits for the person, else that is done."""
+        at = self.tabs.index(self.front) + 1
+        others = [*self.tabs[at:], *self.tabs[: at - 1]]
+        for state in ("waits", "done"):
+            if found := next((tab for tab in others if tab.state == state), None):
+                self.show(found)
+                return
 
     # prompts
-
-    async def next_prompt(self) -> str | None:
-        """What the person says next; None where they leave."""
-        return await self.outbox.next()
-
-    def begin(self, prompt: str = "") -> None:
-        """A prompt is being worked on; one that somebody sees already need not be shown."""
-        if prompt:
-            self.transcript.prompt(prompt)
-        self.working = Working()
-        self.screen.now()
-
-    def finish(self, *, interrupted: bool = False, tells: bool = True) -> None:
-        """The prompt is done with: what was not heard is said next, or edited where that ended.
-
-        Without ``tells`` somebody else says that it was interrupted.
-        """
-        self._deliver()
-        took = time.monotonic() - self.working.began if self.working else 0.0
-        self.working = None
-        self.transcript.end()
-        if interrupted:
-            if tells:
-                self.transcript.close("interrupted", "warning")
-            while self.outbox:
-                self.take_back()
-        self.outbox.postpone()
-        if took > ABSENT:
-            self._call("Crow is done")
-        self.screen.now()
 
     def type(self, text: str) -> None:
         """Take what was typed before: every line of it was ended by Enter, but the last one."""
         *lines, rest = text.split("\n")
         for line in filter(str.strip, lines):
-            self.outbox.put(line)
+            self.front.outbox.put(line)
         self.editor.paste(rest)
 
     def submit(self, *, later: bool = False) -> None:
         """Say what was typed: at once, to the run that is on, or ``later``."""
-        text = self.editor.take()
-        is_talk = not text.startswith(("/", "!", "#"))
-        if self.working and self.conversation and is_talk and not later and text.strip():
-            self.outbox.steer(text, self.conversation)
-        elif text.strip():
-            self.outbox.put(text)
+        self.front.submit(self.editor.take(), later=later)
         self.screen.now()
-
-    def _deliver(self) -> None:
-        """Put what the model has heard meanwhile where it was said."""
-        for text in self.outbox.delivered():
-            self.transcript.prompt(text)
 
     def take_back(self) -> None:
         """Edit the last thing again that waits to be said."""
-        self._deliver()
-        if (text := self.outbox.take_back()) is not None:
-            self.editor.put_back(text)
-            self.screen.now()
+        self.front.take_back()
 
     def expand(self) -> None:
         """Show all of the question, else of the last card."""
         if (asked := self.questions.asked) is not None:
             asked.whole = not asked.whole
         else:
-            self.transcript.expand()
+            self.front.transcript.expand()
         self.screen.now()
-
-    def interrupt(self) -> None:
-        """End what is being done."""
-        if self.conversation is not None:
-            self.conversation.interrupt()
 
     def escape(self) -> None:
         """End what is being done; twice where nothing is, go back to an earlier prompt."""
-        now, before = time.monotonic(), self._escaped_at
-        self._escaped_at = 0.0 if self.working else now
-        self.interrupt()
-        if now - before < TWICE and not self.working and not self.editor.clear():
-            self.outbox.put(REWIND)
+        now, before, works = time.monotonic(), self._escaped_at, self.front.working
+        self._escaped_at = 0.0 if works else now
+        self.front.interrupt()
+        if now - before < TWICE and not works and not self.editor.clear():
+            self.front.outbox.put(REWIND)
         self.screen.now()
 
     def control_c(self) -> None:
@@ -288,8 +214,8 @@ class Terminal:
             self.questions.refuse()
         elif self.editor.clear():
             pass
-        elif self.working:
-            self.interrupt()
+        elif self.front.working:
+            self.front.interrupt()
         elif now < self._armed_until:
             self.leave()
         else:
@@ -322,19 +248,19 @@ class Terminal:
             if path := await picture_in_clipboard():
                 self.editor.paste(f"{path} ")
             else:
-                self.tell("there is no picture in the clipboard, or nobody who gives it")
+                self.front.tell("there is no picture in the clipboard, or nobody who gives it")
             self.screen.now()
 
         self.screen.app.create_background_task(paste())
 
     def next_mode(self) -> None:
         """Go on in the next mode."""
-        if self.conversation is not None:
-            self.conversation.next_mode()
+        if self.front.conversation is not None:
+            self.front.conversation.next_mode()
 
     def unfold(self) -> None:
         """Show thoughts whole, or fold them."""
-        self.transcript.unfold()
+        self.front.transcript.unfold()
         self.screen.now()
 
     def redraw(self) -> None:
@@ -346,38 +272,23 @@ class Terminal:
         """Give the terminal back to the shell until it brings this to the front again."""
         self.screen.suspend()
 
-    def _call(self, text: str) -> None:
+    def call(self, tab: Tab, text: str) -> None:
         """Call the person, where they do not look."""
-        if time.monotonic() - self.questions.last_key > ABSENT or self.questions.asked:
-            self.screen.output.notify(text)
+        away = time.monotonic() - self.questions.last_key > ABSENT
+        if away or tab.questions.asked or tab is not self.front:
+            name = f"{shorten(one_line(tab.name), CALLED)}: " if len(self.tabs) > 1 else ""
+            self.screen.output.notify(name + text)
 
     # how it looks
 
     def committed(self, width: int) -> list[str]:
         """See `crow.terminal.screen.Drawn`."""
         self._name()
-        return self.transcript.committed(width)
+        return self.front.transcript.committed(width)
 
     def live(self, width: int, height: int) -> list[str]:
         """See `crow.terminal.screen.Drawn`."""
-        now = time.monotonic()
-        below = [
-            *self.outbox.lines(width, self.palette),
-            *self._bottom(width, max(3, height - 3), now),
-            *(self.palette(shorten(line, width), "dim") for line in self._widget()),
-        ]
-        steps = self.transcript.steps(width) if self.working else []
-        above = [*self.transcript.live(width, now), *(["", *steps] if steps else ())]
-        room = max(0, height - len(below) - 1)
-        return [*above[-room:], *(["", *below] if below else ())] if room else below[-height:]
-
-    def _bottom(self, width: int, height: int, now: float) -> list[str]:
-        """The question, or else what is being done."""
-        if self.questions.asked is not None:
-            return self.questions.lines(width, height)
-        if self.working is not None:
-            return [self.working.line(width, now, self.palette, moves=self._moves)]
-        return []
+        return self.front.live(width, height, time.monotonic(), moves=self._moves)
 
     def menu(self, width: int) -> list[str]:
         """See `crow.terminal.screen.Drawn`."""
@@ -387,16 +298,24 @@ class Terminal:
         return menu_lines(state, width, self.palette)
 
     def bottom(self, width: int) -> list[str]:
-        """The line at the bottom, or what a key would do now."""
+        """The sessions where there are several, and the line at the bottom, or a key's effect."""
+        roster = [roster_line(self.tabs, self.front, width)] if len(self.tabs) > 1 else []
         if time.monotonic() < self._armed_until:
-            return [shorten("Press Ctrl-C again to leave", width)]
+            return [*roster, shorten(self._warning(), width)]
         self._armed_until = 0.0
-        return self.status.lines(width)
+        return [*roster, *self.front.status.lines(width)]
+
+    def _warning(self) -> str:
+        """What the key that leaves does when it comes once more."""
+        if stopped := len(self.busy(beside=self.front)):
+            return f"{stopped} at work beside: once more leaves, and stops them"
+        return "Press Ctrl-C again to leave"
 
     def _name(self) -> None:
         """Name the window by what is going on."""
-        state = "? " if self.questions.asked else "✳ " if self.working else ""
-        title = f"{state}crow · {Path(self.transcript.cwd).name}"
+        states = {tab.state for tab in self.tabs}
+        mark = "? " if "waits" in states else "✳ " if "works" in states else ""
+        title = f"{mark}crow · {Path(self.front.transcript.cwd).name}"
         if title != self._title:
             self._title = title
             self.screen.output.title(title)

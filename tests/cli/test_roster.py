@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -73,6 +74,14 @@ async def test_a_session_that_waits_for_the_person_says_so(
     screen = await tmux.until("The pipe is", "2? Make it waits for you")
     assert lines_of(screen)[-3:-1] == [">", lines_of(screen)[-2]]
     assert (await tmux.title()).startswith("? crow")
+    async with asyncio.timeout(50):
+        while "waits" not in (told := (await crow("sessions", "--live")).out):
+            pass
+    live = told.splitlines()
+    assert live[0][8:].startswith("  waits for you   just now  crow        Make it  [")
+    assert live[2][8:].startswith("  works           just now  crow        Mend the pipe  [")
+    assert [f"[{crow.cwd}]" in line for line in live] == [True, False, True]
+    assert live[1].strip() == "touch made"
     await say(tmux, "/sessions", "Open sessions · 1 of 2", "waits for you · ")
     await tmux.keys("Escape")
     await tmux.until("2? Make it", gone="Open sessions")

@@ -2,6 +2,7 @@
 
 crow sessions                   the sessions of this directory, the last used first
 crow sessions --all             those of every directory
+crow sessions --live            those that are open now, anywhere: which work, which wait for you
 crow sessions show ID           what was said and done; the first letters of the id are enough
 crow sessions search TEXT       sessions in which all words of TEXT were said together
 crow sessions rename ID TITLE
@@ -16,11 +17,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow.cli.options import agent_of, declare_place, directory, settings_of
-from crow.cli.output import Output
+from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.cli.stored import able, stored, whole_id
 from crow.cli.view import View, counted
@@ -30,7 +33,9 @@ from crow.core.messages import text_of
 from crow.text import columns, one_line, shorten
 
 if TYPE_CHECKING:
+    from crow.core.agent import Agent
     from crow.core.session import SessionInfo, Store
+    from crow.extensions.presence import Present
 
 TAKES = {
     "list": "",
@@ -43,6 +48,12 @@ TAKES = {
     "unarchive": "ID",
     "delete": "ID",
 }
+WORDS: dict[str, tuple[str, Style]] = {
+    "waits": ("waits for you", "yellow"),
+    "works": ("works", "green"),
+    "idle": ("idle", "dim"),
+}
+"""What the state of an open session is called, and how that looks."""
 SHORT = 8
 PAGE = 20
 
@@ -52,6 +63,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list")
     parser.add_argument("words", metavar="ID|TEXT", nargs="*")
     parser.add_argument("--all", action="store_true", help="sessions of every directory")
+    parser.add_argument("--live", action="store_true", help="sessions that are open now, anywhere")
     parser.add_argument("--limit", type=int, default=PAGE, metavar="N", help="how many at once")
     parser.add_argument("--cursor", metavar="CURSOR", help="where the next page begins")
     parser.add_argument("--json", action="store_true", help="one object a line, for programs")
@@ -74,6 +86,9 @@ async def act(options: argparse.Namespace, out: Output) -> int:
     """Do what was asked for, with the store that the settings name."""
     agent = agent_of(options, settings_of(options))
     async with agent:
+        if options.live:
+            list_present(agent, options, out)
+            return 0
         store = stored(agent)
         await ACTIONS[options.action](store, options, out)
     return 0
@@ -91,6 +106,30 @@ async def listing(store: Store, options: argparse.Namespace, out: Output) -> Non
         out.line(f"more: crow sessions{' --all' if options.all else ''} --cursor {cursor}", "dim")
     elif cursor:
         out.verbatim(json.dumps({"next_cursor": cursor}))
+
+
+def list_present(agent: Agent, options: argparse.Namespace, out: Output) -> None:
+    """List what is open now: what waits for the user comes first."""
+    who: Any = next((x for x in agent.extensions.values() if hasattr(x, "present")), None)
+    if who is None:
+        raise SessionError("nobody knows what is open: the extension presence is not in use")
+    found: Sequence[Present] = who.present()
+    for each in found:
+        if options.json:
+            out.verbatim(json.dumps({name: getattr(each, name) for name in each.__match_args__}))
+            continue
+        word, colour = WORDS[each.state]
+        since = age(datetime.fromtimestamp(each.since, UTC).isoformat())
+        head = f"{each.id[:SHORT]}  {out.styled(f'{word:13}', colour)}"
+        place = each.cwd.replace(str(Path.home()), "~", 1)
+        title, program = one_line(each.title) or "(no title)", one_line(each.program)
+        rest = f"  {since:>9}  {program:10}  {title}  [{one_line(place)}]"
+        room = out.width - SHORT - 2 - 13 if out.is_terminal else 10_000
+        out.raw(head + shorten(rest, room))
+        if each.asks:
+            out.line(f"          {shorten(one_line(each.asks), max(10, out.width - 10))}", "dim")
+    if not found and not options.json:
+        out.line("no session is open")
 
 
 def write_infos(page: list[SessionInfo], options: argparse.Namespace, out: Output) -> None:

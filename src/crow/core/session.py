@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
@@ -55,7 +56,9 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 
-FIXED = ("id", "parent", "trace", "lock", "tasks", "runs", "cache", "pending", "agent", "hung")
+FIXED = (
+    "id", "parent", "trace", "lock", "tasks", "runs", "asking", "cache", "pending", "agent", "hung",
+)  # fmt: skip
 """Fields of a session that keep what they begin with."""
 KEPT: Mapping[str, Any] = {"cache": Shelf[Any], "pending": Inbox[Message], "tasks": Errands}
 """What its containers are that others must not empty."""
@@ -161,6 +164,7 @@ class Session(Host):
     in place. ``state`` is JSON, one dict an extension, stored with the session; ``cache`` is not
     stored; a `Key` knows the type of what is there. ``options`` are settings of this session beside
     ``model`` and ``mode``. ``parent`` is set for a sub-agent's, ``agent`` once the session is open.
+    ``asking`` is what the user is being asked, by this session and its sub-agents.
     ``hung`` is what hangs here beside what hangs on the agent, None as long as nothing does.
     """
 
@@ -184,6 +188,7 @@ class Session(Host):
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     runs: tuple[Run, ...] = ()
     pending: Inbox[Message] = field(default_factory=Inbox[Message])
+    asking: tuple[str, ...] = ()
     tasks: Errands = field(default_factory=Errands)
     closed: bool = False
     agent: Agent | None = None
@@ -268,6 +273,16 @@ class Session(Host):
     def leave(self, run: Run) -> None:
         """Let a prompt be done with."""
         object.__setattr__(self, "runs", tuple(each for each in self.runs if each is not run))
+
+    @contextmanager
+    def asked(self, text: str) -> Generator[None]:
+        """Say that the user is asked this."""
+        object.__setattr__(self, "asking", (*self.asking, text))
+        try:
+            yield
+        finally:
+            at = self.asking.index(text)
+            object.__setattr__(self, "asking", self.asking[:at] + self.asking[at + 1 :])
 
     @property
     def busy(self) -> bool:
@@ -519,6 +534,7 @@ SHAPES: Mapping[str, Any] = {
     "trace": Trace,
     "lock": asyncio.Lock,
     "runs": tuple[Any, ...],
+    "asking": tuple[str, ...],
     "pending": list[Any],
     "tasks": set[Any],
     "closed": bool,

@@ -218,7 +218,7 @@ async def _answer(call: ToolContext, ask: Ask) -> Said:
         ask.rules,
         ask.keep,
     )
-    with waiting(call):
+    with waiting(call, call.title):
         chosen = await call.client.permission(call.session.id, request)
     option = next((option for option in ask.options if option.id == chosen), None)
     if option is None:

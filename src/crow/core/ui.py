@@ -87,7 +87,7 @@ class UI:
         if session.closed:
             return question.default  # nobody is there any more, and it would never end
         asking = ctx.client.ask(session.id, question)
-        with waiting(ctx):
+        with waiting(ctx, question.text):
             if ctx.run in session.runs:
                 return await asking
             return await _withdrawable(asking, session, question.default)
@@ -117,7 +117,7 @@ def withdraw(session: Session) -> None:
 
 
 @contextmanager
-def waiting(ctx: Asking) -> Generator[None]:
-    """Stop the running hook's clock."""
-    with standing(ctx.clock):
+def waiting(ctx: Asking, text: str) -> Generator[None]:
+    """Stop the running hook's clock, and say that the user is asked this."""
+    with standing(ctx.clock), ctx.session.root.asked(text):
         yield

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions import PermissionsHook as PermissionsHook
     from crow.extensions.persistence import PersistenceHook as PersistenceHook
     from crow.extensions.plan import PlanHook as PlanHook
+    from crow.extensions.presence import PresenceHook as PresenceHook
     from crow.extensions.prompt_cache import PromptCacheHook as PromptCacheHook
     from crow.extensions.questions import QuestionsHook as QuestionsHook
     from crow.extensions.sandbox import SandboxHook as SandboxHook
@@ -52,6 +53,7 @@ _ROOMS = {
     "crow.extensions.permissions": "PermissionsHook",
     "crow.extensions.persistence": "PersistenceHook",
     "crow.extensions.plan": "PlanHook",
+    "crow.extensions.presence": "PresenceHook",
     "crow.extensions.prompt_cache": "PromptCacheHook",
     "crow.extensions.questions": "QuestionsHook",
     "crow.extensions.sandbox": "SandboxHook",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from prompt_toolkit.filters import (
     Condition,
@@ -19,11 +19,10 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import ALL_KEYS, KEY_ALIASES, Keys
 
 from crow.terminal.editor import Editor
+from crow.terminal.outbox import Outbox
 from crow.terminal.picker import add_picking
 from crow.terminal.questions import Questions
-
-if TYPE_CHECKING:
-    from crow.terminal.tab import Tab
+from crow.terminal.working import Working
 
 ALT_ENTER = (Keys.Escape, Keys.ControlM)
 """What Shift-Enter is taken for."""
@@ -49,13 +48,22 @@ Binding: TypeAlias = tuple[str, Filter, Callable[[], object], tuple[Pressed, ...
 MODIFIERS = {"ctrl": "c", "shift": "s"}
 
 
+class Worked(Protocol):
+    """The session that keys go to."""
+
+    working: Working | None
+    outbox: Outbox
+
+
 class Keyed(Protocol):
     """What keys do something to."""
 
     editor: Editor
-    front: Tab
-    tabs: list[Tab]
 
+    @property
+    def front(self) -> Worked: ...
+    @property
+    def tabs(self) -> Sequence[object]: ...
     @property
     def questions(self) -> Questions: ...
 

@@ -15,6 +15,7 @@ from crow.core.messages import text_of
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
 from crow.terminal.conversation import Conversation, Extras
 from crow.terminal.editor import Draft, Editor
+from crow.terminal.keys import Pressed, added_keys
 from crow.terminal.outbox import Outbox
 from crow.terminal.palette import Palette
 from crow.terminal.questions import Questions
@@ -104,10 +105,8 @@ class Tab:
         self.status.more = extras.status
         self.transcript.card_body = extras.card
 
-    def bind(self, acts: Mapping[tuple[str, ...], Callable[[], object]]) -> None:
+    def bind(self, acts: Mapping[Pressed, Callable[[], object]]) -> None:
         """Let these keys do something beside the screen's own, which keep what they do."""
-        from crow.terminal.keys import added_keys
-
         self.keys = added_keys(self.questions, acts)
 
     def look(self) -> None:

@@ -45,7 +45,10 @@ FIELDS = ("id", "state", "since", "asks", "title", "cwd", "program", "pid")
 
 
 class Mark:
-    """The file of one session, locked as long as it is open. Raises ``OSError``."""
+    """The file of one session, locked as long as it is open; ``news`` says that a run begins.
+
+    Raises ``OSError``.
+    """
 
     def __init__(self, folder: Path, session: Session) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,6 +56,7 @@ class Mark:
         self._session = session
         self._told: tuple[str, ...] = ()
         self._since = 0.0
+        self.news = asyncio.Event()
         new = folder / f".{os.getpid()}-{self._path.name}"
         self._fd = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -79,14 +83,21 @@ class Mark:
         os.pwrite(self._fd, line, 0)
         os.ftruncate(self._fd, len(line))
 
-    def close(self) -> None:
-        """The session is not open any more."""
-        self._path.unlink(missing_ok=True)
-        os.close(self._fd)
+    async def keep(self) -> None:
+        """Look at what a run does as long as one is on, until the session is closed."""
+        try:
+            while await self.news.wait():
+                self.news.clear()
+                while self._session.busy:
+                    self.tell("works")
+                    await asyncio.sleep(LOOK)
+                self.tell("idle")
+        finally:
+            self._path.unlink(missing_ok=True)
+            os.close(self._fd)
 
 
 MARK: Key[Mark] = Key(NAME)
-WATCH: Key[asyncio.Task[Any]] = Key(f"{NAME} watch")
 
 
 @dataclass(eq=False)
@@ -107,32 +118,22 @@ class PresenceHook:
 
     async def on_session_start(self, ctx: SessionContext) -> None:
         """The session is open from now on; a sub-agent's is part of its caller's."""
-        if ctx.session.parent is None:
-            try:
-                MARK.set(ctx, Mark(self.folder, ctx.session))
-            except OSError as error:
-                text = f"crow sessions --live will not show this session: {error}"
-                await ctx.ui.notify(text, severity="warning")
+        if ctx.session.parent is not None:
+            return
+        try:
+            mark = Mark(self.folder, ctx.session)
+        except OSError as error:
+            text = f"crow sessions --live will not show this session: {error}"
+            await ctx.ui.notify(text, severity="warning")
+            return
+        MARK.set(ctx, mark)
+        ctx.session.spawn(mark.keep())
 
     def before_run(self, ctx: RunContext) -> None:
         """Something is being worked on."""
-        mark = MARK.get(ctx)
-        if mark is not None and WATCH.get(ctx) is None:
+        if (mark := MARK.get(ctx)) is not None:
             mark.tell("works")
-            WATCH.set(ctx, ctx.session.spawn(watch(mark)))
-
-    def after_run(self, ctx: RunContext) -> None:
-        """It is done, unless more waits."""
-        mark = MARK.get(ctx)
-        if mark is not None and not ctx.session.busy:
-            if (task := WATCH.pop(ctx)) is not None:
-                task.cancel()
-            mark.tell("idle")
-
-    def on_session_end(self, ctx: SessionContext) -> None:
-        """The session is closed."""
-        if (mark := MARK.pop(ctx)) is not None:
-            mark.close()
+            mark.news.set()
 
     def present(self) -> list[Present]:
         """The sessions that are open: first those that wait, then those at work."""
@@ -142,13 +143,6 @@ class PresenceHook:
             return []
         found = [each for path in paths if (each := read(path)) is not None]
         return sorted(found, key=lambda each: (STATES.index(each.state), each.since))
-
-
-async def watch(mark: Mark) -> None:
-    """Tell whether a run waits for its user, as long as it is on."""
-    while True:
-        await asyncio.sleep(LOOK)
-        mark.tell("works")
 
 
 def read(path: Path) -> Present | None:

@@ -53,16 +53,19 @@ def hooks_of(
 
 def _methods(thing: object) -> list[tuple[str, Any]]:
     """What an object has by name; no classes, and nothing that is made when it is asked for."""
-    parts = [vars(cls) for cls in reversed(type(thing).__mro__)]
-    members = {name: member for part in parts for name, member in part.items()}
-    computed = {
-        name
-        for name, member in members.items()
-        if hasattr(member, "__get__") and not callable(member) and type(member) is not classmethod
-    }
-    names = [name for name in dir(thing) if not name.startswith("__") and name not in computed]
-    found = [(name, getattr(thing, name, None)) for name in names]
-    return [(name, member) for name, member in found if not isinstance(member, type)]
+    members: dict[str, Any] = {}
+    for cls in reversed(type(thing).__mro__):
+        members.update(vars(cls))
+    found: list[tuple[str, Any]] = []
+    for name in dir(thing):
+        plain = members.get(name)
+        computed = hasattr(plain, "__get__") and not callable(plain)
+        if name.startswith("__") or (computed and type(plain) is not classmethod):
+            continue
+        member = getattr(thing, name, None)
+        if not isinstance(member, type):
+            found.append((name, member))
+    return found
 
 
 def _untouched(thing: object, name: str) -> bool:

@@ -321,11 +321,8 @@ class HookPoint(Generic[C, F]):
 
     def put(self, hooks: list[Hook]) -> None:
         """Replace the hooks; sorts them by their order, ties stay as they are."""
-        self.entries = self._sorted(hooks)
+        self.entries = tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
         self.hooks.edits.count += 1
-
-    def _sorted(self, hooks: Iterable[Hook]) -> Line:
-        return tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
 
     def chain(self, session: Session | None = None) -> Line:
         """The hooks that a firing in a session calls, none twice.
@@ -370,7 +367,8 @@ class HookPoint(Generic[C, F]):
         known = self._here
         if known[0] is not below or known[1] is not own or known[2] is not owners:
             counts = (hook for hook in (*below, *own) if not replaced(hook.owner, owners))
-            known = self._here = below, own, owners, self._sorted(counts)
+            line = tuple(sorted(counts, key=RANK, reverse=self.point.reverse))
+            known = self._here = below, own, owners, line
         return known[3]
 
     def __bool__(self) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crow.extensions.permissions.mode import MODES, Mode
     from crow.extensions.permissions.paths.disk import Disk, LocalDisk
     from crow.extensions.permissions.permissions import Permissions
-    from crow.extensions.permissions.rules.written import Written
+    from crow.extensions.permissions.written import Written
 
 __all__ = [
     "MODES",
@@ -42,7 +42,7 @@ _HOMES = {
     "Mode": "mode",
     "Permissions": "permissions",
     "PermissionsHook": "hook",
-    "Written": "rules.written",
+    "Written": "written",
     "check_case": "check",
     "check_lines": "check",
     "parse_call": "check",

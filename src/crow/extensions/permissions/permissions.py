@@ -32,7 +32,7 @@ from crow.extensions.permissions.rules.rule import (
     parse_rules,
     tool_name,
 )
-from crow.extensions.permissions.rules.written import Written
+from crow.extensions.permissions.written import Written
 
 if TYPE_CHECKING:
     from crow.extensions.permissions.shell.script import Node

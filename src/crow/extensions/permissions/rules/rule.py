@@ -12,7 +12,7 @@ from crow import frozen
 from crow.extensions.permissions.rules.command import CommandPattern
 from crow.extensions.permissions.rules.domain import domain_expression
 from crow.extensions.permissions.rules.pattern import PathPattern
-from crow.extensions.permissions.rules.written import Written
+from crow.extensions.permissions.written import Written
 from crow.tools import ToolName
 
 Behaviour = Literal["allow", "ask", "deny"]

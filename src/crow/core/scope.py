@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from weakref import WeakSet
 
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from crow.core.verdicts import Answer
 
 T = TypeVar("T")
+USED = attrgetter("used")
 
 
 class Catalog(Mapping[str, T], Generic[T]):
@@ -38,7 +49,7 @@ class Catalog(Mapping[str, T], Generic[T]):
         self._things: dict[str, T] = {}
 
     def add(
-        self, name: str, thing: T, owner: object = None, *, replace: bool = False
+        self, name: str, thing: T, owner: Any = None, *, replace: bool = False
     ) -> Callable[[], None]:
         """Put a thing in; returns its disposer. Raises `ExtensionError` where the name is taken."""
         if name in self._things and not replace:
@@ -46,9 +57,14 @@ class Catalog(Mapping[str, T], Generic[T]):
                 f"there is a {self.noun} {name!r} already (replace=True to hide it)"
             )
         entry = (name, thing, owner)
-        self._entries.append(entry)
-        self._things[name] = thing
-        self.version += 1
+        if getattr(owner, "moved", False):
+            behind = [getattr(each[2], "used", 0) > owner.used for each in self._entries]
+            self._entries.insert([*behind, True].index(True), entry)
+            self._rebuild()
+        else:
+            self._entries.append(entry)
+            self._things[name] = thing
+            self.version += 1
 
         def dispose() -> None:
             self._entries[:] = [other for other in self._entries if other is not entry]
@@ -100,6 +116,13 @@ class Extensions(dict[str, Any]):
     def __ior__(self, other: Any) -> Any:
         self.update(other)
         return self
+
+    def settle(self, owners: Sequence[Owner]) -> None:
+        """Be in the order of their owners; what is nobody's comes first."""
+        places = {id(owner.thing): number for number, owner in enumerate(owners, 1)}
+        ordered = sorted(self.items(), key=lambda each: places.get(id(each[1]), 0))
+        self.clear()
+        super().update(ordered)
 
 
 @frozen
@@ -167,13 +190,14 @@ class Scope:
         self.commands: Catalog[SlashCommand] = Catalog("command")
         self.modes: Catalog[Mode] = Catalog("mode")
         self.sections: Catalog[PromptSection] = Catalog("prompt section")
-        self.extensions: dict[str, Any] = Extensions()
+        self.extensions = Extensions()
         self._forget = forget
         self._inside: WeakSet[Scope] = WeakSet()
         self._whole: dict[str, tuple[object, Mapping[str, Any]]] = {}
         self._lifespans: dict[str, Lifespan] = {}
         self._removed: list[Lifespan] = []
         self._starting = asyncio.Lock()
+        self._at = 0
         outside: Scope | None = agent.scope if session else parent.scope if parent else None
         if outside is not None:
             outside._inside.add(self)  # noqa: SLF001 - its own class
@@ -275,7 +299,7 @@ class Scope:
             thing = make(thing, known_as, options)
         hooks, by = self.hooks, self.hooks.whose()
         owner = Owner(known_as, thing, trusted and (by is None or by.trusted), source)
-        owner.used, owner.by = self._number(owner.name), by
+        owner.used, owner.by, owner.moved = self._at or self._number(known_as), by, self._at > 0
         outer, hooks.owner = hooks.owner, owner
         try:
             self._hang(thing, owner)
@@ -315,7 +339,8 @@ class Scope:
         return next((owner.used for owner in known if owner.name == name), 0) or next(NUMBERS)
 
     def _hang(self, thing: Any, owner: Owner) -> None:
-        self.hooks.owners += (owner,)
+        owners = (*self.hooks.owners, owner)
+        self.hooks.owners = tuple(sorted(owners, key=USED)) if owner.moved else owners
         if inspect.isfunction(thing) and thing.__name__ not in ("init_agent", "init_session"):
             self._hang_function(thing, owner)
         else:
@@ -325,6 +350,8 @@ class Scope:
             owner.name = known_as[0]
         else:
             self.extensions[owner.name] = thing
+        if owner.moved:
+            self.extensions.settle(self.hooks.owners)
         lifespan = getattr(thing, "lifespan", None)
         if lifespan is not None:
             host = self.session or self.agent
@@ -376,6 +403,45 @@ class Scope:
         owners = [owner for owner in self.hooks.owners if owner.thing is thing]
         for owner in owners or [Owner(name, thing)]:
             self._discard(owner)
+
+    @asynccontextmanager
+    async def in_place_of(self, names: Iterable[str]) -> AsyncGenerator[None]:
+        """What is used within stands where these extensions stood, which are gone then.
+
+        Its lifespans are entered at the end. Whatever fails, here or there, the ones before hang
+        again as they did, and hold what they held.
+        """
+        wanted = {*names}
+        before = self.hooks.owners
+        olds = [owner for owner in before if owner.name in wanted and owner.by is None]
+        held = {owner.name: self._lifespans.get(owner.name) for owner in olds}
+        for owner in olds:
+            self.remove(owner.name)
+        self._removed[:] = [one for one in self._removed if one not in held.values()]
+        try:
+            self._at = min((owner.used for owner in olds), default=0)
+            yield
+            self._at = 0
+            await self.start()
+        except BaseException:
+            for owner in [each for each in self.hooks.owners if each not in before]:
+                self._discard(owner)
+            for owner in olds:
+                self._at = owner.used
+                how, where = owner.trusted, owner.source
+                self.use(owner.thing, name=owner.name, trusted=how, source=where)
+            kept = {name: one for name, one in held.items() if one is not None}
+            known = {**self._lifespans, **kept}
+            names = [owner.name for owner in before if owner.name in known]
+            self._lifespans = {name: known[name] for name in names}
+            raise
+        finally:
+            self._at = 0
+            for one in [one for one in self._removed if one.name in wanted]:
+                self._removed.remove(one)
+                await one.leave()
+        for lifespan in filter(None, held.values()):
+            await lifespan.leave()
 
     def _discard(self, owner: Owner) -> None:
         """Let nothing be left of an extension, wherever it has hung something."""

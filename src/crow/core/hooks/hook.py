@@ -41,7 +41,8 @@ class Owner:
     ``trusted`` is False for what was discovered and not listed as trusted; its `Allow` counts as
     no opinion. ``source`` says where it came from. ``used`` counts the extensions in the order in
     which they were used, 0 for what is none; one that stands in another's place on a session has
-    that one's number. ``by`` is who used it, in a hook of its own.
+    that one's number. ``by`` is who used it, in a hook of its own. ``moved`` says that it stands
+    where one of an earlier number stood.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Owner:
     source: str = "code"
     used: int = 0
     by: Owner | None = None
+    moved: bool = False
 
 
 @dataclass(slots=True, eq=False)

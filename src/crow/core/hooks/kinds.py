@@ -53,9 +53,9 @@ class Watch(HookPoint[C, Callable[[C], object]]):
 
     __slots__ = ()
 
-    async def fire(self, ctx: C) -> None:
-        """Call the hooks."""
-        for hook, view, ran in calls(self, ctx):
+    async def fire(self, ctx: C, told: set[object] | None = None) -> None:
+        """Call the hooks. Those that are in ``told`` are left out, and the others put in."""
+        for hook, view, ran in calls(self, ctx, told=told):
             if hook.background:
                 ctx.session.spawn(beside(hook, copy(ctx), self.point))
             else:

@@ -320,6 +320,8 @@ class Hooks:
     def _place(self, owner: Owner) -> tuple[int, ...]:
         """Behind what hangs already; where an extension stands for one of the agent's, there."""
         number = next(NUMBERS)
+        if owner.moved:
+            return 0, owner.used, number
         if self.agent is None:
             return 0, number
         numbers = [other.used for other in self.agent._owners]  # noqa: SLF001 - its own class

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.ports import Tool
     from crow.testing.model import Line, ScriptedModel
+    from crow.testing.pilot import Pilot
 
 
 class Scripted(Protocol):
@@ -101,3 +102,19 @@ def build_agent(
         return build(model=scripted(*script), **options)
 
     return make
+
+
+@pytest.fixture
+def crow(build_agent: BuildAgent, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pilot]:
+    """``crow.use(MyExtension())``, ``crow.run("Prompt", call("Bash", command="ls"), "Done.")``.
+
+    The whole agent of `build_agent` at work in a folder of its own, and questions about what
+    happened, such as ``crow.denied("Bash")``; see `Pilot`. The test fails at its end where the
+    model's script or the user's answers were not used up.
+    """
+    from crow.testing.pilot import Pilot
+
+    pilot = Pilot(build_agent, tmp_path_factory.mktemp("project"))
+    yield pilot
+    pilot.close()
+    pilot.user.verify()

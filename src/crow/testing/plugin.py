@@ -7,6 +7,7 @@ fixture is used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -16,6 +17,25 @@ if TYPE_CHECKING:
     from crow.core.ports import Tool
     from crow.testing.model import Line, ScriptedModel
     from crow.testing.pilot import Pilot
+
+
+RECORDINGS = ".crow.jsonl"
+"""How the name of a file ends that is collected as a recorded session."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a project say how its recordings are played."""
+    parser.addini("crow_eval", "options of `crow eval run` for recorded sessions", type="args")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Take a recorded session for a test."""
+    if not file_path.name.endswith(RECORDINGS):
+        return None
+    from crow.testing.recordings import RecordingFile
+
+    make: Any = RecordingFile
+    return make.from_parent(parent, path=file_path)
 
 
 class Scripted(Protocol):

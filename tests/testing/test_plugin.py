@@ -145,6 +145,14 @@ def test_being_asked_past_the_script_fails_the_test_even_if_the_error_was_swallo
     assert "ERROR test_it.py::test_overrun - AssertionError: the scripted model" in told
 
 
+def test_a_face_that_does_not_exist_is_named(tmp_path: Path):
+    text = "import pytest\n@pytest.mark.faces('web')\ndef test_it(crow): pass\n"
+    (tmp_path / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "there is no face 'web': there are process, acp, pipe" in done.stdout + done.stderr
+
+
 def test_whoever_does_not_use_it_pays_nothing(tmp_path: Path):
     """The plugin is loaded in every pytest run where Crow is installed."""
     program = (

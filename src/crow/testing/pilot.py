@@ -49,12 +49,13 @@ class Pilot:
         self._hooks: list[Any] = []
         self._runner: asyncio.Runner | None = None
         self._entered = False
+        self._started = False
 
     # doing
 
     def configure(self, **options: Any) -> None:
         """Say what the agent is made with, as `crow.build` takes it: ``allow=["Bash"]``."""
-        if "agent" in self.__dict__:
+        if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: configure(...) comes before everything else")
         self._options |= options
 
@@ -85,7 +86,10 @@ class Pilot:
         __tracebackhide__ = True
         if self._entered or _has_loop():
             raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
-        return self._run(self._answer(prompt, *script))
+        try:
+            return self._run(self._answer(prompt, *script))
+        except AssertionError as error:  # the line of the test says it, and not the loop's
+            raise error.with_traceback(None) from None
 
     async def arun(self, prompt: str, *script: Line) -> Reply:
         """Do as `run` does, in an async test."""
@@ -107,9 +111,17 @@ class Pilot:
     def close(self) -> None:
         """End the session and the agent; done at the end of the test if not before."""
         if self._runner is not None:
-            self._run(self.agent.close())
+            self._run(self._close())
             self._runner.close()
             self._runner = None
+
+    def verify(self) -> None:
+        """Raise AssertionError for answers of the user's that were not used up."""
+        __tracebackhide__ = True
+        self.user.verify()
+
+    async def _close(self) -> None:
+        await self.agent.close()
 
     def _run(self, work: Any) -> Any:
         __tracebackhide__ = True
@@ -118,11 +130,10 @@ class Pilot:
 
     async def __aenter__(self) -> Self:
         self._entered = True
-        await self.agent.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.agent.close()
+        await self._close()
 
     def _watch(self, record: Record, ctx: Context) -> None:
         if record.owner != "persistence":

@@ -23,6 +23,27 @@ RECORDINGS = ".crow.jsonl"
 """How the name of a file ends that is collected as a recorded session."""
 
 
+FACES = ("process", "acp", "pipe")
+"""The faces through which a test can use the agent."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the marks mean."""
+    text = f"faces(*names): run this test of `crow` through these faces, of {', '.join(FACES)}"
+    config.addinivalue_line("markers", text)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each face that a test is marked with; without names, of all."""
+    mark = metafunc.definition.get_closest_marker("faces")
+    if mark is None or "crow" not in metafunc.fixturenames:
+        return
+    for name in mark.args:
+        if name not in FACES:
+            raise pytest.UsageError(f"there is no face {name!r}: there are {', '.join(FACES)}")
+    metafunc.parametrize("crow", mark.args or FACES, indirect=True)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let a project say how its recordings are played."""
     parser.addini("crow_eval", "options of `crow eval run` for recorded sessions", type="args")
@@ -125,16 +146,28 @@ def build_agent(
 
 
 @pytest.fixture
-def crow(build_agent: BuildAgent, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pilot]:
+def crow(
+    request: pytest.FixtureRequest,
+    build_agent: BuildAgent,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pilot]:
     """``crow.use(MyExtension())``, ``crow.run("Prompt", call("Bash", command="ls"), "Done.")``.
 
     The whole agent of `build_agent` at work in a folder of its own, and questions about what
     happened, such as ``crow.denied("Bash")``; see `Pilot`. The test fails at its end where the
-    model's script or the user's answers were not used up.
+    model's script or the user's answers were not used up. Marked with ``faces`` it runs in other
+    processes as well.
     """
     from crow.testing.pilot import Pilot
 
-    pilot = Pilot(build_agent, tmp_path_factory.mktemp("project"))
+    cwd = tmp_path_factory.mktemp("project")
+    face = getattr(request, "param", "process")
+    if face == "process":
+        pilot = Pilot(build_agent, cwd)
+    else:
+        from crow.testing import faces
+
+        pilot = faces.FACES[face](build_agent, cwd, tmp_path_factory.mktemp("report"))
     yield pilot
     pilot.close()
-    pilot.user.verify()
+    pilot.verify()

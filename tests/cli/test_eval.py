@@ -237,7 +237,7 @@ async def test_the_commands_of_the_page_are_all_there_is_to_do(
 
 
 async def test_the_recording_of_the_page_is_one(here: Here, project: Path) -> None:
-    (project / "page").write_text(PAGE.split("```json\n")[1].split("```")[0])
+    (project / "page").write_text(PAGE.split("```jsonl\n")[1].split("```")[0])
     ended = await here("eval", "run", "page", "--no-sandbox")
     assert (ended.status, ended.out) == (0, "ok       page\n")
 

@@ -88,6 +88,29 @@ async def test_in_an_async_test_it_is_awaited(crow: Pilot):
         crow.denied("Bash")
 
 
+def test_what_sub_agents_do_is_seen(crow: Pilot):
+    crow.configure(allow=["Bash(*)"])
+    crow.use(NoForcePush)
+    task = call("Agent", description="Push", prompt="Push it", subagent_type="general-purpose")
+    crow.run("Go", task, PUSH, "I may not.", "It may not.")
+    crow.denied("Bash", "nobody force-pushes")
+    crow.ran("before_tool", times=2)
+    crow.prefix_stable()
+
+
+def test_prompts_that_hooks_queue_are_answered_before_it_goes_on(crow: Pilot):
+    prompts = ["More"]
+
+    def after_run(ctx: Context):
+        if prompts:
+            ctx.agent.queue(ctx.session, prompts.pop())
+
+    crow.use(after_run)
+    crow.run("Go", "One.", "Two.")
+    crow.told("Two.")
+    crow.ran("after_run", times=2)
+
+
 def failure(said: Any, *args: Any, **options: Any) -> str:
     """What an assertion says that does not hold."""
     with pytest.raises(AssertionError) as caught:

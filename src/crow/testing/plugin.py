@@ -165,9 +165,9 @@ def crow(
     if face == "process":
         pilot = Pilot(build_agent, cwd)
     else:
-        from crow.testing import faces
+        from crow.testing.faces import FACES as OTHERS
 
-        pilot = faces.FACES[face](build_agent, cwd, tmp_path_factory.mktemp("report"))
+        pilot = OTHERS[face](build_agent, cwd, tmp_path_factory.mktemp("report"))
     yield pilot
     pilot.close()
     pilot.verify()

@@ -20,6 +20,7 @@ from crow.core.events import ToolEnded
 from crow.core.hooks.context import Context
 from crow.core.trace import Record
 from crow.core.verdicts import Ask
+from crow.testing.pilot import is_of_test
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -54,7 +55,7 @@ class Reporter:
 
     def _watch(self, record: Record, ctx: Context) -> None:
         own = next(each.name for each in self._agent.hooks.owners if each.thing is self)
-        if record.owner == own:
+        if record.owner == own or not is_of_test(self._agent, record, ctx):
             return
         match record.answer:
             case Ask(reason, rule):  # what is called with the answer stays here

@@ -32,6 +32,7 @@ class ScriptedUser:
 
     files: Files | None = None
     terminals: Terminals | None = None
+    shows_subagents = True
 
     def __init__(self, *answers: Answer) -> None:
         self.asked: list[Asked] = []

@@ -138,6 +138,15 @@ def test_failures_say_what_did_happen(crow: Pilot):
     assert "that the user was asked about 'Bash'; " in failure(crow.asked, "Bash")
 
 
+def test_the_failure_of_the_page_is_a_real_one(crow: Pilot):
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
+    shown = page.split("```text\nE   AssertionError: ")[1].split("```")[0]
+    crow.use(NoForcePush)
+    crow.run("Push it", PUSH, "No.")
+    said = failure(crow.denied, "Bash", "on Fridays").replace("\n", "\nE   ")
+    assert f"{said}\n" == shown
+
+
 def test_failures_name_what_may_be_meant(crow: Pilot):
     crow.run("Go", "Done.")
     assert failure(crow.ran, "before_tol") == (

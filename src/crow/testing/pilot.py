@@ -162,14 +162,14 @@ class Pilot:
         ]
         return self._found(f"{whose} ran at {event}", found, times)
 
-    def called(self, tool: str, *, times: int | None = None, **args: Any) -> list[ToolEnded]:
+    def called(self, tool: str, /, *, times: int | None = None, **args: Any) -> list[ToolEnded]:
         """The calls of a tool that have ended, those with these arguments where some are given."""
         __tracebackhide__ = True
         with_args = f" with {args}" if args else ""
         return self._found(f"{tool} was called{with_args}", self._calls(tool, args), times)
 
     def denied(
-        self, tool: str, reason: str = "", *, times: int | None = None, **args: Any
+        self, tool: str, reason: str = "", /, *, times: int | None = None, **args: Any
     ) -> list[ToolEnded]:
         """The calls of a tool that were denied, for a reason with these words where some are."""
         __tracebackhide__ = True

@@ -105,10 +105,9 @@ class Pilot:
             self.session = await self.agent.new_session(self.cwd, client=self.user)
         try:
             reply = await self.agent.run(prompt, session=self.session)
-            await asyncio.sleep(0)
-            while self.session.busy:  # hooks have queued more
-                async with self.session.lock:
-                    await asyncio.sleep(0)
+            while queued := [each for each in self.session.tasks if _is_prompt(each)]:
+                await asyncio.wait(queued)
+                await asyncio.sleep(0)
         finally:
             self.user.check()
         return reply
@@ -276,6 +275,12 @@ def is_of_test(agent: Agent, record: Record, ctx: Context) -> bool:
     theirs = () if ctx.agent is agent else ctx.agent.hooks.owners
     guides = {each.name for each in theirs} - {each.name for each in agent.hooks.owners}
     return record.owner not in guides | {"persistence"}
+
+
+def _is_prompt(task: asyncio.Task[Any]) -> bool:
+    """True for a prompt that a hook has queued, and for what follows one."""
+    work = getattr(task, "work", None)
+    return task.get_name() == "after_run" or getattr(work, "__name__", "") == "_queued"
 
 
 def _has_loop() -> bool:

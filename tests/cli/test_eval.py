@@ -203,6 +203,7 @@ async def test_a_reply_that_is_not_asked_for_any_more_is_shown(recording: Path, 
         (["run"], 2, "crow eval run FILE... is how to say it"),
         (["record", "abc"], 2, "crow eval record SESSION FILE is how to say it"),
         (["record", "abc", "x"], 1, "there is no session 'abc': crow sessions --all lists them"),
+        (["record", "abc", "x", "--files", "absent"], 2, "there is no directory 'absent': --files"),
         (["run", "absent"], 1, "absent: No such file or directory"),
         (["run", "README.md"], 1, "README.md is no recording: JSONDecodeError"),
         (["run", "half"], 1, "half is no recording: ValueError: it begins with no head of"),
@@ -218,6 +219,17 @@ async def test_what_cannot_be_is_named(
     ended = await here("eval", *argv)
     assert ended.status == status
     assert ended.complaint.startswith(complaint)
+
+
+async def test_files_that_are_no_texts_are_refused(
+    recording: Path, here: Here, project: Path
+) -> None:
+    (project.parent / "before" / "picture.png").write_bytes(b"\x89PNG\xff")
+    session = (project / "session").read_text()
+    ended = await here("eval", "record", session, "x", "--files", str(project.parent / "before"))
+    assert ended.status == 1
+    assert ended.complaint.endswith("picture.png is no text: a recording begins with texts only")
+    assert not (project / "x").exists()
 
 
 async def test_the_commands_of_the_page_are_all_there_is_to_do(

@@ -76,6 +76,8 @@ def main(options: argparse.Namespace, out: Output) -> int:
 async def record(options: argparse.Namespace, out: Output) -> int:
     """Write a stored session into a file."""
     session, name = options.words
+    if options.files and not Path(options.files).is_dir():
+        raise UsageError(f"there is no directory {options.files!r}: --files takes one that exists")
     agent = agent_of(options, settings_of(options))
     async with agent:
         store = stored(agent)

@@ -51,6 +51,23 @@ def test_the_whole_agent(build_agent, tmp_path):
     assert agent.store.path == Path.home() / ".crow/crow.db"
     assert not (Path.home() / ".crow/settings.json").exists()
 
+def test_crow(crow):
+    crow.use(Extension())
+    crow.run("Go", call("Bash", command="touch made"), "Done.")
+    crow.denied("Bash", "not here")
+    assert crow.cwd != Path.cwd() and not (crow.cwd / "made").exists()
+
+def test_unexpected(crow):
+    crow.run("Go", call("Bash", command="touch made"), "Done.")
+
+def test_unasked(crow):
+    crow.user.answers("allow_once")
+    crow.run("Go", "Done.")
+
+def test_asserted(crow):
+    crow.run("Go", "Done.")
+    crow.denied("Bash")
+
 def test_left_over(scripted):
     scripted("never said")
 
@@ -100,6 +117,24 @@ def test_an_extension_is_tested_with_the_whole_agent_and_nobodys_settings(told: 
     assert "PASSED test_docs.py::test_nobody_pushes_even_where_the_rules_allow_it\n" in told
 
 
+def test_the_whole_agent_is_at_work_and_asked_what_it_did(told: str):
+    assert "PASSED test_it.py::test_crow\n" in told
+
+
+def test_a_question_that_was_not_expected_fails_the_test_and_is_named(told: str):
+    assert "FAILED test_it.py::test_unexpected - AssertionError: the scripted user has" in told
+    assert "no answer: permission for Bash (touch made): no rule allows touch made" in told
+    assert "ERROR test_it.py::test_unasked - AssertionError: the scripted user was" in told
+
+
+def test_a_failed_assertion_shows_the_line_of_the_test_and_what_happened(told: str):
+    shown = (
+        told.split(" test_asserted ")[1].split("\n____", maxsplit=1)[0].split("====", maxsplit=1)[0]
+    )
+    assert 'crow.denied("Bash")\nE   AssertionError: expected that Bash was denied' in shown
+    assert "pilot.py" not in shown
+
+
 def test_lines_that_are_left_over_fail_the_test(told: str):
     assert "ERROR test_it.py::test_left_over - AssertionError: " in told
     assert "1 of its lines" in told
@@ -108,6 +143,14 @@ def test_lines_that_are_left_over_fail_the_test(told: str):
 
 def test_being_asked_past_the_script_fails_the_test_even_if_the_error_was_swallowed(told: str):
     assert "ERROR test_it.py::test_overrun - AssertionError: the scripted model" in told
+
+
+def test_a_face_that_does_not_exist_is_named(tmp_path: Path):
+    text = "import pytest\n@pytest.mark.faces('web')\ndef test_it(crow): pass\n"
+    (tmp_path / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert "there is no face 'web': there are process, acp, pipe" in done.stdout + done.stderr
 
 
 def test_whoever_does_not_use_it_pays_nothing(tmp_path: Path):

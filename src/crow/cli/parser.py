@@ -18,6 +18,7 @@ COMMANDS = {
     "logout": "remove stored API keys",
     "demo": "three prompts with the embedded model: no key, no network",
     "sessions": "list, show, search, copy and delete stored sessions",
+    "eval": "recorded sessions as tests: record one, run them again",
     "ext": "which extensions were found, loaded or broken; new writes one",
     "hooks": "which hooks run, in which order, from which file",
     "config": "effective settings and the file that each came from",

@@ -7,6 +7,7 @@ fixture is used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -15,6 +16,47 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.ports import Tool
     from crow.testing.model import Line, ScriptedModel
+    from crow.testing.pilot import Pilot
+
+
+RECORDINGS = ".crow.jsonl"
+"""How the name of a file ends that is collected as a recorded session."""
+
+
+FACES = ("process", "acp", "pipe")
+"""The faces through which a test can use the agent."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the marks mean."""
+    text = f"faces(*names): run this test of `crow` through these faces, of {', '.join(FACES)}"
+    config.addinivalue_line("markers", text)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of each face that a test is marked with; without names, of all."""
+    mark = metafunc.definition.get_closest_marker("faces")
+    if mark is None or "crow" not in metafunc.fixturenames:
+        return
+    for name in mark.args:
+        if name not in FACES:
+            raise pytest.UsageError(f"there is no face {name!r}: there are {', '.join(FACES)}")
+    metafunc.parametrize("crow", mark.args or FACES, indirect=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a project say how its recordings are played."""
+    parser.addini("crow_eval", "options of `crow eval run` for recorded sessions", type="args")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Take a recorded session for a test."""
+    if not file_path.name.endswith(RECORDINGS):
+        return None
+    from crow.testing.recordings import RecordingFile
+
+    make: Any = RecordingFile
+    return make.from_parent(parent, path=file_path)
 
 
 class Scripted(Protocol):
@@ -101,3 +143,31 @@ def build_agent(
         return build(model=scripted(*script), **options)
 
     return make
+
+
+@pytest.fixture
+def crow(
+    request: pytest.FixtureRequest,
+    build_agent: BuildAgent,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pilot]:
+    """``crow.use(MyExtension())``, ``crow.run("Prompt", call("Bash", command="ls"), "Done.")``.
+
+    The whole agent of `build_agent` at work in a folder of its own, and questions about what
+    happened, such as ``crow.denied("Bash")``; see `Pilot`. The test fails at its end where the
+    model's script or the user's answers were not used up. Marked with ``faces`` it runs in other
+    processes as well.
+    """
+    from crow.testing.pilot import Pilot
+
+    cwd = tmp_path_factory.mktemp("project")
+    face = getattr(request, "param", "process")
+    if face == "process":
+        pilot = Pilot(build_agent, cwd)
+    else:
+        from crow.testing.faces import FACES as OTHERS
+
+        pilot = OTHERS[face](build_agent, cwd, tmp_path_factory.mktemp("report"))
+    yield pilot
+    pilot.close()
+    pilot.verify()

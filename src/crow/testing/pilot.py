@@ -1,0 +1,321 @@
+"""What the fixture ``crow`` gives: the whole agent at work, and questions about what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from crow.core.errors import nearest
+from crow.core.events import ToolEnded
+from crow.core.hooks.context import Context
+from crow.core.trace import USER, Record
+from crow.core.verdicts import Answer, Ask, Deny, Stop
+from crow.testing.user import Asked, ScriptedUser, described
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.session import Reply, Session
+    from crow.testing.model import Line, ScriptedModel
+
+T = TypeVar("T")
+BUILT_IN = "crow"
+"""The source of what comes with Crow."""
+WIDTH = 160
+
+
+class Pilot:
+    """The whole agent with a scripted model and a scripted user, in an empty folder.
+
+    ``use`` hangs extensions, ``run`` answers a prompt with what the model says to it, in one
+    session all along. Then ``ran``, ``called``, ``denied``, ``asked``, ``told``, ``sent`` and
+    ``prefix_stable`` say what happened: each returns what it found, and raises AssertionError
+    with all that did happen where it found nothing, or not as many as ``times``; ``times=0`` is
+    for what must not happen. ``model`` is the `ScriptedModel`, ``user`` the `ScriptedUser`,
+    ``cwd`` the folder.
+
+    In an async test: ``async with crow:`` and ``await crow.arun(...)``.
+    """
+
+    def __init__(self, build: Callable[..., Agent], cwd: Path) -> None:
+        self.cwd = cwd
+        self.user = ScriptedUser()
+        self.session: Session | None = None
+        self.records: list[Record] = []
+        self._build = build
+        self._options: dict[str, Any] = {}
+        self._hooks: list[Any] = []
+        self._runner: asyncio.Runner | None = None
+        self._entered = False
+        self._started = False
+
+    # doing
+
+    def configure(self, **options: Any) -> None:
+        """Say what the agent is made with, as `crow.build` takes it: ``allow=["Bash"]``."""
+        if self._started or "agent" in self.__dict__:
+            raise RuntimeError("the agent is made: configure(...) comes before everything else")
+        self._options |= options
+
+    def use(self, *things: Any) -> None:
+        """Hang extensions of any sort: objects, classes, modules, functions."""
+        if "agent" in self.__dict__:
+            for thing in things:
+                self.agent.use(thing)
+        self._hooks += things
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The agent; made when it is first asked for."""
+        agent = self._build(cwd=self.cwd, hooks=self._hooks, **self._options)
+        agent.hooks.watchers.append(self._watch)
+        return agent
+
+    @property
+    def model(self) -> ScriptedModel:
+        """The model; ``asked`` is what it was sent."""
+        return cast("ScriptedModel", self.agent.llm)
+
+    def run(self, prompt: str, *script: Line) -> Reply:
+        """Answer a prompt; the model plays the script.
+
+        Raises what the run failed with, and AssertionError for a question without an answer.
+        """
+        __tracebackhide__ = True
+        if self._entered or _has_loop():
+            raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
+        try:
+            return self._run(self._answer(prompt, *script))
+        except AssertionError as error:  # the line of the test says it, and not the loop's
+            raise error.with_traceback(None) from None
+
+    async def arun(self, prompt: str, *script: Line) -> Reply:
+        """Do as `run` does, in an async test."""
+        __tracebackhide__ = True
+        if not self._entered:
+            raise RuntimeError("`async with crow:` comes before `await crow.arun(...)`")
+        return await self._answer(prompt, *script)
+
+    async def _answer(self, prompt: str, *script: Line) -> Reply:
+        __tracebackhide__ = True
+        self.model.extend(*script)
+        if self.session is None:
+            self.session = await self.agent.new_session(self.cwd, client=self.user)
+        try:
+            reply = await self.agent.run(prompt, session=self.session)
+            while queued := [each for each in self.session.tasks if _is_prompt(each)]:
+                await asyncio.wait(queued)
+                await asyncio.sleep(0)
+        finally:
+            self.user.check()
+        return reply
+
+    def close(self) -> None:
+        """End the session and the agent; done at the end of the test if not before."""
+        if self._runner is not None:
+            self._run(self._close())
+            self._runner.close()
+            self._runner = None
+
+    def verify(self) -> None:
+        """Raise AssertionError for answers of the user's that were not used up."""
+        __tracebackhide__ = True
+        self.user.verify()
+
+    async def _close(self) -> None:
+        await self.agent.close()
+
+    def _run(self, work: Any) -> Any:
+        __tracebackhide__ = True
+        self._runner = self._runner or asyncio.Runner()
+        return self._runner.run(work)
+
+    async def __aenter__(self) -> Self:
+        self._entered = True
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._close()
+
+    def _watch(self, record: Record, ctx: Context) -> None:
+        if is_of_test(self.agent, record, ctx):
+            self.records.append(record)
+
+    # asking what happened
+
+    def ran(self, event: str, by: str = "", *, times: int | None = None) -> list[Record]:
+        """What hooks did at an event: those of ``by``, or of all that do not come with Crow."""
+        __tracebackhide__ = True
+        self._know_event(event)
+        if by:
+            known = {each.name for each in self.agent.hooks.owners}
+            self._know("extension", by, known | {each.owner for each in self.records})
+        whose = f"a hook of {by}" if by else "a hook"
+        found = [
+            record
+            for record in self.records
+            if record.event == event
+            and (record.owner == by if by else record.owner not in self._built_in)
+        ]
+        return self._found(f"{whose} ran at {event}", found, times)
+
+    def called(self, tool: str, /, *, times: int | None = None, **args: Any) -> list[ToolEnded]:
+        """The calls of a tool that have ended, those with these arguments where some are given."""
+        __tracebackhide__ = True
+        with_args = f" with {args}" if args else ""
+        return self._found(f"{tool} was called{with_args}", self._calls(tool, args), times)
+
+    def denied(
+        self, tool: str, reason: str = "", /, *, times: int | None = None, **args: Any
+    ) -> list[ToolEnded]:
+        """The calls of a tool that were denied, for a reason with these words where some are."""
+        __tracebackhide__ = True
+        found = [
+            call
+            for call in self._calls(tool, args)
+            if call.outcome == "denied" and reason in call.result.text
+        ]
+        why = f" because of {reason!r}" if reason else ""
+        return self._found(f"{tool} was denied{why}", found, times)
+
+    def asked(self, about: str = "", *, times: int | None = None) -> list[Asked]:
+        """What the user was asked that has these words in it, such as the name of a tool."""
+        __tracebackhide__ = True
+        found = [each for each in self.user.asked if about in described(each)]
+        return self._found(f"the user was asked{_about(about)}", found, times)
+
+    def told(self, text: str, *, times: int | None = None) -> list[str]:
+        """What the user was told that has this text in it: answers and notices."""
+        __tracebackhide__ = True
+        found = [line for line in self.user.lines if text in line]
+        lines = [f"told: {line}" for line in self.user.lines]
+        return self._found(f"the user was told {text!r}", found, times, lines)
+
+    def sent(self, text: str, *, times: int | None = None) -> list[str]:
+        """The messages with this text that the model was sent: prompts, context, results."""
+        __tracebackhide__ = True
+        asked = self.model.asked[-1]["messages"] if self.model.asked else []
+        texts = [f"{each['role']}: {_text(each.get('content'))}" for each in asked]
+        found = [each for each in texts if text in each]
+        lines = [f"sent: {each}" for each in texts if not each.startswith("system")]
+        return self._found(f"the model was sent {text!r}", found, times, lines)
+
+    def prefix_stable(self) -> None:
+        """Raise AssertionError where a request began otherwise than the one before it."""
+        __tracebackhide__ = True
+        self.model.verify_prefix()
+
+    @property
+    def lines(self) -> list[str]:
+        """What happened, a line each: what hooks did, what was asked, how calls ended."""
+        told = [_told(record) for record in self.records if self._tells(record)]
+        asked = [f"asked: {described(each)}" for each in self.user.asked]
+        calls = [
+            f"call: {call.call.name} {call.call.args}: {call.outcome}: {call.result.text}"
+            for call in self._ended
+        ]
+        return [*told, *asked, *calls]
+
+    @property
+    def _ended(self) -> list[ToolEnded]:
+        return [event for event in self.user.told if isinstance(event, ToolEnded)]
+
+    @property
+    def _built_in(self) -> set[str]:
+        owners = self.agent.hooks.owners
+        return {USER, *(each.name for each in owners if each.source == BUILT_IN)}
+
+    def _tells(self, record: Record) -> bool:
+        """True for what hooks under test did, and for what others decided."""
+        decided = isinstance(record.answer, Answer | Ask | Deny | Stop) or record.error
+        return record.event != "on_update" and bool(
+            decided or record.owner not in self._built_in or record.owner == USER
+        )
+
+    def _calls(self, tool: str, args: dict[str, Any]) -> list[ToolEnded]:
+        __tracebackhide__ = True
+        found = [call for call in self._ended if call.call.name == tool]
+        if not found:
+            session = self.session
+            self._know("tool", tool, self.agent.tools_of(session) if session else self.agent.tools)
+        return [call for call in found if args.items() <= call.call.args.items()]
+
+    def _know_event(self, event: str) -> None:
+        __tracebackhide__ = True
+        points = self.agent.hooks.points
+        for name, point in points.items():
+            if event != name and event in point.point.names:
+                raise AssertionError(f"{event} is another name of the event {name!r}")
+        self._know("event", event, points)
+
+    def _know(self, noun: str, name: str, known: Iterable[str]) -> None:
+        """Raise AssertionError for what does not exist, with the name that may be meant."""
+        __tracebackhide__ = True
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
+            raise AssertionError(f"there is no {noun} {name!r}; {hint}")
+
+    def _found(
+        self, what: str, found: list[T], times: int | None, lines: list[str] | None = None
+    ) -> list[T]:
+        """What was found. Raises AssertionError where that is not as much as there should be."""
+        __tracebackhide__ = True
+        if len(found) == times or (found and times is None):
+            return found
+        often = "" if times is None else f" {times} times, and not {len(found)},"
+        happened = "".join(f"\n  {_short(line)}" for line in lines or self.lines) or " nothing"
+        raise AssertionError(f"expected{often} that {what}; what happened:{happened}")
+
+
+def is_of_test(agent: Agent, record: Record, ctx: Context) -> bool:
+    """False for what writes sessions down, and for what hangs on sub-agents to guide these."""
+    theirs = () if ctx.agent is agent else ctx.agent.hooks.owners
+    guides = {each.name for each in theirs} - {each.name for each in agent.hooks.owners}
+    return record.owner not in guides | {"persistence"}
+
+
+def _is_prompt(task: asyncio.Task[Any]) -> bool:
+    """True for a prompt that a hook has queued, and for what follows one."""
+    work = getattr(task, "work", None)
+    return task.get_name() == "after_run" or getattr(work, "__name__", "") == "_queued"
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _about(words: str) -> str:
+    return f" about {words!r}" if words else ""
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else str(content or "")
+
+
+def _short(line: str) -> str:
+    """A line that is not endless."""
+    line = line.replace("\n", "⏎")
+    return line if len(line) <= WIDTH else f"{line[:WIDTH]}…"
+
+
+def _told(record: Record) -> str:
+    """What a hook did, in a line."""
+    who = record.owner if record.owner == record.hook else f"{record.owner}.{record.hook}"
+    said = [f"failed: {record.error}"] if record.error else []
+    match record.answer:
+        case None | {} | list():
+            pass
+        case str(text):
+            said.append(repr(text))
+        case verdict:
+            reason = getattr(verdict, "reason", "") or getattr(verdict, "message", "")
+            said.append(f"{type(verdict).__name__}({reason!r})" if reason else repr(verdict))
+    said += [f"changed {', '.join(record.changed)}"] if record.changed else []
+    return f"{record.event}: {who}: {'; '.join(said) or 'nothing to say'}"

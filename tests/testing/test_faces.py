@@ -1,0 +1,143 @@
+"""One test through every face: in this process, over ACP, in a pipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from crow import Context, Deny
+from crow.testing import call
+from crow.testing.pilot import Pilot
+
+PUSH = call("Bash", command="git push --force")
+
+
+class NoForcePush:
+    """Denies what the README's denies, and says something at the beginning."""
+
+    async def before_run(self, ctx: Context) -> str:
+        await ctx.ui.notify("being polite")
+        return "Be polite."
+
+    def before_tool(self, call: Any) -> Deny | None:
+        return Deny("nobody force-pushes here") if "--force" in call.input["command"] else None
+
+
+async def form(ui: Any) -> str:
+    """Asks three things."""
+    size = await ui.select("Which size?", ["small", "large"])
+    name = await ui.ask("Which name?")
+    return f"{size} {name} {await ui.confirm('Sure?')}"
+
+
+def before_run(ui: Any) -> Any:
+    """Ask at the beginning."""
+    return form(ui)
+
+
+@pytest.mark.faces
+def test_what_an_extension_does_is_the_same_through_every_face(crow: Pilot):
+    crow.use(NoForcePush)
+    reply = crow.run("Push it", ["I try.", PUSH], "I will not push, then.")
+    assert (reply.text, reply.stop_reason) == ("I will not push, then.", "end_turn")
+    assert crow.ran("before_tool", times=1)[0].answer == Deny("nobody force-pushes here")
+    assert crow.ran("before_run", by="no_force_push")[0].answer == "Be polite."
+    crow.denied("Bash", "nobody force-pushes", times=1)
+    crow.sent("Be polite.")
+    crow.told("being polite", times=1)
+    crow.told("I try.")
+    crow.told("I will not push, then.")
+    crow.asked(times=0)
+    crow.run("And now?", "Still not.")
+    crow.sent("And now?")
+    crow.sent("Push it")
+    crow.told("Still not.")
+    crow.prefix_stable()
+
+
+@pytest.mark.faces("process", "acp")
+def test_the_user_answers_where_somebody_is_there(crow: Pilot):
+    crow.use(before_run)
+    crow.user.answers("large", "Ada", True, "allow_once", False)
+    crow.run("Go", call("Bash", command="touch a"), call("Bash", command="touch b"), "Done.")
+    crow.sent("large Ada True")
+    crow.asked("select 'Which size?' [small, large]", times=1)
+    crow.asked("permission for Bash (touch a): no rule allows touch a [allow_once", times=1)
+    assert [path.name for path in crow.cwd.iterdir()] == ["a"]
+    assert [each.outcome for each in crow.called("Bash")] == ["ok", "denied"]
+
+
+@pytest.mark.faces
+def test_rules_hold_through_every_face(crow: Pilot):
+    crow.configure(allow=["Bash(touch *)"])
+    crow.user.answers("reject_once")
+    crow.run("Go", call("Bash", command="touch a"), call("Bash", command="rm a"), "Done.")
+    crow.asked("rm a", times=1)
+    crow.denied("Bash", times=1)
+    assert (crow.cwd / "a").exists()
+
+
+@pytest.mark.faces
+async def test_an_async_test_awaits_it(crow: Pilot):
+    async with crow:
+        crow.use(NoForcePush)
+        await crow.arun("Push it", PUSH, "No.")
+        crow.denied("Bash")
+
+
+@pytest.mark.faces
+def test_the_end_of_the_session_is_seen_once_it_is_closed(crow: Pilot):
+    crow.use(on_session_end)
+    crow.run("Go", "Done.")
+    crow.close()
+    crow.ran("on_session_end", times=1)
+
+
+def on_session_end() -> None:
+    """Nothing."""
+
+
+@pytest.mark.faces("acp", "pipe")
+def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
+    def before_tool() -> None:
+        """Stand inside another function."""
+
+    for thing in (before_tool, NoForcePush()):
+        with pytest.raises(TypeError, match="use a class, a function or a module that stands at"):
+            crow.use(thing)
+    with pytest.raises(TypeError, match="takes allow, deny, extensions, not hooks"):
+        crow.configure(hooks=[])
+    with pytest.raises(TypeError, match="cannot say ValueError"):
+        crow.run("Go", ValueError())
+    crow.run("Go", "Done.")
+    with pytest.raises(RuntimeError, match="comes before run"):
+        crow.use(NoForcePush)
+
+
+@pytest.mark.faces("acp", "pipe")
+def test_a_run_that_fails_says_why(crow: Pilot):
+    with pytest.raises(AssertionError, match=r"the run failed: .*past the script"):
+        crow.run("Go")
+
+
+@pytest.mark.faces("acp", "pipe")
+def test_a_process_that_does_not_start_says_why(crow: Pilot, capfd: pytest.CaptureFixture[str]):
+    crow.configure(extensions=["absent.py"])
+    with pytest.raises(Exception):  # noqa: B017 - what the faces raise differs
+        crow.run("Go")
+
+
+@pytest.mark.faces("acp", "pipe")
+def test_lines_that_are_left_over_are_complained_of(crow: Pilot):
+    crow.run("Go", "Done.", "Never said.")
+    with pytest.raises(AssertionError, match="1 of the model's lines were left over"):
+        crow.verify()
+    crow.run("Go on")
+
+
+@pytest.mark.faces("pipe")
+def test_in_a_pipe_nobody_can_say_yes(crow: Pilot):
+    crow.user.answers("allow_once")
+    with pytest.raises(AssertionError, match="in a pipe nobody can answer 'allow_once' to 'rm a'"):
+        crow.run("Go", call("Bash", command="rm a"), "Done.")

@@ -1,0 +1,197 @@
+"""The fixture ``crow``: the whole agent at work, and what it is asked then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, Context, Deny
+from crow.testing import ScriptedModel, call
+from crow.testing.pilot import Pilot
+
+PUSH = call("Bash", command="git push --force")
+
+
+class NoForcePush:
+    """Denies what the README's denies."""
+
+    def before_tool(self, call: Any) -> Deny | None:
+        if "push --force" in call.input.get("command", ""):
+            return Deny("nobody force-pushes here")
+        return None
+
+
+class Polite:
+    """Says something at the beginning."""
+
+    async def before_run(self, ctx: Context) -> str:
+        await ctx.ui.notify("being polite")
+        return "Be polite."
+
+
+def test_what_an_extension_does_is_asked_in_ten_lines(crow: Pilot):
+    crow.use(NoForcePush, Polite())
+    reply = crow.run("Push it", PUSH, "I will not push, then.")
+    assert reply.text == "I will not push, then."
+    (ruling,) = crow.ran("before_tool")
+    assert ruling.answer == Deny("nobody force-pushes here")
+    crow.denied("Bash", "nobody force-pushes")
+    crow.sent("Be polite.")
+    crow.told("being polite")
+    crow.told("I will not push, then.", times=1)
+    crow.asked(times=0)
+    crow.called("Bash", command="git push", times=0)
+    crow.prefix_stable()
+
+
+def test_the_user_is_asked_by_the_real_permissions_and_the_call_really_runs(crow: Pilot):
+    crow.user.answers("allow_once")
+    crow.run("Go", call("Bash", command="touch made"), "Done.")
+    crow.asked("Bash (touch made)")
+    assert (crow.cwd / "made").exists()
+    assert crow.called("Bash")[0].outcome == "ok"
+    crow.ran("before_tool", times=0)
+    crow.ran("before_tool", by="permissions")
+
+
+def test_it_is_made_as_the_test_says_and_goes_on_in_one_session(crow: Pilot):
+    crow.configure(allow=["Bash(touch *)"])
+    crow.run("Go", call("Bash", command="touch made"), "Done.")
+    crow.use(NoForcePush())
+    crow.run("Go on", PUSH, "No.")
+    crow.asked(times=0)
+    crow.called("Bash", times=2)
+    crow.denied("Bash", times=1)
+    crow.sent("Go on", times=1)
+
+
+def test_the_end_of_a_session_is_seen_once_it_is_closed(crow: Pilot):
+    ended: list[str] = []
+
+    def on_session_end(reason: str) -> None:
+        ended.append(reason)
+
+    crow.use(on_session_end)
+    crow.run("Go", "Done.")
+    crow.ran("on_session_end", times=0)
+    crow.close()
+    crow.ran("on_session_end", times=1)
+    assert ended == ["exit"]
+
+
+async def test_in_an_async_test_it_is_awaited(crow: Pilot):
+    async with crow:
+        crow.use(NoForcePush())
+        await crow.arun("Push it", PUSH, "No.")
+        crow.denied("Bash")
+
+
+def test_what_sub_agents_do_is_seen(crow: Pilot):
+    crow.configure(allow=["Bash(*)"])
+    crow.use(NoForcePush)
+    task = call("Agent", description="Push", prompt="Push it", subagent_type="general-purpose")
+    crow.run("Go", task, PUSH, "I may not.", "It may not.")
+    crow.denied("Bash", "nobody force-pushes")
+    crow.ran("before_tool", times=2)
+    crow.prefix_stable()
+
+
+def test_prompts_that_hooks_queue_are_answered_before_it_goes_on(crow: Pilot):
+    prompts = ["More"]
+
+    def after_run(ctx: Context):
+        if prompts:
+            ctx.agent.queue(ctx.session, prompts.pop())
+
+    crow.use(after_run)
+    crow.run("Go", "One.", "Two.")
+    crow.told("Two.")
+    crow.ran("after_run", times=2)
+
+
+def failure(said: Any, *args: Any, **options: Any) -> str:
+    """What an assertion says that does not hold."""
+    with pytest.raises(AssertionError) as caught:
+        said(*args, **options)
+    return str(caught.value)
+
+
+def test_failures_say_what_did_happen(crow: Pilot):
+    crow.use(NoForcePush(), Polite())
+    crow.run("Push it", PUSH, "No.")
+    assert failure(crow.denied, "Bash", "on Fridays") == (
+        "expected that Bash was denied because of 'on Fridays'; what happened:\n"
+        "  before_run: polite.before_run: 'Be polite.'\n"
+        "  before_tool: no_force_push.before_tool: Deny('nobody force-pushes here')\n"
+        "  before_tool: permissions.judge: Ask('no rule allows git push --force')\n"
+        "  call: Bash {'command': 'git push --force'}: denied: nobody force-pushes here"
+    )
+    assert failure(crow.told, "yes") == (
+        "expected that the user was told 'yes'; what happened:\n  told: being polite\n  told: No."
+    )
+    assert "  sent: user: Push it\n" in failure(crow.sent, "yes")
+    assert "expected 2 times, and not 1, that a hook ran at" in failure(
+        crow.ran, "before_tool", times=2
+    )
+    assert "that the user was asked about 'Bash'; " in failure(crow.asked, "Bash")
+
+
+def test_the_failure_of_the_page_is_a_real_one(crow: Pilot):
+    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
+    shown = page.split("```text\nE   AssertionError: ")[1].split("```")[0]
+    crow.use(NoForcePush)
+    crow.run("Push it", PUSH, "No.")
+    said = failure(crow.denied, "Bash", "on Fridays").replace("\n", "\nE   ")
+    assert f"{said}\n" == shown
+
+
+def test_failures_name_what_may_be_meant(crow: Pilot):
+    crow.run("Go", "Done.")
+    assert failure(crow.ran, "before_tol") == (
+        "there is no event 'before_tol'; did you mean 'before_tool'?"
+    )
+    assert failure(crow.ran, "PreToolUse") == (
+        "PreToolUse is another name of the event 'before_tool'"
+    )
+    assert failure(crow.denied, "Bsh") == "there is no tool 'Bsh'; did you mean 'Bash'?"
+    assert failure(crow.called, "Bash") == "expected that Bash was called; what happened: nothing"
+    assert failure(crow.ran, "before_run", by="polit").startswith("there is no extension 'polit'")
+
+
+def test_a_question_that_nobody_expected_fails_the_run_that_asked_it(crow: Pilot):
+    said = failure(crow.run, "Go", call("Bash", command="touch made"), "Done.")
+    assert "no answer: permission for Bash (touch made): no rule allows touch made" in said
+
+
+def test_a_model_that_is_asked_past_its_script_fails_the_run(tmp_path: Path):
+    """In a folder where nobody looks at the script again."""
+    pilot = Pilot(lambda **options: Agent(ScriptedModel("One.")), tmp_path)
+    pilot.run("Go")
+    assert "has 1 lines and was asked 2 times" in failure(pilot.run, "Go on")
+    pilot.close()
+
+
+def test_what_comes_too_late_is_refused(crow: Pilot):
+    crow.run("Go", "Done.")
+    with pytest.raises(RuntimeError, match="comes before everything else"):
+        crow.configure(allow=["Bash"])
+
+
+async def test_in_an_async_test_it_says_what_to_write(crow: Pilot):
+    with pytest.raises(RuntimeError, match=r"await crow\.arun"):
+        crow.run("Go", "Done.")
+    with pytest.raises(RuntimeError, match="`async with crow:` comes before"):
+        await crow.arun("Go", "Done.")
+
+
+def test_requests_that_begin_otherwise_are_told(crow: Pilot):
+    count = iter("abc")
+
+    def before_llm_request(messages: list[Any]) -> list[Any]:
+        return [{"role": "system", "content": next(count)}, *messages[1:]]
+
+    crow.use(before_llm_request)
+    crow.run("Go", call("Bash", command="ls"), "Done.")
+    assert "request 2 began otherwise than the one before" in failure(crow.prefix_stable)

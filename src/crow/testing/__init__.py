@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
     from crow.testing.model import text as text
+    from crow.testing.pilot import Pilot as Pilot
     from crow.testing.plugin import AgentOf as AgentOf
     from crow.testing.plugin import BuildAgent as BuildAgent
     from crow.testing.plugin import Scripted as Scripted
     from crow.testing.responses import StrictResponses as StrictResponses
+    from crow.testing.user import ScriptedUser as ScriptedUser
 
 HOMES = {
     "AgentOf": "plugin",
     "BuildAgent": "plugin",
     "Endpoint": "endpoint",
     "FakeEditor": "editor",
+    "Pilot": "pilot",
     "Scripted": "plugin",
     "ScriptedModel": "model",
+    "ScriptedUser": "user",
     "StrictGemini": "gemini",
     "StrictChat": "chat",
     "StrictMessages": "messages",

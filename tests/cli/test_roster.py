@@ -75,7 +75,7 @@ async def test_a_session_that_waits_for_the_person_says_so(
     assert lines_of(screen)[-3:-1] == [">", lines_of(screen)[-2]]
     assert (await tmux.title()).startswith("? crow")
     async with asyncio.timeout(50):
-        while "waits" not in (told := (await crow("sessions", "--live")).out):
+        while "waits for you" not in (told := (await crow("sessions", "--live")).out):
             pass
     live = told.splitlines()
     assert live[0][8:].startswith("  waits for you   just now  crow        Make it  [")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.app.loading import find, in_a_line, load_file, things
+from crow.app.loading import Kind, Source, Sources, find, in_a_line, load_file, things
 from crow.app.plugins import hooks_of, plugins_of, servers_of
 from crow.app.rules import (
     KEPT_RULES,
@@ -177,6 +179,16 @@ class Composer:
         makers = [each.for_sub_agent for each in used if hasattr(each, "for_sub_agent")]
         return [make(prompt) for make in makers[:1]]
 
+    @property
+    def sources(self) -> Sources | None:
+        """The files that the agent's extensions were loaded from."""
+        return getattr(self.agent.extensions.get("settings"), "sources", None)
+
+    def note(self, path: str, kind: Kind, spec: str, before: set[str]) -> None:
+        """Keep what a file or folder was loaded as; ``before`` that, there were these modules."""
+        if self.sources is not None:
+            self.sources.note(Source(path, kind, spec), {*sys.modules} - before)
+
     def keep_rule(self, rule: str, behaviour: str) -> None:
         """Add a rule to the project's local settings; nobody is told that these have changed."""
         keep_rule(self.settings, rule, behaviour)
@@ -194,11 +206,15 @@ class Composer:
 
     def use_folder(self, folder: Path, seal: Seal | None = None, *, trusted: bool = True) -> None:
         """Use the Python files of a folder, by name."""
+        if seal is None and trusted and self.sources is not None:
+            self.sources.watch(str(folder))
         for path in sorted(folder.glob("*.py")):
             name = path.stem
             if name.startswith("_"):
                 continue
             off = name in self.disabled
+            if any(each.source == str(path) and each.names for each in self.agent.found):
+                continue  # in use already: `Reloading` sees to what has changed
             names, error = (), None if trusted else UNTRUSTED
             if trusted and not off:
                 names, error = self.attempt_file(path, seal)
@@ -217,16 +233,23 @@ class Composer:
 
     def attempt_file(self, path: Path, seal: Seal | None) -> Used:
         """Use one file."""
+        before = {*sys.modules}
         try:
             module = load_file(path, seal)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
             return (), in_a_line(error)
+        finally:
+            self.note(str(path), "user" if seal is None else "project", "", before)
         trusted = path.stem in self.trusted
         return self.attempt(module, path.stem, str(path), trusted)
 
     def use_named(self, spec: str) -> None:
         """Use what ``--extension`` names. Raises `ExtensionError` where it is broken."""
+        before = {*sys.modules}
         name, source, thing = find(spec)
+        path = Path(os.path.expanduser(spec))
+        if path.exists():
+            self.note(str(path.absolute()), "named", source, before)
         if any(owner.source in (source, _whole(source)) for owner in self.agent.hooks.owners):
             return
         names, error = self.attempt(thing, name, source, True)

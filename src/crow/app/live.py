@@ -13,15 +13,17 @@ from typing import Any
 
 from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Applied, Effect
+from crow.app.loading import Sources
 from crow.app.session_settings import NAME, SessionSettings, ground_of
 from crow.core.agent import Agent
 from crow.core.events import ConfigChanged
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context, RunContext
-from crow.core.hooks.contexts import ConfigContext, SessionContext, ToolContext
+from crow.core.hooks.contexts import CommandContext, ConfigContext, SessionContext, ToolContext
 from crow.core.hooks.registry import FIRST
+from crow.core.scope import Command
 from crow.core.session import Session
-from crow.core.verdicts import Deny
+from crow.core.verdicts import Answer, Deny
 from crow.project.trust import (
     fingerprint,
     is_refused,
@@ -63,11 +65,28 @@ class LiveSettings:
         self._made = settings
         self._would_run = stamps(Path(settings.project)) if settings.project else ()
         self.effect = effect
+        self.sources = Sources()
         self.asks = False
         self.told: set[str] = set()
         self._is_begun = False
         self._put_off: set[str] = set()
         self._own: set[tuple[str, Any]] = set()
+
+    def init_agent(self, agent: Agent) -> None:
+        """Offer what the user can have done by hand."""
+        agent.add_command(Command("reload", "Use extensions as their files are now", self.reload))
+
+    async def reload(self, ctx: CommandContext) -> Answer:
+        """Use everything that has changed of the extensions."""
+        from crow.app.reloading import Reloading
+
+        held = ground_of(ctx.session)
+        settings = self.settings if held is None else held.settings
+        reloading = Reloading(ctx.agent, settings, self.sources)
+        if reloading.is_busy(ctx.session):
+            return Answer("Another session is at work: /reload when it is done.")
+        await reloading.reload(asked=True)
+        return Answer("\n".join([*reloading.said, *reloading.failed]) or "Nothing has changed.")
 
     # the moments
 
@@ -104,7 +123,22 @@ class LiveSettings:
             await self._move(ctx.session.root, held)
         elif held.memory.changed or held.would_run != stamps(held.project):
             await self.refresh(ctx.session, held)
+        if self.sources.touched:
+            await self._reload(ctx, held)
         await self._offer(_context(ctx), held)
+
+    async def _reload(self, ctx: RunContext, held: SessionSettings) -> None:
+        """Use what the user has changed of their extensions, unless another session is at work."""
+        from crow.app.reloading import Reloading
+
+        reloading = Reloading(self.effect.agent, held.settings, self.sources)
+        if reloading.is_busy(ctx.session):
+            return
+        await reloading.reload(asked=False)
+        for text in reloading.said:
+            await ctx.ui.notify(text)
+        for text in reloading.failed:
+            await ctx.ui.notify(text, severity="error")
 
     @hook("before_tool", order=FIRST, timeout=LONGEST)
     async def look_again(self, ctx: ToolContext) -> Deny | None:

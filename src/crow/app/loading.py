@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
+from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
 from crow.entry_points import GROUP, entry_points
+from crow.settings.files import Stamp, stamp
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
 
+Kind: TypeAlias = Literal["user", "project", "named"]
+OWN_NAME = "crow_extension_"
+"""What the modules of single files begin with."""
 NOT_THEIRS = (str(Path(__file__).parents[1]), str(Path(traceback.__file__).parent))
 
 
 def in_a_line(error: BaseException) -> str:
     """An error in one line, with the file and line of others' code where it was raised."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})"
     told = text = " ".join(str(error).split())
     if not isinstance(error, CrowError):
         told = f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -68,11 +76,21 @@ def of_folder(folder: Path) -> tuple[str, str, Any]:
     if len(points) != 1:
         raise ExtensionError(f"its pyproject.toml names {len(points)} in {GROUP}, not one")
     [(name, value)] = points.items()
-    source = folder / "src" if (folder / "src").is_dir() else folder
-    sys.path.insert(0, str(source.absolute()))
+    inside = "src" if (folder / "src").is_dir() else ""
+    place = str(folder.absolute() / inside)
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    seal(folder, inside)
     module, _, attribute = value.partition(":")
     thing: Any = importlib.import_module(module)
     return name, value, getattr(thing, attribute) if attribute else thing
+
+
+def seal(folder: Path, inside: str) -> None:
+    """Have what is imported from a folder compiled anew, whatever caches lie there."""
+    from crow.project.imports import Seal
+
+    Seal(folder, always=[inside]).install()
 
 
 def loaded(spec: str, do: Callable[[], Any]) -> Any:
@@ -101,7 +119,7 @@ def load_file(path: Path, seal: Seal | None = None) -> ModuleType:
     """
     from crow.project.imports import Seal
 
-    name = f"crow_extension_{path.stem}_{abs(hash(str(path.absolute()))):x}"
+    name = f"{OWN_NAME}{path.stem}_{abs(hash(str(path.absolute()))):x}"
     return (seal or Seal(path.absolute().parent)).load(path, name)
 
 
@@ -181,3 +199,108 @@ def hangs(thing: Any) -> bool:
         if name in events and member is not AgentHook.__dict__.get(name):
             return True
     return False
+
+
+@frozen
+class Source:
+    """Where an extension was loaded from: its file, or the folder of its package.
+
+    ``kind`` says whose it is: the user's, the project's, or ``named`` on the command line, as
+    ``spec``.
+    """
+
+    path: str
+    kind: Kind
+    spec: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Where what it imports beside itself lies."""
+        return str(Path(self.path).parent) if self.path.endswith(".py") else self.path
+
+
+class Sources:
+    """What was loaded from where. Looking for changes is a ``stat`` of each file.
+
+    It ``owes`` another look where something that has changed could not be used yet.
+    """
+
+    def __init__(self) -> None:
+        self._stamps: dict[Source, dict[str, Stamp | None]] = {}
+        self._said: dict[Source, str] = {}
+        self._modules: dict[Source, set[str]] = {}
+        self._folders: dict[str, Stamp | None] = {}
+        self._offered: dict[Source, str] = {}
+        self.owes = False
+
+    def note(self, source: Source, imported: Iterable[str]) -> None:
+        """It was loaded just now, and these modules for it."""
+        inside = {name for name in imported if _file(name).startswith(f"{source.folder}/")}
+        self._modules[source] = {name for name in inside if not name.startswith(OWN_NAME)}
+        self.see(source)
+
+    def see(self, source: Source) -> None:
+        """Take its files for known, as they are now."""
+        files = {source.path, *map(_file, self.modules(source))} - {""}
+        files = {path for path in files if path.endswith(".py")}
+        self._stamps[source] = {path: stamp(path) for path in sorted(files)}
+        self._said[source] = self._content(source)
+
+    def watch(self, folder: str) -> None:
+        """Know of new files in a folder, from now on."""
+        self._folders[folder] = stamp(folder)
+
+    def forget(self, source: Source) -> None:
+        """It is not in use any more."""
+        for table in (self._stamps, self._said, self._modules, self._offered):
+            table.pop(source, None)
+
+    def of(self, kind: Kind) -> list[Source]:
+        """Those of a kind."""
+        return [source for source in self._stamps if source.kind == kind]
+
+    def modules(self, source: Source) -> set[str]:
+        """What it has imported from its folder, with what others there have."""
+        beside = [each for each in self._modules if each.folder == source.folder]
+        return set[str]().union(*(self._modules[each] for each in beside))
+
+    @property
+    def touched(self) -> bool:
+        """True where a look at what is in the files is worth its while."""
+        files = (each for stamps in self._stamps.values() for each in stamps.items())
+        every = (*files, *self._folders.items())
+        return self.owes or any(stamp(path) != known for path, known in every)
+
+    def changed(self) -> Iterator[Source]:
+        """Those whose files say something else than what was loaded."""
+        for source in list(self._stamps):
+            if not Path(source.path).exists():
+                continue
+            if self._content(source) != self._said[source]:
+                yield source
+
+    def seen(self) -> None:
+        """Have looked at everything as it is now."""
+        for stamps in self._stamps.values():
+            stamps.update({path: stamp(path) for path in stamps})
+        for folder in self._folders:
+            self.watch(folder)
+
+    def is_news(self, source: Source) -> bool:
+        """True once for each thing that its files say."""
+        now = self._content(source)
+        was, self._offered[source] = self._offered.get(source), now
+        return now != was
+
+    def _content(self, source: Source) -> str:
+        digest = hashlib.sha256()
+        for path in self._stamps[source]:
+            try:
+                digest.update(Path(path).read_bytes())
+            except OSError:
+                digest.update(b"\0gone")
+        return digest.hexdigest()
+
+
+def _file(name: str) -> str:
+    return getattr(sys.modules.get(name), "__file__", None) or ""

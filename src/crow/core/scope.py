@@ -413,7 +413,7 @@ class Scope:
         """
         wanted = {*names}
         before = self.hooks.owners
-        olds = [owner for owner in before if owner.name in wanted and owner.by is None]
+        olds = [owner for owner in before if owner.name in wanted]
         held = {owner.name: self._lifespans.get(owner.name) for owner in olds}
         for owner in olds:
             self.remove(owner.name)

@@ -72,7 +72,8 @@ class SessionContext(Context):
     """A session begins or ends.
 
     ``source`` is ``new``, ``load``, ``resume``, ``fork`` or ``subagent``; ``reason`` says why it
-    ends: ``closed``, ``replaced``, ``prompt_input_exit`` (a person went) or ``exit``.
+    ends: ``closed``, ``replaced``, ``prompt_input_exit`` (a person went) or ``exit``. Both are
+    ``reload`` for an extension whose files have changed: the session goes on.
     """
 
     source: str = ""

@@ -214,7 +214,9 @@ def _source(fn: Callable[..., Any], point: Point, parameter: str, *, first: bool
     offered = sorted({*point.fields, *point.other_names, *COMMON, "ctx"})
     if point.kind == "wrap":
         offered.append("call_next")
-    raise HookError(f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}")
+    told = f"{_named(fn)}: {point.name} has no {parameter!r}; it has {', '.join(offered)}"
+    code = _code_of(fn)
+    raise HookError(told + (f" ({code.co_filename}:{code.co_firstlineno})" if code else ""))
 
 
 def _named(fn: Callable[..., Any]) -> str:

@@ -204,7 +204,8 @@ class Tab:
         """A prompt is being worked on; one that somebody sees already need not be shown."""
         if prompt:
             self.transcript.prompt(prompt)
-            self.first = self.first or prompt
+            if not prompt.startswith("/"):
+                self.first = self.first or prompt
         self.working = Working()
         self.look()
 

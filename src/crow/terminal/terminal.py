@@ -154,7 +154,7 @@ class Terminal:
         self.screen.keep()
         self.front = tab
         number = self.tabs.index(tab) + 1
-        tab.transcript.write([heading(number, tab.name, self.screen.width, self.palette)])
+        tab.transcript.write(["", heading(number, tab.name, self.screen.width, self.palette)])
         tab.come()
         self.screen.now()
 

@@ -27,6 +27,7 @@ JUDGE = f"{GROUP}.judge"
 """The group of extensions that judge calls: nothing starts where one of them is broken."""
 ON_REQUEST = f"{GROUP}.on_request"
 """The group of extensions that are used where the settings have a table for them."""
+GROUPS = (GROUP, JUDGE, ON_REQUEST)
 COMMANDS = "crow.commands"
 """The group of commands for terminals: ``crow NAME``."""
 OWN = "crow_acp"
@@ -85,7 +86,7 @@ def entry_points(*groups: str) -> list[EntryPoint]:
     are looked for again when a package has come or gone.
     """
     places = [place or "." for place in sys.path]
-    wanted = groups or (GROUP, JUDGE, ON_REQUEST)
+    wanted = groups or GROUPS
     every = _entry_points(tuple((place, _changed(place)) for place in places))
     return [point for point in every if point.group in wanted]
 

@@ -197,7 +197,7 @@ async def test_subagent(studio: Studio, endpoint: Endpoint) -> None:
 async def test_menu(studio: Studio, endpoint: Endpoint) -> None:
     await studio.open()
     await studio.tmux.type("/")
-    await studio.tmux.until("/tree")
+    await studio.tmux.until("/cd")
     await studio.take("menu")
 
 

@@ -17,7 +17,7 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
-from crow.entry_points import GROUP, entry_points
+from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.settings.files import Stamp, stamp
 
 if TYPE_CHECKING:
@@ -72,10 +72,11 @@ def of_folder(folder: Path) -> tuple[str, str, Any]:
     import tomllib
 
     told = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
-    points: dict[str, str] = told["project"].get("entry-points", {}).get(GROUP, {})
+    groups: dict[str, dict[str, str]] = told["project"].get("entry-points", {})
+    points = [each for name in GROUPS for each in groups.get(name, {}).items()]
     if len(points) != 1:
         raise ExtensionError(f"its pyproject.toml names {len(points)} in {GROUP}, not one")
-    [(name, value)] = points.items()
+    [(name, value)] = points
     inside = "src" if (folder / "src").is_dir() else ""
     place = str(folder.absolute() / inside)
     if place not in sys.path:

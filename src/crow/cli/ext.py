@@ -5,13 +5,14 @@ Plugins are listed behind them with what they bring, each thing by its whole nam
 crow ext list
 crow ext new NAME           write a new one here that works at once: a package with tests
 crow ext new NAME --file    the same as one file of this project
+crow ext check PATH         what is wrong with one, with the line and what to do
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from crow.app import UNTRUSTED
 from crow.app.composer import Composer
@@ -31,8 +32,10 @@ from crow.text import one_line
 
 def declare(parser: Parser) -> None:
     """The options of ``crow ext``."""
-    parser.add_argument("action", metavar="ACTION", nargs="?", default="list", help="list or new")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="what a new one is called")
+    parser.add_argument(
+        "action", metavar="ACTION", nargs="?", default="list", help=", ".join(ACTIONS)
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, or its file or folder")
     parser.add_argument("--file", action="store_true", help="new: one file, in .crow/extensions")
     parser.add_argument(
         "--extension", metavar="FILE_OR_PACKAGE", action="append", default=[], help="try this one"
@@ -43,11 +46,9 @@ def declare(parser: Parser) -> None:
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow ext``."""
-    if options.action == "new":
-        return write_new(options, out)
-    if options.action != "list":
-        raise UsageError(f"{no_such('action', options.action, ['list', 'new'])} (crow ext --help)")
-    return list_all(options, out)
+    if options.action not in ACTIONS:
+        raise UsageError(f"{no_such('action', options.action, ACTIONS)} (crow ext --help)")
+    return ACTIONS[options.action](options, out)
 
 
 def list_all(options: argparse.Namespace, out: Output) -> int:
@@ -107,6 +108,21 @@ def tried(options: argparse.Namespace, settings: Settings) -> Agent:
     for spec in options.extension:
         composer.try_named(spec)
     return agent
+
+
+def check(options: argparse.Namespace, out: Output) -> int:
+    """Say what is wrong with an extension, a line each; 1 where anything is."""
+    from crow.cli.checking.checks import check
+
+    if not options.name:
+        raise UsageError("what is to be checked? crow ext check my_guard.py")
+    count = 0
+    for finding in check(options.name):
+        count += 1
+        out.verbatim(json.dumps(finding.table)) if options.json else out.line(str(finding))
+    if not options.json:
+        out.note(counted(count, "finding") if count else "nothing is wrong with it")
+    return 1 if count else 0
 
 
 def contents(agent: Agent, plugin: Plugin) -> Iterator[tuple[str, Iterable[str]]]:
@@ -169,3 +185,10 @@ def hooks_of(found: Found, agent: Agent) -> list[Hook]:
     """The hooks that an extension has hung, whatever others are called."""
     owners = [owner for owner in agent.hooks.owners if owner.name in found.names]
     return [hook for owner in owners for hook in agent.hooks.of(owner) if hook.event]
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace, Output], int]] = {
+    "list": list_all,
+    "new": write_new,
+    "check": check,
+}

@@ -64,6 +64,8 @@ class PromptCompleter(Completer):
 
 def ranked(typed: str, names: Iterable[str]) -> list[str]:
     """The names that fit, the best first: what begins so, has it in its last part, anywhere."""
+    if not typed:
+        return sorted(names)
     found = [(rank, len(name), name) for name in names if (rank := fit(typed, name)) is not None]
     return [name for _, _, name in sorted(found)]
 

@@ -1,0 +1,85 @@
+"""All checks of an extension, those that run it in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from crow.cli.checking.finding import Finding, read
+from crow.cli.checking.reading import read_files
+
+LONGEST = 180
+"""Seconds that an extension may take for everything."""
+
+
+def check(spec: str) -> Iterator[Finding]:
+    """What is wrong with a file, a package's folder, or an extension that is installed."""
+    place = Path(os.path.expanduser(spec)).absolute()
+    seen = [*read_files(place)] if place.exists() else []
+    yield from seen
+    for finding in played(str(place) if place.exists() else spec):
+        if not (seen and " is no event; " in finding.what):  # which was said with its line
+            yield finding
+    if place.exists():
+        yield from typed(place)
+
+
+def played(spec: str) -> Iterator[Finding]:
+    """What is wrong with it in the whole agent, in an empty home and folder."""
+    with TemporaryDirectory(prefix="crow-check-") as folder:
+        home, project, file = (Path(folder, name) for name in ("home", "project", "findings"))
+        for each in (home, project):
+            each.mkdir()
+        argv = [sys.executable, "-P", "-m", "crow.cli.checking.play", spec, str(file)]
+        env = {**os.environ, "HOME": str(home), "CROW_SANDBOX": "off"}
+        env = {name: value for name, value in env.items() if not name.startswith("XDG_")}
+        try:
+            done = subprocess.run(
+                argv, cwd=project, env=env, capture_output=True, timeout=LONGEST, check=False
+            )
+        except subprocess.TimeoutExpired:
+            yield Finding(f"it did not end within {LONGEST} s", "look for what never returns")
+            return
+        if file.exists():
+            yield from read(file.read_text("utf-8"))
+        else:
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+            said = f": {last[0]}" if last else ""
+            yield Finding(f"it ended the process that played it{said}", "raise, and never exit")
+
+
+def typed(place: Path) -> Iterator[Finding]:
+    """What pyright finds, where it is installed."""
+    pyright = shutil.which("pyright", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if pyright is None:
+        return
+    argv = [pyright, "--outputjson", "--pythonpath", sys.executable, "--project"]
+    with TemporaryDirectory(prefix="crow-check-") as folder:
+        argv.append(str(place) if has_config(place) else folder)
+        near = os.path.relpath(os.path.realpath(place), os.path.realpath(folder))
+        config = {"include": [near], "extraPaths": [near, f"{near}/src"]}
+        Path(folder, "pyrightconfig.json").write_text(json.dumps(config), "utf-8")
+        try:
+            done = subprocess.run(argv, capture_output=True, timeout=LONGEST, check=False)
+            told: dict[str, Any] = json.loads(done.stdout)
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return
+    for each in told.get("generalDiagnostics", ()):
+        if each["severity"] == "error":
+            what = " ".join(each["message"].split())
+            rule = f" ({each['rule']})" if "rule" in each else ""
+            yield Finding(f"{what}{rule}", "", each["file"], each["range"]["start"]["line"] + 1)
+
+
+def has_config(place: Path) -> bool:
+    """True for a folder that says itself how pyright reads it; one around it says nothing."""
+    project = place / "pyproject.toml"
+    own = project.is_file() and "[tool.pyright]" in project.read_text("utf-8", "replace")
+    return own or (place / "pyrightconfig.json").is_file()

@@ -1,0 +1,46 @@
+"""Something that is wrong with an extension, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from crow.core.frozen import frozen
+
+PLACE = re.compile(r"\s*\((?P<path>[^()\s]+\.py):(?P<line>\d+)\)")
+
+
+@frozen
+class Finding:
+    """``what`` is wrong at a line of a file, where that is known, and what to ``do``."""
+
+    what: str
+    do: str = ""
+    path: str = ""
+    line: int = 0
+
+    @classmethod
+    def of(cls, text: str, do: str = "") -> Finding:
+        """One from a line with a place in it, as Crow's messages have."""
+        found = PLACE.search(text)
+        if found is None:
+            return cls(text, do)
+        what = text[: found.start()] + text[found.end() :]
+        return cls(what, do, found["path"], int(found["line"]))
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}: " if self.path else ""
+        return f"{place}{self.what}{f'; {self.do}' if self.do else ''}"
+
+    @property
+    def table(self) -> dict[str, object]:
+        """The same as a JSON object."""
+        return {"path": self.path, "line": self.line, "what": self.what, "do": self.do}
+
+
+def read(text: str) -> Iterator[Finding]:
+    """Findings that were written as lines of JSON."""
+    for line in text.splitlines():
+        table = json.loads(line)
+        yield Finding(table["what"], table["do"], table["path"], table["line"])

@@ -1,0 +1,162 @@
+"""``crow ext check``: each thing that can be wrong is found, with its line and what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CLASS = "class Guard:\n"
+WRONG = {
+    "a syntax error": ("def before_tool(:\n", 1, "SyntaxError: invalid syntax", ""),
+    "an import": (
+        "import no_such_module\n",
+        1,
+        "ModuleNotFoundError: No module named 'no_such_module'",
+        "",
+    ),
+    "nothing": ("x = 1\n", 0, "it holds no extension", ""),
+    "a name": (
+        f"{CLASS}    def before_tol(self, ctx): ...\n    def after_tool(self, ctx): ...\n",
+        2,
+        "before_tol hangs nowhere: there is no such event",
+        "did you mean before_tool?",
+    ),
+    "a parameter": (
+        "def before_tool(ctx, nonsense): ...\n",
+        1,
+        "before_tool has no 'nonsense'; it has ",
+        "",
+    ),
+    "an answer": (
+        "\ndef before_tool(ctx):\n    return 5\n",
+        2,
+        "TypeError: answered 5, which is no verdict",
+        "",
+    ),
+    "an error": (
+        "def after_tool(ctx):\n    raise ValueError('not today')\n",
+        2,
+        "failed at after_tool: ValueError: not today",
+        "",
+    ),
+    "a call that blocks": (
+        "from time import sleep as nap\nasync def after_tool(ctx):\n    nap(0.001)\n",
+        3,
+        "time.sleep in the async after_tool keeps everybody waiting",
+        "use await asyncio.sleep(...)",
+    ),
+    "one that blocks unseen": (
+        "import time\nasync def after_run(ctx):\n    (lambda: time.sleep(0.3))()\n",
+        2,
+        "blocked everything for 0.3",
+        "",
+    ),
+    "instructions that change": (
+        (
+            "import time\ndef init_agent(agent):\n    from crow import PromptSection\n"
+            "    agent.add_section(PromptSection('now', f'It is {time.time()}'))\n"
+        ),
+        0,
+        "two sessions have different instructions: 'It is ",
+        "return it from before_run",
+    ),
+    "a tool that comes late": (
+        (
+            "from crow import tool\n@tool\ndef late() -> str:\n    '''Come late.'''\n    return ''\n"
+            "def after_run(ctx):\n    ctx.agent.add_tool(late, replace=True)\n"
+            "def init_agent(agent): ...\n"
+        ),
+        0,
+        "the tools change in a session",
+        "add them in init_agent",
+    ),
+    "an option": (
+        (
+            f"{CLASS}    def __init__(self, most: int = 'ten') -> None: ...\n"
+            "    def before_run(self, ctx): ...\n"
+        ),
+        1,
+        "'guard.most' must be a whole number",
+        "let the default be what its type says",
+    ),
+    "a task": (
+        (
+            "import asyncio\nasync def on_session_start(ctx):\n"
+            "    asyncio.create_task(asyncio.sleep(99), name='mine')\n"
+        ),
+        0,
+        "it leaves a task behind: mine",
+        "undo in lifespan",
+    ),
+    "a thread": (
+        (
+            "import threading, time\ndef on_session_start(ctx):\n"
+            "    threading.Thread(target=time.sleep, args=(9,), name='mine', daemon=True).start()\n"
+        ),
+        0,
+        "it leaves a thread behind: mine",
+        "undo in lifespan",
+    ),
+    "a file": (
+        "kept = []\ndef on_session_start(ctx):\n    kept.append(open(__file__))\n",
+        0,
+        "it leaves an open file behind: /",
+        "undo in lifespan",
+    ),
+    "a variable": (
+        "import os\ndef on_session_start(ctx):\n    os.environ['MINE'] = '1'\n",
+        0,
+        "it leaves an environment variable behind: MINE",
+        "undo in lifespan",
+    ),
+    "the end": ("import os\nos._exit(3)\n", 0, "it ended the process that played it", "never exit"),
+}
+
+
+FAST = ("a name", "an error", "a file", "instructions that change")
+WHAT = [pytest.param(what, marks=() if what in FAST else pytest.mark.slow) for what in WRONG]
+
+
+@pytest.mark.parametrize("what", WHAT)
+async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
+    text, line, said, do = WRONG[what]
+    path = crow.cwd / "guard.py"
+    path.write_text(text, "utf-8")
+    done = await crow("ext", "check", "guard.py", "--json")
+    assert done.status == 1
+    found = [json.loads(each) for each in done.out.splitlines()]
+    (one, *_) = [each for each in found if said in each["what"]] or [found]
+    assert isinstance(one, dict), found
+    assert do in one["do"]
+    assert (one["path"], one["line"]) == ((str(path), line) if line else ("", 0))
+
+
+@pytest.mark.parametrize("name", ["stopwatch.py", "ask_before_removing.py", "crow-weather"])
+async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
+    done = await crow("ext", "check", str(EXAMPLES / name))
+    assert (done.status, done.out) == (0, "")
+    assert done.err == "nothing is wrong with it\n"
+
+
+async def test_what_crow_writes_is_clean(crow: Crow) -> None:
+    await crow("ext", "new", "my-guard")
+    done = await crow("ext", "check", "crow-my-guard")
+    assert (done.status, done.out) == (0, "")
+
+
+async def test_a_person_reads_the_place_first(crow: Crow) -> None:
+    (crow.cwd / "guard.py").write_text(WRONG["an error"][0], "utf-8")
+    done = await crow("ext", "check", "guard.py")
+    place = re.escape(str(crow.cwd / "guard.py"))
+    assert re.fullmatch(rf"{place}:2: hook .*ValueError: not today\n", done.out), done.out
+    assert done.err == "1 finding\n"
+    asked = await crow("ext", "check")
+    assert asked.status == 2
+    assert "crow ext check my_guard.py" in asked.err
+    other = await crow("ext", "chek", "guard.py")
+    assert "did you mean 'check'?" in other.err

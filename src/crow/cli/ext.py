@@ -6,6 +6,7 @@ crow ext list
 crow ext new NAME           write a new one here that works at once: a package with tests
 crow ext new NAME --file    the same as one file of this project
 crow ext check PATH         what is wrong with one, with the line and what to do
+crow ext test PATH          its own tests, and plays that are made up: prompts, cancels, reloads
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from crow.app import UNTRUSTED
 from crow.app.composer import Composer
@@ -29,6 +31,9 @@ from crow.project.plugins import Plugin
 from crow.settings import Settings
 from crow.text import one_line
 
+if TYPE_CHECKING:
+    from crow.cli.checking.finding import Finding
+
 
 def declare(parser: Parser) -> None:
     """The options of ``crow ext``."""
@@ -40,6 +45,10 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--extension", metavar="FILE_OR_PACKAGE", action="append", default=[], help="try this one"
     )
+    parser.add_argument(
+        "--plays", metavar="N", type=int, default=50, help="test: how many plays (default: 50)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="test: other ones")
     parser.add_argument("--json", action="store_true", help="one object a line, for programs")
     declare_place(parser)
 
@@ -114,12 +123,35 @@ def check(options: argparse.Namespace, out: Output) -> int:
     """Say what is wrong with an extension, a line each; 1 where anything is."""
     from crow.cli.checking.checks import check
 
+    return report(check(named(options)), options, out)
+
+
+def test(options: argparse.Namespace, out: Output) -> int:
+    """Run an extension's tests, and live with it; 1 where something is wrong."""
+    from crow.cli.checking.tests import lives, run_tests
+
+    spec = named(options)
+    failed = run_tests(spec, out)
+    out.note(f"{counted(options.plays, 'play')} of it, with the seed {options.seed}")
+    return report(lives(spec, options.plays, options.seed), options, out) or failed
+
+
+def named(options: argparse.Namespace) -> str:
+    """The extension that is meant. Raises `UsageError` without one."""
     if not options.name:
-        raise UsageError("what is to be checked? crow ext check my_guard.py")
+        raise UsageError(f"which one? crow ext {options.action} my_guard.py")
+    return options.name
+
+
+def report(findings: Iterable[Finding], options: argparse.Namespace, out: Output) -> int:
+    """Say what was found as it comes; 1 where it is anything."""
     count = 0
-    for finding in check(options.name):
+    for finding in findings:
         count += 1
-        out.verbatim(json.dumps(finding.table)) if options.json else out.line(str(finding))
+        if options.json:
+            out.verbatim(json.dumps(finding.table))
+        else:
+            out.line(str(finding))
     if not options.json:
         out.note(counted(count, "finding") if count else "nothing is wrong with it")
     return 1 if count else 0
@@ -191,4 +223,5 @@ ACTIONS: Mapping[str, Callable[[argparse.Namespace, Output], int]] = {
     "list": list_all,
     "new": write_new,
     "check": check,
+    "test": test,
 }

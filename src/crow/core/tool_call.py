@@ -24,7 +24,6 @@ from crow.core.ports import PermissionRequest
 from crow.core.tools import Call, Outcome, ToolResult
 from crow.core.trace import USER, Record
 from crow.core.ui import waiting
-from crow.core.validation import mismatch
 from crow.core.verdicts import NO_RULING, Allow, Ask, Deny, Ruling, Stop, strictness
 
 NOT_RUN = "not run: the run was stopped before"
@@ -103,12 +102,8 @@ def prepare(call: ToolContext) -> bool:
 
 def check(call: ToolContext) -> bool:
     """Hold the final arguments against the tool's schema; False where they do not fit."""
-    tool = call.tool
-    assert tool is not None
-    own = getattr(tool, "check", None)
-    wrong = own(call.args) if own is not None else mismatch(tool.parameters, call.args)
-    if wrong:
-        refuse(call, f"{call.call.name}: {wrong}")
+    if wrong := call.misfit:
+        refuse(call, wrong)
     return not wrong
 
 

@@ -31,21 +31,26 @@ def check(spec: str) -> Iterator[Finding]:
         yield from typed(place)
 
 
-def played(spec: str) -> Iterator[Finding]:
-    """What is wrong with it in the whole agent, in an empty home and folder."""
+def played(
+    spec: str, how: str = "play", *arguments: str, longest: int = LONGEST
+) -> Iterator[Finding]:
+    """What is wrong with it in the whole agent, in an empty home and folder.
+
+    ``how`` is the module that plays it.
+    """
     with TemporaryDirectory(prefix="crow-check-") as folder:
         home, project, file = (Path(folder, name) for name in ("home", "project", "findings"))
         for each in (home, project):
             each.mkdir()
-        argv = [sys.executable, "-P", "-m", "crow.cli.checking.play", spec, str(file)]
+        argv = [sys.executable, "-P", "-m", f"{__package__}.{how}", spec, str(file), *arguments]
         env = {**os.environ, "HOME": str(home), "CROW_SANDBOX": "off"}
         env = {name: value for name, value in env.items() if not name.startswith("XDG_")}
         try:
             done = subprocess.run(
-                argv, cwd=project, env=env, capture_output=True, timeout=LONGEST, check=False
+                argv, cwd=project, env=env, capture_output=True, timeout=longest, check=False
             )
         except subprocess.TimeoutExpired:
-            yield Finding(f"it did not end within {LONGEST} s", "look for what never returns")
+            yield Finding(f"it did not end within {longest} s", "look for what never returns")
             return
         if file.exists():
             yield from read(file.read_text("utf-8"))

@@ -13,12 +13,16 @@ PLACE = re.compile(r"\s*\((?P<path>[^()\s]+\.py):(?P<line>\d+)\)")
 
 @frozen
 class Finding:
-    """``what`` is wrong at a line of a file, where that is known, and what to ``do``."""
+    """``what`` is wrong at a line of a file, where that is known, and what to ``do``.
+
+    ``steps`` are those that it takes.
+    """
 
     what: str
     do: str = ""
     path: str = ""
     line: int = 0
+    steps: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, text: str, do: str = "") -> Finding:
@@ -31,16 +35,21 @@ class Finding:
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}: " if self.path else ""
-        return f"{place}{self.what}{f'; {self.do}' if self.do else ''}"
+        steps = "".join(f"\n    {step}" for step in self.steps)
+        return f"{place}{self.what}{f'; {self.do}' if self.do else ''}{steps}"
 
     @property
     def table(self) -> dict[str, object]:
         """The same as a JSON object."""
-        return {"path": self.path, "line": self.line, "what": self.what, "do": self.do}
+        steps = {"steps": self.steps} if self.steps else {}
+        return {
+            "path": self.path, "line": self.line, "what": self.what, "do": self.do, **steps
+        }  # fmt: skip
 
 
 def read(text: str) -> Iterator[Finding]:
     """Findings that were written as lines of JSON."""
     for line in text.splitlines():
         table = json.loads(line)
-        yield Finding(table["what"], table["do"], table["path"], table["line"])
+        steps = tuple(table.pop("steps", ()))
+        yield Finding(**table, steps=steps)

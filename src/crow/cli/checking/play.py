@@ -13,8 +13,7 @@ import json
 import logging
 import os
 import sys
-import threading
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +21,13 @@ from crow.app import build
 from crow.app.composer import Composer
 from crow.app.loading import find, things
 from crow.cli.checking.finding import Finding
+from crow.cli.checking.stage import Player, Warnings, around, concerns, left
 from crow.core.errors import CrowError
-from crow.core.events import TextDelta
-from crow.core.ports import Completion, Request
-from crow.core.tools import Call
 from crow.settings import load
 from crow.settings.schema import Sieve
 
 LONGEST = 60
 LATE = f"a session did not end within {LONGEST} s"
-UNDO = "undo in lifespan, behind its yield, what is done before it"
 ACT: tuple[tuple[tuple[str, dict[str, Any]], ...], ...] = (
     (("Write", {"file_path": "notes.txt", "content": "one\n"}),),
     (("Read", {"file_path": "notes.txt"}), ("Read", {"file_path": "missing.txt"})),
@@ -39,40 +35,6 @@ ACT: tuple[tuple[tuple[str, dict[str, Any]], ...], ...] = (
     (("Edit", {"file_path": "notes.txt", "old_string": "one", "new_string": "two"}),),
 )
 """What the model does: a reply a line."""
-
-
-class Player:
-    """A model that does the same in each session; ``asked`` has what it was sent."""
-
-    model = "check"
-    context_window: int | None = 200_000
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[list[Any], list[Any]]] = []
-        self._count = 0
-
-    async def stream(self, request: Request) -> AsyncGenerator[TextDelta | Completion, None]:
-        """Say what comes next."""
-        self.asked.append((list(request.messages), list(request.tools)))
-        act = ACT[self._count] if self._count < len(ACT) else ()
-        self._count += 1
-        calls = tuple(Call(f"{self._count}_{n}", *each) for n, each in enumerate(act))
-        if not calls:
-            yield TextDelta("Done.", request.message_id)
-        text = "" if calls else "Done."
-        yield Completion(text, calls, finish="tool_calls" if calls else "stop", model=self.model)
-
-
-class Warnings(logging.Handler):
-    """Keeps what Crow warns of."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.said: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line."""
-        self.said.append(" ".join(record.getMessage().split()))
 
 
 async def check(spec: str) -> list[Finding]:
@@ -95,7 +57,7 @@ async def play(
     name: str, source: str, thing: Any
 ) -> tuple[list[Finding], list[tuple[list[Any], list[Any]]]]:
     """Let it take part in a session; what is wrong, and what the model was sent."""
-    before, model, heard = around(), Player(), Warnings()
+    before, model, heard = around(), Player(ACT), Warnings()
     logging.getLogger("crow").addHandler(heard)
     settings = load(os.getcwd())  # noqa: PTH109 - the folder that it is played in
     agent = build(settings, model=model)
@@ -117,14 +79,9 @@ async def play(
         heard.said.append(LATE)
     await agent.close()
     logging.getLogger("crow").removeHandler(heard)
-    told = dict.fromkeys(line for line in heard.said if concerns(line, used))
+    told = dict.fromkeys(line for line in heard.said if line == LATE or concerns(line, used))
     findings = [Finding.of(line) for line in told]
     return [*findings, *left(before)], model.asked
-
-
-def concerns(line: str, used: Iterable[str]) -> bool:
-    """True for what is said of the extension, and of nobody else."""
-    return any(name in line for name in used) or LATE in line
 
 
 def options(thing: Any, name: str) -> Iterator[Finding]:
@@ -173,31 +130,6 @@ def differing(first: list[Any], second: list[Any]) -> str:
     """The first line that differs."""
     pairs = zip(str(first[0][0][0]).split("\\n"), str(second[0][0][0]).split("\\n"), strict=False)
     return next((f"{a[:80]!r} and {b[:80]!r}" for a, b in pairs if a != b), "their lengths")
-
-
-def around() -> dict[str, set[str]]:
-    """What an extension could leave behind."""
-    fds = Path("/proc/self/fd")
-    return {
-        "a thread": {each.name for each in threading.enumerate() if theirs(each.name)},
-        "a task": {each.get_name() for each in asyncio.all_tasks()},
-        "an open file": {str(each.readlink()) for each in fds.iterdir() if each.exists()},
-        "an environment variable": {*os.environ},
-        "another working directory": {os.getcwd()},  # noqa: PTH109
-    }
-
-
-def theirs(thread: str) -> bool:
-    """False for threads of Crow's and of the loop's own."""
-    return not thread.startswith(("asyncio_", "crow"))
-
-
-def left(before: dict[str, set[str]]) -> Iterator[Finding]:
-    """What is there that was not before."""
-    for what, now in around().items():
-        for new in sorted(now - before[what]):
-            if what != "an open file" or (new[0] == "/" and not new.startswith(("/proc", "/dev"))):
-                yield Finding(f"it leaves {what} behind: {new}", UNDO)
 
 
 def main(spec: str, file: str) -> None:

@@ -18,7 +18,7 @@ from crow.core.messages import Message, ToolSpec, Usage
 from crow.core.ports import Completion, Launcher, Option, Request, Tool
 from crow.core.session import SHAPES
 from crow.core.tools import Call, Diff, Location, Outcome, ToolKind, ToolResult
-from crow.core.validation import fits, is_event, json_object
+from crow.core.validation import fits, is_event, json_object, mismatch
 from crow.core.verdicts import Ask, Ring
 
 
@@ -323,6 +323,15 @@ class ToolContext(Context):
     def locations(self) -> tuple[Location, ...]:
         """The files that the call is about."""
         return tuple(self.ask_tool("locations", self.args, self.cwd) or ())
+
+    @property
+    def misfit(self) -> str:
+        """Why the tool cannot take the arguments as they are; empty where it can."""
+        if self.tool is None or self.call.fault is not None:
+            return self.call.fault or f"there is no tool {self.name!r}"
+        own = getattr(self.tool, "check", None)
+        wrong = mismatch(self.tool.parameters, self.args) if own is None else own(self.args)
+        return f"{self.name}: {wrong}" if wrong else ""
 
     def ask_tool(self, member: str, *arguments: Any) -> Any:
         """What an optional member of the tool answers; None without it, or for odd arguments."""

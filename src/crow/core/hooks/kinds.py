@@ -16,7 +16,7 @@ from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.hook import Hook, HookPoint
 from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
-from crow.core.hooks.report import Ran, described, note, report
+from crow.core.hooks.report import Ran, described, excused, note, report
 from crow.core.hooks.result import HookResult, Said, is_result, understood
 from crow.core.validation import check, short
 from crow.core.verdicts import (
@@ -190,6 +190,8 @@ class Fold(
         raise TypeError(f"answered {short(answer)}, which {self.point.name} cannot use")
 
     async def _failed(self, hook: Hook, ctx: C, error: BaseException) -> None:
+        if excused(ctx):
+            return
         hook.failures += 1
         await report(hook, ctx, error)
         if hook.failures >= FAILURES_TOLERATED and not hook.off:

@@ -97,8 +97,15 @@ def described(hook: Hook, error: BaseException) -> str:
     return f"{describe(error)} ({place})" if place else describe(error)
 
 
+def excused(ctx: Context) -> bool:
+    """True at a call whose arguments no tool takes: the model hears of those, and nobody else."""
+    return isinstance(ctx, ToolContext) and bool(ctx.misfit)
+
+
 async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
-    """Log a hook's failure and fire ``on_error`` for it."""
+    """Log a hook's failure and fire ``on_error`` for it, unless it is excused."""
+    if excused(ctx):
+        return
     logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
     if hook.event != "on_error":
         await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))

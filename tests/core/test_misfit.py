@@ -1,0 +1,67 @@
+"""Hooks that fail at arguments which no tool takes: the model hears of the arguments."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from crow import Context, ToolContext
+from crow.testing import call
+from crow.testing.plugin import AgentOf
+
+
+class Reads:
+    """What everybody writes."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def before_tool(self, ctx: ToolContext) -> None:
+        assert ctx.args["command"]
+
+    def after_tool(self, ctx: ToolContext) -> None:
+        assert ctx.args["command"]
+
+    def on_error(self, ctx: Context) -> None:
+        self.errors.append(str(ctx.error))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", [call("Bash"), call("NoSuchTool", of="no kind")])
+async def test_who_fails_at_arguments_that_do_not_fit_is_not_blamed(
+    agent_of: AgentOf, wrong: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    reads = Reads()
+    script = [wrong, wrong, wrong, wrong, call("Bash", command="true"), "Done."]
+    agent = agent_of(*script, hooks=[reads])  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, "crow"):
+        reply = await agent.run("Go")
+    results = [
+        str(each.get("content")) for each in reply.session.messages if each["role"] == "tool"
+    ]
+    assert all("command" in each or "no tool" in each for each in results[:4])
+    assert (reads.errors, caplog.messages) == ([], [])
+    failed = [each for each in reply.session.trace if each.error]
+    assert {each.event for each in failed} <= {"before_tool", "after_tool"}
+    assert failed
+
+
+async def test_who_fails_at_arguments_that_fit_is(
+    agent_of: AgentOf, caplog: pytest.LogCaptureFixture
+) -> None:
+    def before_tool(ctx: ToolContext) -> None:
+        raise KeyError("comand")
+
+    agent = agent_of(call("Bash", command="true"), "Done.", hooks=[before_tool])
+    with caplog.at_level(logging.WARNING, "crow"):
+        await agent.run("Go")
+    assert "KeyError: 'comand'" in caplog.text
+
+
+async def test_arguments_that_a_hook_mends_are_judged(agent_of: AgentOf) -> None:
+    def before_tool(ctx: ToolContext) -> None:
+        ctx.args = {"command": ctx.args["cmd"]}
+
+    agent = agent_of(call("Bash", cmd="echo mended"), "Done.", hooks=[before_tool])
+    reply = await agent.run("Go")
+    assert "mended" in str(reply.session.messages[2]["content"])

@@ -5,6 +5,10 @@ Plugins are listed behind them with what they bring, each thing by its whole nam
 crow ext list
 crow ext new NAME           write a new one here that works at once: a package with tests
 crow ext new NAME --file    the same as one file of this project
+crow ext info NAME          all of one: its hooks, tools, options, what it took and where it failed
+crow ext add PACKAGE        put one beside Crow: from an index, a git URL or a folder
+crow ext remove NAME        take its package away
+crow ext update [NAME]      have the latest version of its package, or of all
 crow ext check PATH         what is wrong with one, with the line and what to do
 crow ext test PATH          its own tests, and plays that are made up: prompts, cancels, reloads
 """
@@ -45,6 +49,7 @@ def declare(parser: Parser) -> None:
     parser.add_argument(
         "--extension", metavar="FILE_OR_PACKAGE", action="append", default=[], help="try this one"
     )
+    parser.add_argument("--editable", action="store_true", help="add: a folder, used as it stands")
     parser.add_argument(
         "--plays", metavar="N", type=int, default=50, help="test: how many plays (default: 50)"
     )
@@ -119,6 +124,24 @@ def tried(options: argparse.Namespace, settings: Settings) -> Agent:
     return agent
 
 
+def show_info(options: argparse.Namespace, out: Output) -> int:
+    """Say what one extension is; 1 where it is broken."""
+    from crow.cli.ext_info import info
+
+    named(options)
+    settings = settings_of(options)
+    return info(tried(options, settings), settings, options, out)
+
+
+def manage(options: argparse.Namespace, out: Output) -> int:
+    """Have the environment of Crow changed by who made it."""
+    from crow.cli import ext_packages
+
+    if options.action != "update":
+        named(options)
+    return getattr(ext_packages, options.action)(options, out)
+
+
 def check(options: argparse.Namespace, out: Output) -> int:
     """Say what is wrong with an extension, a line each; 1 where anything is."""
     from crow.cli.checking.checks import check
@@ -139,7 +162,10 @@ def test(options: argparse.Namespace, out: Output) -> int:
 def named(options: argparse.Namespace) -> str:
     """The extension that is meant. Raises `UsageError` without one."""
     if not options.name:
-        raise UsageError(f"which one? crow ext {options.action} my_guard.py")
+        what = {"info": "my_guard", "remove": "my_guard", "add": "crow-my-guard"}
+        raise UsageError(
+            f"which one? crow ext {options.action} {what.get(options.action, 'my_guard.py')}"
+        )
     return options.name
 
 
@@ -222,6 +248,10 @@ def hooks_of(found: Found, agent: Agent) -> list[Hook]:
 ACTIONS: Mapping[str, Callable[[argparse.Namespace, Output], int]] = {
     "list": list_all,
     "new": write_new,
+    "info": show_info,
+    "add": manage,
+    "remove": manage,
+    "update": manage,
     "check": check,
     "test": test,
 }

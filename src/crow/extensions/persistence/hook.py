@@ -220,6 +220,8 @@ class PersistenceHook:
         """Write what is left, and let others have the session."""
         log = self._log.pop(ctx)
         if log is not None:
+            if log.stored:
+                log.witness()
             try:
                 await self._archive.end(log)
             except SessionError as error:

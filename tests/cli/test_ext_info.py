@@ -1,0 +1,87 @@
+"""``crow ext info``: what an extension added, how it is set, and how it did lately."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Crow, calls
+from crow.testing.endpoint import Endpoint, answer
+
+GUARD = '''
+class Guard:
+    """Keeps what is precious.
+
+    And more, that nobody needs in a list.
+    """
+
+    def __init__(self, *, precious: str = "gold", limit: int = 3) -> None:
+        self.precious, self.limit = precious, limit
+
+    def init_agent(self, agent):
+        from crow import Command
+
+        agent.hooks.register("before_tool", self.look, tools={"Read"})
+        agent.hooks.register("after_run", self.stumble)
+        agent.add_command(Command("hoard", "What there is", lambda ctx: "gold"))
+
+    def look(self, ctx):
+        return None
+
+    def stumble(self, ctx):
+        raise LookupError("no dragon")
+'''
+
+
+def place(home: Path) -> Path:
+    """The extension, where the user's own lie."""
+    path = home / ".crow/extensions/guard.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(GUARD)
+    settings = home / ".crow/settings.json"
+    settings.write_text(json.dumps({"extensions": {"guard": {"precious": "silver"}}}))
+    return path
+
+
+async def test_all_of_one_is_told(crow: Crow, home: Path, endpoint: Endpoint) -> None:
+    path = place(home)
+    endpoint.play(calls(("Read", {"file_path": "README.md"})), answer("done"))
+    assert (await crow("run", "look")).status == 0
+
+    ended = await crow("ext", "info", "guard")
+
+    assert ended.status == 0, ended.err
+    lines = [" ".join(line.split()) for line in ended.out.splitlines()]
+    assert lines[:2] == ["guard", "Keeps what is precious."]
+    assert f"{path}:2" in lines
+    assert f"hooks before_tool {path}:18 for Read" in lines
+    assert f"after_run {path}:21" in lines
+    assert "commands hoard" in lines
+    assert any(line.startswith('options precious = "silver" ') for line in lines)
+    assert "limit = 3 default" in lines
+    assert any(line.startswith("last 20 sessions 2 runs of hooks, ") for line in lines)
+    assert f"failed 1 time after_run: LookupError: no dragon ({path}:22)" in lines
+
+
+async def test_a_program_gets_the_same_as_json(crow: Crow, home: Path, endpoint: Endpoint) -> None:
+    place(home)
+    endpoint.play(answer("done"))
+    assert (await crow("run", "look")).status == 0
+
+    (told,) = (await crow("ext", "info", "guard", "--json")).events
+
+    assert told["options"][0] == {
+        "name": "precious",
+        "value": "silver",
+        "state": "set",
+        "source": str(home / ".crow/settings.json"),
+    }
+    assert [hook["event"] for hook in told["hooks"]] == ["before_tool", "after_run"]
+    assert (told["lately"]["runs"], [*told["lately"]["errors"].values()]) == (1, [1])
+
+
+async def test_one_that_does_not_load_is_told_too(crow: Crow, home: Path) -> None:
+    place(home).write_text("import nothing_of_this_name\n")
+    ended = await crow("ext", "info", "guard")
+    assert ended.status == 1
+    assert "No module named 'nothing_of_this_name'" in ended.out

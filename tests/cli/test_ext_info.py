@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Crow, calls
+
 from crow.testing.endpoint import Endpoint, answer
 
 GUARD = '''

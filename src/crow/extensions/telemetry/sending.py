@@ -1,0 +1,56 @@
+"""Where spans and metrics go: to the program's providers, else over OTLP to a collector."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from opentelemetry import metrics, trace
+
+from crow import ExtensionError
+
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+MISSING = "what sends spans is not installed: pip install 'crow-acp[otel]'"
+NEVER = ("none",)
+
+
+def providers(tracers: Any, meters: Any, endpoint: str) -> tuple[Any, Any, bool]:
+    """The providers of tracers and meters, and whether they are ours, to be shut down."""
+    known = trace.get_tracer_provider()
+    is_set = not isinstance(known, trace.ProxyTracerProvider)
+    if tracers is not None or meters is not None or is_set or not _is_wanted(endpoint):
+        return tracers or known, meters or metrics.get_meter_provider(), False
+    try:
+        return *_own(endpoint.rstrip("/")), True
+    except ImportError:
+        raise ExtensionError(MISSING) from None
+
+
+def _is_wanted(endpoint: str) -> bool:
+    if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return False
+    names = (ENDPOINT, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT")
+    return bool(endpoint) or any(map(os.environ.get, names))
+
+
+def _own(endpoint: str) -> tuple[Any, Any]:
+    """Providers of our own; what the environment says of them counts first."""
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = endpoint and not _is_wanted("")
+    where = {kind: f"{endpoint}/v1/{kind}" if named else None for kind in ("traces", "metrics")}
+    own = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "crow"}
+    resource = Resource.create(own)
+    tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+    if os.environ.get("OTEL_TRACES_EXPORTER") not in NEVER:
+        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(where["traces"])))
+    readers: list[Any] = []
+    if os.environ.get("OTEL_METRICS_EXPORTER") not in NEVER:
+        readers = [PeriodicExportingMetricReader(OTLPMetricExporter(where["metrics"]))]
+    return tracers, MeterProvider(readers, resource=resource, shutdown_on_exit=False)

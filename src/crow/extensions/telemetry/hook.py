@@ -1,6 +1,7 @@
-"""The extension: where spans begin and end. What they say is in `spans`, where they go in `sending`.
+"""The extension: where spans begin and end.
 
-OpenTelemetry is imported when the extension is used, and what sends when the first prompt comes.
+What they say is in `spans`, where they go in `sending`. OpenTelemetry is imported when the extension
+is used, and what sends when the first prompt comes.
 """
 
 from __future__ import annotations
@@ -122,11 +123,13 @@ class TelemetryHook:
 
     @hook("before_run", order=FIRST - 1)
     def before_run(self, ctx: RunContext) -> None:
-        """Begin the span of a run: in the client's trace, the program's, or that of who began it."""
+        """Begin the span of a run, in the trace of the client, the program or its environment."""
         told = TRACE_CONTEXT.get(ctx)
         is_new = told is not None and told is not SEEN.get(ctx)
         last = ctx.state.get("last")
-        RUN.set(ctx, run := self.telemetry.begin(ctx, told if is_new else None, surrounding(), last))
+        RUN.set(
+            ctx, run := self.telemetry.begin(ctx, told if is_new else None, surrounding(), last)
+        )
         if told is not None:
             SEEN.set(ctx, told)
         CARRIER.set(ctx, self.carrier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -12,6 +13,22 @@ from crow import ExtensionError
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 MISSING = "what sends spans is not installed: pip install 'crow-acp[otel]'"
 NEVER = ("none",)
+LIBRARY = "opentelemetry"
+
+logger = logging.getLogger("crow.telemetry")
+
+
+class Once(logging.Handler):
+    """Says once that nothing can be sent: the library says so with every try."""
+
+    is_said = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say the first warning."""
+        if not self.is_said:
+            self.is_said = True
+            text = " ".join(record.getMessage().split())
+            logger.warning("telemetry is not received: %.300s", text)
 
 
 def providers(tracers: Any, meters: Any, endpoint: str) -> tuple[Any, Any, bool]:
@@ -43,6 +60,10 @@ def _own(endpoint: str) -> tuple[Any, Any]:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    library = logging.getLogger(LIBRARY)
+    if not library.handlers:  # else the program hears it, as it wants to
+        library.addHandler(Once(logging.WARNING))
+        library.propagate = False
     named = endpoint and not _is_wanted("")
     where = {kind: f"{endpoint}/v1/{kind}" if named else None for kind in ("traces", "metrics")}
     own = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "crow"}

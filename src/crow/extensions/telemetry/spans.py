@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from opentelemetry import context as contexts
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 W3C = CompositePropagator([TraceContextTextMapPropagator(), W3CBaggagePropagator()])
 """Whatever the program uses else: MCP and ACP know these."""
 SLOW = 0.001
+PATIENCE = 3.0
+"""Seconds for which the end waits for a collector."""
 USER = "user"
 VERSION = "1"
 
@@ -122,7 +125,9 @@ class Chat:
             "gen_ai.request.model": model,
             **dict(names.server_of(llm)),
         }
-        asked = {name: ctx.params[ours] for ours, name in names.PARAMS.items() if ours in ctx.params}
+        asked = {
+            name: ctx.params[ours] for ours, name in names.PARAMS.items() if ours in ctx.params
+        }
         own = {"gen_ai.request.stream": True, "crow.turn.number": run.turn}
         every = {**self._attributes, **run.attributes, **own, **asked}
         self._trace, self._known = ctx.session.trace, ctx.session.trace.count
@@ -133,7 +138,7 @@ class Chat:
             if system := content.instructions(ctx.messages):
                 self.span.set_attribute("gen_ai.system_instructions", content.as_json(system))
 
-    def __enter__(self) -> Chat:
+    def __enter__(self) -> Self:
         self._began = Run.clock()
         self._run.requests += 1
         self._token = contexts.attach(set_span_in_context(self.span, self._run.context))
@@ -176,8 +181,9 @@ class Chat:
             told = content.answer(reply)
             self.span.set_attribute("gen_ai.output.messages", content.as_json(told))
         for record in self._trace.since(self._known):
-            if isinstance(record.answer, dict) and record.answer.get("type") == "prefix":
-                self._broken(record.answer)
+            answer: Any = record.answer
+            if isinstance(answer, dict) and answer.get("type") == "prefix":  # pyright: ignore[reportUnknownMemberType]
+                self._broken(cast("Mapping[str, Any]", answer))
 
     def _broken(self, told: Mapping[str, Any]) -> None:
         """Say why the request did not begin as the one before."""
@@ -195,10 +201,13 @@ class Telemetry:
         self.content = with_content
 
     def close(self) -> None:
-        """Send what is left, where the providers are ours."""
-        for provider in self._providers:
-            with suppress(Exception):
-                provider.shutdown()
+        """Send what is left, where the providers are ours; nobody waits for long for that."""
+        threads = [Thread(target=each.shutdown, daemon=True) for each in self._providers]
+        for thread in threads:
+            thread.start()
+        until = time.monotonic() + PATIENCE
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def span(
         self,
@@ -382,9 +391,13 @@ def failed(span: Span, error: BaseException) -> str:
 
 
 def _is_noteworthy(record: Record) -> bool:
-    """True for a hook that has changed, decided, failed, or taken a while; a wrap goes around."""
+    """True for a hook that has changed, decided, failed, or taken a while.
+
+    A wrap takes as long as what it goes around, so that its time says nothing.
+    """
     did = record.answer is not None or record.changed or record.error is not None
-    return bool(did) or record.seconds >= SLOW
+    is_slow = record.seconds >= SLOW and not record.event.startswith("around_")
+    return bool(did) or is_slow
 
 
 def _llm_of(ctx: Any) -> Any:

@@ -107,7 +107,7 @@ async def test_a_run_its_requests_and_its_calls(memory: Memory, tmp_path: Path) 
     model = ScriptedModel(
         call("Bash", command="echo $TRACEPARENT"), text("Done.", usage=usage), model="gpt-5"
     )
-    price = {"gpt-5": {"input": 1.0, "output": 2.0}}
+    price: Any = {"gpt-5": {"input": 1.0, "output": 2.0}}
     async with Agent(model, hooks=[CostHook(price), memory.hook]) as agent:
         reply = await agent.run("Go", cwd=tmp_path)
     run, bash, (_, chat) = (
@@ -386,13 +386,18 @@ def test_a_collector_that_others_wrote_hands_it_on(tmp_path: Path) -> None:
         argv += ["--otlp-exporter-protocol", "http", "--otlp-exporter-endpoint", collector.url]
         rotel = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0)
+            until(lambda: is_listening(port))
             ran = in_a_pipe(tmp_path / "home", f"http://127.0.0.1:{port}")
             assert (ran.returncode, ran.stderr.count("telemetry")) == (0, 0)
             until(lambda: "invoke_agent crow" in {span.name for span in collector.spans})
         finally:
             rotel.terminate()
             rotel.wait(10)
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as sock:
+        return sock.connect_ex(("127.0.0.1", port)) == 0
 
 
 def until(is_so: Any) -> None:

@@ -353,11 +353,6 @@ class ToolEnvironment(Protocol):
         ...
 
     @property
-    def trace_context(self) -> Mapping[str, str]:
-        """The W3C trace context of the call, for what it asks; empty where there is none."""
-        ...
-
-    @property
     def secrets(self) -> Sequence[str]:
         """What no output may show, such as keys of models; results are without it in any case."""
         ...

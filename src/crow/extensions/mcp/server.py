@@ -201,7 +201,7 @@ class Server:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
         pulse = Pulse(self.limits.call)
-        calling = link.call(tool, args, pulse, ctx.trace_context)
+        calling = link.call(tool, args, pulse, getattr(ctx, "trace_context", {}))
         return await self._answer(calling, pulse, ctx)
 
     async def read(self, uri: str) -> ReadResourceResult:

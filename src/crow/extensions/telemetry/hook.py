@@ -1,7 +1,7 @@
 """The extension: where spans begin and end.
 
-What they say is in `spans`, where they go in `sending`. OpenTelemetry is imported when the extension
-is used, and what sends when the first prompt comes.
+What they say is in `spans`, where they go in `sending`. OpenTelemetry is imported when
+the extension is used, and what sends when the first prompt comes.
 """
 
 from __future__ import annotations

@@ -26,8 +26,18 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from crow import Completion, Deny, ModelError, Stop
 from crow.events import Retrying
-from crow.extensions.telemetry import content, names
+from crow.extensions.telemetry.content import answer, as_json, conversation, instructions
 from crow.extensions.telemetry.metrics import Metrics
+from crow.extensions.telemetry.names import (
+    CONVERSATION,
+    OPERATION,
+    PARAMS,
+    SCHEMA,
+    error_of,
+    provider_of,
+    server_of,
+    usage_of,
+)
 
 if TYPE_CHECKING:
     from crow import Record, RunContext, ToolContext, TurnContext
@@ -120,23 +130,21 @@ class Chat:
         self._run = run
         self._first: int | None = None
         self._attributes = {
-            names.OPERATION: "chat",
-            "gen_ai.provider.name": names.provider_of(model, llm),
+            OPERATION: "chat",
+            "gen_ai.provider.name": provider_of(model, llm),
             "gen_ai.request.model": model,
-            **dict(names.server_of(llm)),
+            **dict(server_of(llm)),
         }
-        asked = {
-            name: ctx.params[ours] for ours, name in names.PARAMS.items() if ours in ctx.params
-        }
+        asked = {name: ctx.params[ours] for ours, name in PARAMS.items() if ours in ctx.params}
         own = {"gen_ai.request.stream": True, "crow.turn.number": run.turn}
         every = {**self._attributes, **run.attributes, **own, **asked}
         self._trace, self._known = ctx.session.trace, ctx.session.trace.count
         self.span = telemetry.span(f"chat {model}".strip(), run.context, every, SpanKind.CLIENT)
         if telemetry.content and self.span.is_recording():
-            told = content.conversation(ctx.messages)
-            self.span.set_attribute("gen_ai.input.messages", content.as_json(told))
-            if system := content.instructions(ctx.messages):
-                self.span.set_attribute("gen_ai.system_instructions", content.as_json(system))
+            told = conversation(ctx.messages)
+            self.span.set_attribute("gen_ai.input.messages", as_json(told))
+            if system := instructions(ctx.messages):
+                self.span.set_attribute("gen_ai.system_instructions", as_json(system))
 
     def __enter__(self) -> Self:
         self._began = Run.clock()
@@ -168,7 +176,7 @@ class Chat:
         self.span.end()
 
     def _replied(self, reply: Completion) -> None:
-        usage, cost = names.usage_of(reply.usage), (reply.usage or {}).get("cost")
+        usage, cost = usage_of(reply.usage), (reply.usage or {}).get("cost")
         if reply.model:
             self._attributes["gen_ai.response.model"] = reply.model
             self.span.set_attribute("gen_ai.response.model", reply.model)
@@ -178,12 +186,12 @@ class Chat:
             self.span.set_attribute("crow.cost.usd", cost)
         self._telemetry.metrics.used(usage, cost, self._attributes)
         if self._telemetry.content:
-            told = content.answer(reply)
-            self.span.set_attribute("gen_ai.output.messages", content.as_json(told))
+            told = answer(reply)
+            self.span.set_attribute("gen_ai.output.messages", as_json(told))
         for record in self._trace.since(self._known):
-            answer: Any = record.answer
-            if isinstance(answer, dict) and answer.get("type") == "prefix":  # pyright: ignore[reportUnknownMemberType]
-                self._broken(cast("Mapping[str, Any]", answer))
+            told = cast(Any, record.answer)
+            if isinstance(told, dict) and told.get("type") == "prefix":  # pyright: ignore[reportUnknownMemberType]
+                self._broken(cast("Mapping[str, Any]", told))
 
     def _broken(self, told: Mapping[str, Any]) -> None:
         """Say why the request did not begin as the one before."""
@@ -196,8 +204,8 @@ class Telemetry:
 
     def __init__(self, tracers: Any, meters: Any, is_own: bool, with_content: bool) -> None:
         self._providers = (tracers, meters) if is_own else ()
-        self._tracer = tracers.get_tracer("crow", VERSION, schema_url=names.SCHEMA)
-        self.metrics = Metrics(meters.get_meter("crow", VERSION, schema_url=names.SCHEMA))
+        self._tracer = tracers.get_tracer("crow", VERSION, schema_url=SCHEMA)
+        self.metrics = Metrics(meters.get_meter("crow", VERSION, schema_url=SCHEMA))
         self.content = with_content
 
     def close(self) -> None:
@@ -246,10 +254,10 @@ class Telemetry:
         if told or not get_current_span(parent).get_span_context().is_valid:
             parent = W3C.extract(told or surrounding, parent)
         session = ctx.session
-        known: dict[str, Any] = {names.CONVERSATION: session.id}
+        known: dict[str, Any] = {CONVERSATION: session.id}
         agent = session.agent_type or "crow"
         links = [Link(before)] if (before := _span_of(last)).is_valid else []
-        every = {names.OPERATION: "invoke_agent", "gen_ai.agent.name": agent, **known}
+        every = {OPERATION: "invoke_agent", "gen_ai.agent.name": agent, **known}
         if model := session.model or getattr(_llm_of(ctx), "model", None):
             every["gen_ai.request.model"] = model
         span = self.span(f"invoke_agent {agent}", parent, every, links=links)
@@ -260,7 +268,7 @@ class Telemetry:
         run.end = run.clock()
         reply = ctx.reply
         agent = {"gen_ai.agent.name": run.attributes["gen_ai.agent.name"]}
-        attributes: dict[str, Any] = {names.OPERATION: "invoke_agent", **agent}
+        attributes: dict[str, Any] = {OPERATION: "invoke_agent", **agent}
         run.span.set_attribute("crow.stop_reason", reply.stop_reason)
         if (cost := reply.usage.get("cost")) is not None:
             run.span.set_attribute("crow.cost.usd", cost)
@@ -284,7 +292,7 @@ class Telemetry:
         if known is not None:
             return known
         attributes = {
-            names.OPERATION: "execute_tool",
+            OPERATION: "execute_tool",
             "gen_ai.tool.name": ctx.name,
             "gen_ai.tool.call.id": ctx.call.id,
             "gen_ai.tool.type": "extension" if ctx.name.startswith("mcp__") else "function",
@@ -300,7 +308,7 @@ class Telemetry:
         """End a call; that somebody has denied it is no error."""
         span = self.call(run, ctx).span
         attributes: dict[str, Any] = {
-            names.OPERATION: "execute_tool",
+            OPERATION: "execute_tool",
             "gen_ai.tool.name": ctx.name,
             "gen_ai.agent.name": run.attributes["gen_ai.agent.name"],
             "crow.outcome": ctx.outcome,
@@ -311,7 +319,7 @@ class Telemetry:
             span.set_attribute("error.type", "tool_error")
             span.set_status(StatusCode.ERROR)
         if self.content:
-            span.set_attribute("gen_ai.tool.call.arguments", content.as_json(ctx.args))
+            span.set_attribute("gen_ai.tool.call.arguments", as_json(ctx.args))
             span.set_attribute("gen_ai.tool.call.result", ctx.output)
         self.metrics.tools.record(ctx.duration, attributes)
         span.end()
@@ -344,7 +352,7 @@ class Telemetry:
 
     def _hook(self, run: Run, record: Record, parent: Context, began: int, now: int) -> None:
         attributes: dict[str, Any] = {
-            names.OPERATION: "execute_hook",
+            OPERATION: "execute_hook",
             "crow.hook.point": record.event,
             "crow.hook.owner": record.owner,
             "crow.hook.name": record.hook,
@@ -384,7 +392,7 @@ def attached(context: Context) -> Generator[None]:
 
 def failed(span: Span, error: BaseException) -> str:
     """Mark a span as failed; what sort of error it was."""
-    kind = names.error_of(error)
+    kind = error_of(error)
     span.set_attribute("error.type", kind)
     span.set_status(StatusCode.ERROR)
     return kind

@@ -344,7 +344,8 @@ def test_removed_it_makes_no_spans(crow: Pilot, memory: Memory) -> None:
 def in_a_pipe(home: Path, endpoint: str, **more: str) -> subprocess.CompletedProcess[str]:
     """``crow run`` with the rehearsal model."""
     (home / ".crow").mkdir(parents=True)
-    settings = {"extensions": {"telemetry": {}}}
+    seen = {"type": "command", "command": "echo $TRACEPARENT > $HOME/seen"}
+    settings = {"extensions": {"telemetry": {}}, "hooks": {"PreToolUse": [{"hooks": [seen]}]}}
     (home / ".crow/settings.json").write_text(json.dumps(settings))
     left = {key: text for key, text in os.environ.items() if not key.startswith(("OTEL_", "CROW_"))}
     env = {**left, "HOME": str(home), "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, **more}
@@ -360,6 +361,8 @@ def test_a_command_sends_to_a_collector_over_http(tmp_path: Path) -> None:
     assert {"invoke_agent crow", "chat rehearsal", "execute_tool Read"} <= spans.keys()
     assert {span.trace_id.hex() for span in collector.spans} == {TRACE}
     assert spans["invoke_agent crow"].parent_span_id.hex() in PARENT
+    seen = (tmp_path / "home/seen").read_text()
+    assert f"{TRACE}-{spans['execute_tool Read'].span_id.hex()}" in seen
     assert "gen_ai.client.inference.duration" in collector.metrics
     assert collector.service == "crow"
 

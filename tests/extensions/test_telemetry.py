@@ -373,6 +373,27 @@ def test_a_collector_that_is_not_there_is_named_once(tmp_path: Path) -> None:
     assert ran.stderr.count("telemetry is not received") == 1
 
 
+def test_without_what_sends_a_line_says_what_to_install(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    block = "import sys; sys.modules['opentelemetry.exporter'] = None"
+    (hidden / "sitecustomize.py").write_text(block)
+    ran = in_a_pipe(tmp_path / "home", "http://127.0.0.1:9", PYTHONPATH=str(hidden))
+    assert ran.returncode == 0
+    (line,) = [line for line in ran.stderr.splitlines() if "telemetry" in line]
+    assert "pip install 'crow-acp[otel]'" in line
+
+
+async def test_a_provider_that_fails_denies_nothing() -> None:
+    class Broken(TracerProvider):
+        def get_tracer(self, *args: Any, **more: Any) -> Any:
+            raise RuntimeError("broken")
+
+    hook = TelemetryHook(tracer_provider=Broken(shutdown_on_exit=False))
+    async with Agent(ScriptedModel("Hello."), hooks=[hook], tools=[]) as agent:
+        assert (await agent.run("Hello?")).text == "Hello."
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(ROTEL is None, reason="rotel is not installed: uv pip install rotel")
 def test_a_collector_that_others_wrote_hands_it_on(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def conversation(messages: Sequence[Any]) -> list[dict[str, Any]]:
 def answer(reply: Completion) -> list[dict[str, Any]]:
     """What the model said."""
     message: Any = reply.message()
-    return [{**_message(message), "finish_reason": reply.finish}] if message else []
+    return [_message(message)] if message else []
 
 
 def _message(message: Any) -> dict[str, Any]:

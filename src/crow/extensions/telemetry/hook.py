@@ -7,8 +7,10 @@ the extension is used, and what sends when the first prompt comes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     )
     from crow.events import Delta
     from crow.extensions.telemetry.spans import Run, Telemetry
+
+logger = logging.getLogger("crow.telemetry")
 
 NAME = "telemetry"
 MISSING = "OpenTelemetry is not installed: pip install 'crow-acp[otel]'"
@@ -92,9 +96,11 @@ class TelemetryHook:
     def init_agent(self, agent: Agent) -> None:
         """Look on at all hooks. Raises `ExtensionError` where the library is missing."""
         try:
-            import opentelemetry.trace  # noqa: F401  # pyright: ignore[reportUnusedImport]
+            from crow.extensions.telemetry.sending import check
         except ImportError:
             raise ExtensionError(MISSING) from None
+        if self.given == (None, None):
+            check(self.endpoint)
 
         def hooked(record: Record, ctx: Context) -> None:
             run = RUN.get(ctx)
@@ -117,13 +123,19 @@ class TelemetryHook:
         if run is None:
             return TRACE_CONTEXT.get(ctx.session.root) or {}
         call = getattr(ctx, "call", None)
-        return self.telemetry.carrier(run, call.id if call is not None else "")
+        with harmless():
+            return self.telemetry.carrier(run, call.id if call is not None else "")
+        return {}
 
     # a run
 
     @hook("before_run", order=FIRST - 1)
     def before_run(self, ctx: RunContext) -> None:
         """Begin the span of a run, in the trace of the client, the program or its environment."""
+        with harmless():
+            self._begin(ctx)
+
+    def _begin(self, ctx: RunContext) -> None:
         told = TRACE_CONTEXT.get(ctx)
         is_new = told is not None and told is not SEEN.get(ctx)
         last = ctx.state.get("last")
@@ -186,7 +198,8 @@ class TelemetryHook:
     def before_tool(self, ctx: ToolContext) -> None:
         """Begin the span of a call; what is decided about it is a part of that."""
         if (run := RUN.get(ctx)) is not None:
-            self.telemetry.call(run, ctx)
+            with harmless():
+                self.telemetry.call(run, ctx)
 
     @hook("on_permission", order=LAST + 1)
     def on_permission(self, ctx: ToolContext) -> None:
@@ -230,6 +243,15 @@ class TelemetryHook:
         """Let a session that goes on be told from its beginning."""
         if ctx.source == "fork":
             ctx.state.pop("last", None)
+
+
+@contextmanager
+def harmless() -> Generator[None]:
+    """Let what fails here be logged and stop nothing: a gate that fails would deny."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - providers are anybody's
+        logger.warning("telemetry failed: %s: %s", type(error).__name__, error)
 
 
 def surrounding() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Names of the conventions for generative AI, and how Crow's words are said in theirs.
 
-They follow the repository semantic-conventions-genai as of November 2026, whose last release within
-the general conventions is 1.41; all of them are in development there.
+They follow the repository semantic-conventions-genai at 32c328e (November 2026), after the last
+release within the general conventions, 1.41. All of them are in development, so there is no schema
+to name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-SCHEMA = "https://opentelemetry.io/schemas/1.41.0"
 CONVERSATION = "gen_ai.conversation.id"
 OPERATION = "gen_ai.operation.name"
 PROVIDERS = {

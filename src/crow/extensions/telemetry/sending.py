@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from importlib.util import find_spec
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -11,6 +12,7 @@ from opentelemetry import metrics, trace
 from crow import ExtensionError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+SDK, EXPORTER = "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"
 MISSING = "what sends spans is not installed: pip install 'crow-acp[otel]'"
 NEVER = ("none",)
 LIBRARY = "opentelemetry"
@@ -33,14 +35,26 @@ class Once(logging.Handler):
 
 def providers(tracers: Any, meters: Any, endpoint: str) -> tuple[Any, Any, bool]:
     """The providers of tracers and meters, and whether they are ours, to be shut down."""
-    known = trace.get_tracer_provider()
-    is_set = not isinstance(known, trace.ProxyTracerProvider)
-    if tracers is not None or meters is not None or is_set or not _is_wanted(endpoint):
-        return tracers or known, meters or metrics.get_meter_provider(), False
-    try:
+    if tracers is None and meters is None and is_ours(endpoint):
         return *_own(endpoint.rstrip("/")), True
-    except ImportError:
-        raise ExtensionError(MISSING) from None
+    known = tracers or trace.get_tracer_provider(), meters or metrics.get_meter_provider()
+    return *known, False
+
+
+def is_ours(endpoint: str) -> bool:
+    """True where a collector is named, and the program has set no provider."""
+    is_set = not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
+    return not is_set and _is_wanted(endpoint)
+
+
+def check(endpoint: str) -> None:
+    """Raise `ExtensionError` where what sends is wanted and missing; nothing of it is imported."""
+    try:
+        is_there = not is_ours(endpoint) or all(map(find_spec, (SDK, EXPORTER)))
+    except (ImportError, ValueError):
+        is_there = False
+    if not is_there:
+        raise ExtensionError(MISSING)
 
 
 def _is_wanted(endpoint: str) -> bool:

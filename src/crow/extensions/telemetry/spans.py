@@ -32,7 +32,6 @@ from crow.extensions.telemetry.names import (
     CONVERSATION,
     OPERATION,
     PARAMS,
-    SCHEMA,
     error_of,
     provider_of,
     server_of,
@@ -204,8 +203,8 @@ class Telemetry:
 
     def __init__(self, tracers: Any, meters: Any, is_own: bool, with_content: bool) -> None:
         self._providers = (tracers, meters) if is_own else ()
-        self._tracer = tracers.get_tracer("crow", VERSION, schema_url=SCHEMA)
-        self.metrics = Metrics(meters.get_meter("crow", VERSION, schema_url=SCHEMA))
+        self._tracer = tracers.get_tracer("crow", VERSION)
+        self.metrics = Metrics(meters.get_meter("crow", VERSION))
         self.content = with_content
 
     def close(self) -> None:

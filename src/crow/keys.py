@@ -7,9 +7,10 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol
 
 from crow.core.ports import Launcher
-from crow.core.session import FIRST_PROMPT, SUBAGENTS, Key
+from crow.core.session import CARRIER, FIRST_PROMPT, SUBAGENTS, TRACE_CONTEXT, Key
 
 __all__ = [
+    "CARRIER",
     "CLIENT_PROMPT",
     "CLIENT_SERVERS",
     "ENV_FILE",
@@ -142,5 +143,3 @@ and the parameters of what the server says meanwhile. Where it is not reached th
 """
 SUBAGENT_CALLS: Key[dict[str, str]] = Key("subagents.calls")
 """The ids of a session's calls that sub-agents work for, by theirs."""
-TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
-"""The W3C trace context of a session's last prompt that had one."""

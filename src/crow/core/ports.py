@@ -25,6 +25,7 @@ class Request:
 
     ``messages`` starts with the system message where there is one. ``model`` None means the
     model that the endpoint was made with. ``session_id`` names the conversation to caches.
+    ``trace_context`` is that of the span which the request is, for the headers of HTTP.
     """
 
     messages: list[Message]
@@ -33,6 +34,7 @@ class Request:
     params: dict[str, Any] = field(default_factory=dict[str, Any])
     session_id: str = ""
     message_id: str = ""
+    trace_context: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @frozen

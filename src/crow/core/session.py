@@ -102,6 +102,10 @@ SUBAGENTS: Key[dict[str, Session]] = Key("subagents.open")
 """The sessions of the sub-agents that work for a session, by id."""
 FIRST_PROMPT: Key[str] = Key("first_prompt")
 """A prompt that a face with nobody to type answers first."""
+TRACE_CONTEXT: Key[dict[str, str]] = Key("trace_context")
+"""The W3C trace context of a session's last prompt that had one."""
+CARRIER: Key[Callable[[Any], Mapping[str, str]]] = Key("trace_context.carrier")
+"""Who makes spans in a session: gives the W3C trace context of what a context is about."""
 
 
 class Host:

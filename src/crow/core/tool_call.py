@@ -17,6 +17,7 @@ from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import ToolContext, open_call
+from crow.core.hooks.report import tell
 from crow.core.hooks.work import attended
 from crow.core.hooks.wraps import CUT_OFF
 from crow.core.messages import Message, tool_answer
@@ -213,22 +214,26 @@ async def _answer(call: ToolContext, ask: Ask) -> Said:
         ask.rules,
         ask.keep,
     )
+    asked = perf_counter()
     with waiting(call, call.title):
         chosen = await call.client.permission(call.session.id, request)
+    seconds = perf_counter() - asked
     option = next((option for option in ask.options if option.id == chosen), None)
     if option is None:
         denied = Deny(f"{NOBODY}: {ask.reason}" if ask.reason else NOBODY)
-        return _said(call, "nobody", ask.unanswered or denied)
+        return _said(call, "nobody", ask.unanswered or denied, seconds)
     if ask.answered is not None:
         heard = ask.answered(option.id)
         if isawaitable(heard):
             await heard
-    return _said(call, option.id, Allow() if option.kind.startswith("allow") else Deny(REJECTED))
+    verdict = Allow() if option.kind.startswith("allow") else Deny(REJECTED)
+    return _said(call, option.id, verdict, seconds)
 
 
-def _said(call: ToolContext, chosen: str, verdict: Said) -> Said:
+def _said(call: ToolContext, chosen: str, verdict: Said, seconds: float) -> Said:
     """Put the user's answer into the trace, behind the hooks that could have given it."""
-    call.session.trace.add(Record("on_permission", USER, chosen, verdict, call_id=call.call.id))
+    made = Record("on_permission", USER, chosen, verdict, seconds=seconds, call_id=call.call.id)
+    tell(call, made, call.agent.hooks.watching(call.session))
     return verdict
 
 

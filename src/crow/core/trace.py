@@ -19,7 +19,7 @@ class Record:
 
     ``answer`` is what it answered, None where nothing; ``changed`` names the context's fields
     that it changed, and ``values`` says what they are since, lists left out; ``seconds`` is its own
-    time, without waiting for the user.
+    time, without waiting for the user; of what the user answered, how long that took.
     """
 
     event: str

@@ -16,6 +16,7 @@ from crow.core.hooks.contexts import TurnContext, open_call
 from crow.core.hooks.wraps import Sink
 from crow.core.messages import Message, add_usage
 from crow.core.ports import Completion, Delta, Request
+from crow.core.session import CARRIER
 from crow.core.validation import fits
 
 logger = logging.getLogger("crow.hooks")
@@ -75,6 +76,8 @@ async def stream(
     """Ask, and pass the reply on while it comes; the innermost of ``around_llm_request``."""
     now.request = asked.request
     request = whole(asked)
+    if (carrier := CARRIER.get(asked)) is not None:
+        request.trace_context = carrier(asked)
     point = now.agent.hooks.on_llm_request
     if point.chain(now.session):
         await point.fire(point.context(now.run, request))

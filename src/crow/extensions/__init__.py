@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from crow.extensions.stuck import StuckHook as StuckHook
     from crow.extensions.subagents import SubagentsHook as SubagentsHook
     from crow.extensions.system_prompt import SystemPromptHook as SystemPromptHook
+    from crow.extensions.telemetry import TelemetryHook as TelemetryHook
     from crow.extensions.titles import TitlesHook as TitlesHook
     from crow.extensions.truncation import TruncationHook as TruncationHook
     from crow.extensions.web import WebHook as WebHook
@@ -63,6 +64,7 @@ _ROOMS = {
     "crow.extensions.stuck": "StuckHook",
     "crow.extensions.subagents": "SubagentsHook",
     "crow.extensions.system_prompt": "SystemPromptHook",
+    "crow.extensions.telemetry": "TelemetryHook",
     "crow.extensions.titles": "TitlesHook",
     "crow.extensions.truncation": "TruncationHook",
     "crow.extensions.web": "WebHook",

@@ -29,7 +29,7 @@ from crow.core.messages import (
     text_of,
 )
 from crow.core.ports import Client, Completion, Request
-from crow.core.session import Reply, Session
+from crow.core.session import CARRIER, TRACE_CONTEXT, Reply, Session
 from crow.core.tasks import Clock, Errands, was_abandoned
 from crow.core.trace import Trace
 from crow.core.ui import UI
@@ -111,8 +111,18 @@ class Context:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program finds that is started here: no keys of models."""
-        return self.agent.environment()
+        """What a program finds that is started here: no keys of models, and the trace context."""
+        traced = {name.upper(): text for name, text in self.trace_context.items()}
+        return {**self.agent.environment(), **traced}
+
+    @property
+    def trace_context(self) -> Mapping[str, str]:
+        """The W3C trace context of what is done here; empty where there is none.
+
+        That of whoever makes spans, else the one that the client gave with its prompt.
+        """
+        carrier = CARRIER.get(self)
+        return carrier(self) if carrier else TRACE_CONTEXT.get(self.session.root) or {}
 
     @property
     def secrets(self) -> list[str]:

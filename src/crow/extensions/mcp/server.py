@@ -15,7 +15,7 @@ from crow.extensions.mcp.elicitation import elicit
 from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
 from crow.extensions.mcp.limits import Limits
 from crow.extensions.mcp.tool import McpTool
-from crow.keys import PROGRAMS, TRACE_CONTEXT
+from crow.keys import PROGRAMS
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class Server:
         """Call a tool by its raw name. Like all that follows it raises `Gone` and `Refused`."""
         link = await self._connected()
         pulse = Pulse(self.limits.call)
-        calling = link.call(tool, args, pulse, ctx.cache.get(TRACE_CONTEXT, {}))
+        calling = link.call(tool, args, pulse, getattr(ctx, "trace_context", {}))
         return await self._answer(calling, pulse, ctx)
 
     async def read(self, uri: str) -> ReadResourceResult:

@@ -29,6 +29,7 @@ INHERITED = (
     "cost",
     "prompt_cache",
     "shell_hooks",
+    "telemetry",
 )
 """Extensions that look after a conversation, whoever has it, by name."""
 SHOWN = 1000

@@ -268,7 +268,7 @@ class HttpModel:
         model = request.model or self.model
         body = self._body(request, model, form)
         path = self._path(model)
-        own = {**self._wire.headers(request, form), **keyed}
+        own = {**self._wire.headers(request, form), **keyed, **_traced(request)}
         if self._sign is not None:
             own |= await self._sign(self.base_url + path, body)
         return await clock.headers(self._connection.post(path, body, own))
@@ -308,6 +308,12 @@ class HttpModel:
         except (TypeError, ValueError) as error:
             what = f"cannot be asked: the request is no JSON: {error}"
             raise ModelError(what, kind="invalid_request") from error
+
+
+def _traced(request: Request) -> dict[str, str]:
+    """The headers by which an endpoint knows of the trace; baggage is none of its business."""
+    told = request.trace_context
+    return {name: told[name] for name in ("traceparent", "tracestate") if name in told}
 
 
 def _named(header: str, key: str) -> Mapping[str, str]:

@@ -144,14 +144,14 @@ async def ask_user(call: ToolContext, ruling: Ruling, ask: Ask) -> Ruling:
         again = await call.agent.hooks.before_tool.judge(call, check)
         call.ring = again.ring
         if strictness(again.verdict) >= strictness(ask):
-            ruling = Ruling(again.verdict, answer)
+            ruling = Ruling(again.verdict, answer, closed=again.closed)
         if call.result is not None or not isinstance(ruling.verdict, Ask):
             return ruling
         ask = ruling.verdict
     if isinstance(decided.verdict, Allow) and ask.rule is None:
         return Ruling(decided.verdict, answer)
-    if not ask.options:
-        return Ruling(Deny(ask.reason), answer)
+    if ruling.closed is not None:
+        return Ruling(Deny(ruling.closed.reason), answer)
     if getattr(call.client, "answers", True) and not await _shall_answer(call):
         return NO_RULING
     return Ruling(await _answer(call, ask), answer)

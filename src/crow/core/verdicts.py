@@ -33,7 +33,8 @@ class Ask:
     ``rule`` names the settings rule that wants the question: no hook's `Allow` answers it.
     ``default`` marks a question that is asked only because nothing said otherwise: any `Allow`
     answers it. ``answered`` is called with the id of the option that the user chose. Without any
-    ``options`` only hooks are asked, and the call is denied where they do not allow it.
+    ``options`` only hooks are asked, whatever others want to ask, and the call is denied where they
+    do not allow it.
     ``rules`` are those with which it would not be asked; ``keep(rule, behaviour, lasting)`` has one
     that allows, asks or denies remembered in this session, and in later ones where it is lasting;
     it answers False for what is no rule.
@@ -96,12 +97,14 @@ def answerable(value: Any) -> bool:
 class Ruling:
     """What all hooks of a gate decided together: the strictest verdict, and an answer if given.
 
-    Of the rings that they name the narrowest stands.
+    Of the rings that they name the narrowest stands. ``closed`` is the first question without
+    options: nobody is asked then.
     """
 
     verdict: Allow | Ask | Deny | Stop | None = None
     answer: Answer | None = None
     ring: Ring = ""
+    closed: Ask | None = None
 
     @property
     def refused(self) -> bool:
@@ -116,12 +119,13 @@ class Ruling:
     def joined(self, verdict: Verdict) -> Ruling:
         """This ruling and one more verdict: the stricter stands, the first of equals."""
         if isinstance(verdict, Answer):
-            return Ruling(self.verdict, self.answer or verdict, self.ring)
+            return Ruling(self.verdict, self.answer or verdict, self.ring, self.closed)
         told: Ring = verdict.ring if isinstance(verdict, Allow | Ask) else ""
         ring: Ring = told if WIDTH.index(told) < WIDTH.index(self.ring) else self.ring
-        if strictness(verdict) > strictness(self.verdict):
-            return Ruling(verdict, self.answer, ring)
-        return self if ring == self.ring else Ruling(self.verdict, self.answer, ring)
+        closes = isinstance(verdict, Ask) and not verdict.options
+        closed = self.closed or (verdict if closes else None)
+        stricter = strictness(verdict) > strictness(self.verdict)
+        return Ruling(verdict if stricter else self.verdict, self.answer, ring, closed)
 
 
 NO_RULING = Ruling()

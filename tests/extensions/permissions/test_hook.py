@@ -250,6 +250,18 @@ async def test_dont_ask_means_no_unless_a_hook_says_yes(play):
     assert shop.ran == ["make all"]
 
 
+@pytest.mark.parametrize("question", [Ask("sure?"), Ask("sure?", rule="mine")])
+async def test_dont_ask_means_no_to_the_questions_of_hooks_too(play, question: Ask):
+    class Asks:
+        def before_tool(self, ctx: Any) -> Ask:
+            return question
+
+    hook = PermissionsHook(mode="dontAsk")
+    shop, person = await play("make all", hook=hook, answer="allow_once", hooks=[Asks()])
+    assert (shop.ran, person.asked) == ([], [])
+    assert person.results == ["the mode is dontAsk, and no rule allows make all"]
+
+
 async def test_a_second_directory_is_worked_in_like_the_first(play, world):
     path = str(world.top / "other/y")
     hook = PermissionsHook(mode="acceptEdits")

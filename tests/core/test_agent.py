@@ -414,6 +414,29 @@ async def test_a_command_expands_answers_or_says_nothing(watcher):
     assert (await agent.prompt(session, "/do it")).detail == "no /do it"
 
 
+async def test_a_command_need_not_be_async():
+    agent = Agent(ScriptedModel())
+    agent.add_command(Command("plain", "Says so", lambda ctx: Answer(f"So: {ctx.args}")))
+    assert (await agent.run("/plain it is")).text == "So: it is"
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (lambda ctx: 1 / 0, "the command /odd failed: ZeroDivisionError('division by zero')"),
+        (lambda ctx: 5, "the command /odd returned 5: a prompt (str), an Answer or None is expected"),
+    ],
+)
+async def test_a_command_that_is_broken_is_named_with_its_place(run, told):
+    agent = Agent(ScriptedModel("Hello"))
+    agent.add_command(Command("odd", "Breaks", run))
+    session = await agent.new_session()
+    reply = await agent.prompt(session, "/odd")
+    assert reply.stop_reason == "error"
+    assert reply.detail == f"{told} ({__file__}:{run.__code__.co_firstlineno})"
+    assert (await agent.prompt(session, "Go on")).text == "Hello"
+
+
 async def test_what_is_no_command_is_a_prompt():
     model = ScriptedModel("a", "b")
     agent = Agent(model, tools=())

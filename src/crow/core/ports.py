@@ -414,6 +414,6 @@ class SlashCommand(Protocol):
         ...
 
     @property
-    def run(self) -> Callable[[Any], Awaitable[Any]]:
+    def run(self) -> Callable[[Any], Any]:
         """What is called with the `CommandContext`."""
         ...

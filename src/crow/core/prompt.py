@@ -8,10 +8,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-from crow.core.errors import ModelError, SessionError, message_of
+from crow.core.errors import CrowError, ExtensionError, ModelError, SessionError, message_of
 from crow.core.events import Notice, RunEnded, TextDelta, UserMessage
 from crow.core.hooks.context import RunContext
 from crow.core.hooks.contexts import CommandContext
+from crow.core.hooks.hook import place_of
 from crow.core.hooks.report import name_slips
 from crow.core.hooks.work import OWN, attended, is_awaited, watching
 from crow.core.loop import react
@@ -151,11 +152,22 @@ async def _command(ctx: RunContext) -> Ruling:
         return ruling
     now.owner = ctx.agent.scope_of(ctx.session).owner_of("commands", name[1:])
     what = f"the command /{now.command}"
-    said = await attended(now, now.owner, what, command.run, lambda _: command.run(now))
-    if isinstance(said, str):
-        ctx.prompt = said
-        return Ruling()
-    return Ruling(answer=said or Answer(""))
+    try:
+        said = await attended(now, now.owner, what, command.run, lambda _: command.run(now))
+    except CrowError:
+        raise
+    except Exception as error:
+        place = place_of(command.run, error)
+        raise ExtensionError(f"{what} failed: {error!r} ({place})") from error
+    match said:
+        case str():
+            ctx.prompt = said
+            return Ruling()
+        case Answer() | None:
+            return Ruling(answer=said or Answer(""))
+        case _:
+            told = f"{what} returned {said!r:.60}: a prompt (str), an Answer or None is expected"
+            raise ExtensionError(f"{told} ({place_of(command.run)})")
 
 
 async def _refuse(ctx: RunContext, ruling: Ruling) -> None:

@@ -129,15 +129,16 @@ class Extensions(dict[str, Any]):
 class Command:
     """A slash command.
 
-    ``run`` gets the context (``ctx.args`` is the rest of the line). Text that it returns is the
-    prompt that the model gets; an `Answer` is shown and no model is asked; None says nothing.
+    ``run``, async or not, gets the context (``ctx.args`` is the rest of the line). Text that it
+    returns is the prompt that the model gets; an `Answer` is shown and no model is asked; None
+    says nothing.
     ``hint`` shows what can be typed behind the name; ``complete(session, text)`` is asked in a
     terminal what the text behind the name can become.
     """
 
     name: str
     description: str
-    run: Callable[[CommandContext], Awaitable[str | Answer | None]]
+    run: Callable[[CommandContext], Awaitable[str | Answer | None] | str | Answer | None]
     hint: str = ""
     complete: Callable[[Session, str], Iterable[str]] | None = None
 

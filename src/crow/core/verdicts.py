@@ -122,8 +122,9 @@ class Ruling:
             return Ruling(self.verdict, self.answer or verdict, self.ring, self.closed)
         told: Ring = verdict.ring if isinstance(verdict, Allow | Ask) else ""
         ring: Ring = told if WIDTH.index(told) < WIDTH.index(self.ring) else self.ring
-        closes = isinstance(verdict, Ask) and not verdict.options
-        closed = self.closed or (verdict if closes else None)
+        closed = self.closed
+        if isinstance(verdict, Ask) and not verdict.options:
+            closed = closed or verdict
         stricter = strictness(verdict) > strictness(self.verdict)
         return Ruling(verdict if stricter else self.verdict, self.answer, ring, closed)
 

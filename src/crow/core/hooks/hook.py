@@ -230,9 +230,9 @@ def waits(function: Any) -> bool:
     return code is None or not is_async or any(map(WAITING.__contains__, code.co_code[::2]))
 
 
-def place_of(hook: Hook, error: BaseException | None = None) -> str:
-    """File and line: the last in the hook's own file that an error came by, else its first."""
-    code = _code_of(hook.function)
+def place_of(function: Any, error: BaseException | None = None) -> str:
+    """File and line: the last in a function's own file that an error came by, else its first."""
+    code = _code_of(function)
     if code is None:
         return ""
     line = last_line(error, code.co_filename) if error else ""

@@ -93,7 +93,7 @@ def describe(error: BaseException) -> str:
 
 def described(hook: Hook, error: BaseException) -> str:
     """A hook's error in one line, with the file and line where it happened."""
-    place = place_of(hook, error)
+    place = place_of(hook.function, error)
     return f"{describe(error)} ({place})" if place else describe(error)
 
 
@@ -108,7 +108,7 @@ async def report(hook: Hook, ctx: Context, error: BaseException) -> None:
         return
     logger.warning("hook %s failed at %s: %s", hook, hook.event, described(hook, error))
     if hook.event != "on_error":
-        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook, error))
+        await ctx.fail(error, f"hook:{hook.owner.name}", place_of(hook.function, error))
 
 
 def blocks(hook: Hook, ran: Ran, seconds: float) -> None:
@@ -122,7 +122,7 @@ def blocks(hook: Hook, ran: Ran, seconds: float) -> None:
         logger.log(
             logging.INFO if hook.owner.source == CROW else logging.WARNING,
             "hook %s blocked everything for %.2f s at %s (%s): make it async, or thread=True",
-            hook, seconds, hook.event, place_of(hook),
+            hook, seconds, hook.event, place_of(hook.function),
         )  # fmt: skip
 
 
@@ -147,7 +147,7 @@ async def name_slips(ctx: RunContext) -> None:
 
 async def _tell(ctx: RunContext, hook: Hook, tools: frozenset[str], known: dict[str, str]) -> None:
     slips = {name: known[near] for name in sorted(tools) if (near := nearest(name, known, ALIKE))}
-    text = f"the hook {hook} is for tools that there are not ({place_of(hook)})"
+    text = f"the hook {hook} is for tools that there are not ({place_of(hook.function)})"
     for name, near in slips.items():
         text += f": {name!r}, did you mean {near!r}?"
     if slips:

@@ -8,7 +8,7 @@ import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
-from inspect import iscoroutine, unwrap
+from inspect import isawaitable, iscoroutine, unwrap
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -138,9 +138,9 @@ def _works_for(task: asyncio.Task[Any] | None, session: Session) -> bool:
 
 
 async def attended(
-    ctx: C, by: str, what: str, thing: object, work: Callable[[C], Awaitable[T]]
+    ctx: C, by: str, what: str, thing: object, work: Callable[[C], Awaitable[T] | T]
 ) -> T:
-    """What the work of a thing comes to, which may have a view of its own.
+    """What the work of a thing comes to, async or not, which may have a view of its own.
 
     ``what`` is its name in the log, if it blocks. Where a hook that it makes happen blocks, it is
     that hook which is named.
@@ -154,10 +154,12 @@ async def attended(
     try:
         clock.begin()
         try:
-            begun = work(view)
+            begun: Any = work(view)
         finally:
             clock.end()
-        return await (_steps(begun, clock) if iscoroutine(begun) else begun)
+        if iscoroutine(begun):
+            return await _steps(begun, clock)
+        return await begun if isawaitable(begun) else begun
     finally:
         DOING.set(before)
         set_awaited(view, False)

@@ -220,9 +220,9 @@ class Layer:
         if not isinstance(error, Exception):
             own = HookError(f"{type(error).__name__}: {error}".rstrip(": "))
             own.__cause__ = error
-            error, place = own, place_of(hook, error)
+            error, place = own, place_of(hook.function, error)
         else:
-            place = place_of(hook, error)
+            place = place_of(hook.function, error)
         if not isinstance(error, CrowError) or isinstance(error, HookError):
             error.add_note(f"in the hook {hook}, {place}" if place else f"in the hook {hook}")
         return error

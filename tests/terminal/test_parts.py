@@ -189,6 +189,28 @@ async def test_a_long_change_leaves_room_for_the_answers() -> None:
     assert texts(asked, 30)[-1] == "  e  Explain what it would do"
 
 
+async def test_every_line_of_a_change_can_be_seen_whole_before_it_is_allowed() -> None:
+    rows = [f"row {n} {'wide' * 30} end of {n}" for n in range(60)]
+    diff = Diff("/project/a.py", None, "\n".join(rows))
+    asked = PermissionAsked(permission(diffs=(diff,)), "/project", PLAIN, 0.0)
+    assert "(Ctrl-O)" in "".join(texts(asked, 30))
+    seen = ""
+    asked.scroll(1)
+    while True:
+        page = texts(asked, 30)
+        assert len(page) == 30
+        seen += "\n".join(page)
+        if not any("PageDown" in line for line in page):
+            break
+        asked.scroll(1)
+    assert "more lines (PageUp)" in page[1]
+    ends = [part for n in range(60) for part in (f"+ row {n} wide", f"wide end of {n}\n")]
+    assert [part for part in ends if part not in f"{seen}\n"] == []
+    for _ in range(20):
+        asked.scroll(-1)
+    assert "PageUp" not in "".join(texts(asked, 30))
+
+
 async def test_questions_of_hooks_are_answered_by_keys_and_words() -> None:
     sure = QuestionAsked(Question("Sure?", "confirm", default=False), PLAIN, 0.0)
     sure.press("y")

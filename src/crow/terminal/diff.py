@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from crow.core.tools import Diff
 from crow.terminal.palette import Look, Palette
+from crow.terminal.wrapping import cut
 from crow.text import CONTROLS, shorten
 
 WORDS = re.compile(r"\w+|\s+|.")
@@ -17,11 +18,24 @@ Row = tuple[str, int | None, str]
 """A sign, the number of the line, and its text."""
 
 
-def diff_lines(diff: Diff, width: int, palette: Palette) -> list[str]:
-    """The hunks of a diff, none of the lines wider than ``width``."""
+def diff_lines(diff: Diff, width: int, palette: Palette, *, whole: bool = False) -> list[str]:
+    """The hunks of a diff, none of the lines wider than ``width``.
+
+    Those that are too long are cut, or go on in the next one where the ``whole`` is to be seen.
+    """
     rows = list(_rows(diff))
     digits = max((len(str(number)) for _, number, _ in rows if number), default=1)
+    room = max(4, width - digits - len(" + "))
+    if whole:
+        rows = [part for row in rows for part in _folded(row, room)]
     return [line for group in _groups(rows) for line in _painted(group, digits, width, palette)]
+
+
+def _folded(row: Row, room: int) -> Iterator[Row]:
+    """A line in pieces that fit, of which the first has the number."""
+    sign, number, text = row
+    for index, piece in enumerate(cut(text, room)):
+        yield sign, None if index else number, piece
 
 
 def counts(diff: Diff) -> tuple[int, int]:

@@ -206,6 +206,8 @@ def asking(terminal: Keyed) -> Iterable[Binding]:
         ("", choosing, to(terminal, Questions.choose), (("enter",),)),
         ("", choosing, to(terminal, lambda asked: asked.move(-1)), (("up",),)),
         ("", choosing, to(terminal, lambda asked: asked.move(1)), (("down",),)),
+        ("", choosing, to(terminal, lambda asked: asked.scroll(-1)), (("pageup",),)),
+        ("", choosing, to(terminal, lambda asked: asked.scroll(1)), (("pagedown",),)),
         ("", choosing, to(terminal, lambda asked: asked.press("w")), (("tab",),)),
         ("", choosing, to(terminal, Questions.refuse), (("escape",), ("c-d",))),
     )

@@ -51,6 +51,7 @@ class Asked:
         self.left = False
         self.is_secret = False
         self.whole = False
+        self._first = self._shown = 0
         self.default: Any = None
         self.word: Choice | None = None
         self._palette = palette
@@ -80,6 +81,11 @@ class Asked:
         if self.choices:
             start = self._chosen if self._chosen is not None else (-1 if by > 0 else 0)
             self._chosen = (start + by) % len(self.choices)
+
+    def scroll(self, by: int) -> None:
+        """Show what the question is about from so many pages further on."""
+        self._first = max(0, self._first + by * self._shown if self.whole else 0)
+        self.whole = True
 
     def enter(self) -> None:
         """Give the highlighted answer; none is at first."""
@@ -150,12 +156,24 @@ class Asked:
         answers = list(self._answers(width, armed=armed))
         about = [f"  {line}" for line in self.about(width - 2)]
         room = max(1, height - len(head) - len(answers))
+        return [*head, *self._part(about, room), *answers]
+
+    def _part(self, lines: list[str], room: int) -> list[str]:
+        """As many lines as there is room for, and how many stand before and behind them."""
         limit = room if self.whole else min(room, SHOWN)
-        if len(about) > limit:
-            more = len(about) - limit + 1
-            told = f"  … {counted(more)}{'' if self.whole else ' (Ctrl-O)'}"
-            about = [*about[: limit - 1], paint(told, "dim")]
-        return [*head, *about, *answers]
+        if len(lines) <= limit:
+            return lines
+        self._shown = max(1, limit - 2)
+        start = min(self._first, len(lines) - limit + 1) if self.whole else 0
+        end = start + limit - bool(start)
+        end -= end < len(lines)
+        key = "PageDown" if self.whole else "Ctrl-O"
+        before = [self._hint(start, "PageUp")] if start else []
+        behind = [self._hint(len(lines) - end, key)] if end < len(lines) else []
+        return [*before, *lines[start:end], *behind]
+
+    def _hint(self, more: int, key: str) -> str:
+        return self._palette(f"  … {counted(more)} ({key})", "dim")
 
     def _answers(self, width: int, *, armed: bool) -> Iterator[str]:
         paint = self._palette
@@ -226,7 +244,7 @@ class PermissionAsked(Asked):
         for diff in self.request.diffs:
             if len(paths) > 1:
                 yield self._palette(visible(diff.path.replace(f"{self._cwd}/", "")), "bold")
-            yield from diff_lines(diff, width, self._palette)
+            yield from diff_lines(diff, width, self._palette, whole=True)
         for line in self.request.details.split("\n"):
             yield from (row for row in folded(visible(line), width) if row.strip())
 

@@ -132,6 +132,12 @@ class Questions:
             self.asked.move(by)
             self._news()
 
+    def scroll(self, by: int) -> None:
+        """Show more of what is to be decided on."""
+        if self.asked is not None:
+            self.asked.scroll(by)
+            self._news()
+
     def choose(self) -> None:
         """Give the highlighted answer."""
         if self.asked is not None:

@@ -22,11 +22,11 @@ def _rows(line: str, width: int) -> list[str]:
         if columns(rows[-1]) + columns(word) <= width:
             rows[-1] += word
         elif not word.isspace():
-            rows += _cut(word, width)
+            rows += cut(word, width)
     return [row.rstrip() for row in rows if row.strip()] or [""]
 
 
-def _cut(word: str, width: int) -> list[str]:
+def cut(word: str, width: int) -> list[str]:
     """A word in pieces that fit."""
     pieces = [""]
     for char in word:

@@ -55,7 +55,7 @@ class Asking:
 """
 BUILT_IN = (
     "permissions sandbox persistence system_prompt instructions limits stuck truncation compaction cost "
-    "prompt_cache commands skills web background plan questions subagents mcp deferred_tools file_watcher idle"
+    "prompt_cache commands authoring skills web background plan questions subagents mcp deferred_tools file_watcher idle"
     " titles presence"
 ).split()
 TOUCH = call("Bash", command="touch made")

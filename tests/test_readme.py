@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_PARTS = {"annotations", "defaults", "events", "keys", "messages", "text"}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+GUIDE = ROOT / "src/crow/extensions/authoring/skills/crow-extensions/SKILL.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), GUIDE]
 
 
 def blocks(page: Path) -> list[Any]:

@@ -57,6 +57,19 @@ def get(self):
 1. Use `popleft()`.
 2. Add a test with two jobs.
 """
+TESTS_FIRST = '''"""No stopping before the tests pass."""
+
+import asyncio
+
+from crow import Continue
+
+
+class TestsFirst:
+    async def on_stop(self, cwd):
+        process = await asyncio.create_subprocess_exec("pytest", "-q", cwd=cwd)
+        if await process.wait():
+            return Continue("The tests fail: mend them.")
+'''
 EDIT = {
     "file_path": "queue.py",
     "old_string": "return self.jobs.pop()",
@@ -162,6 +175,24 @@ async def test_rule(studio: Studio, endpoint: Endpoint) -> None:
     await studio.tmux.keys("a")
     await studio.tmux.until("Enter keeps them")
     await studio.take("rule")
+
+
+async def test_extension(studio: Studio, endpoint: Endpoint) -> None:
+    path = studio.crow.cwd / "tests_first.py"
+    endpoint.play(
+        calls(("Write", {"file_path": str(path), "content": TESTS_FIRST})),
+        calls(("LoadExtension", {"file_path": str(path)}), text="It is checked. Have a look:"),
+        answer("From now on I run the tests before I stop."),
+    )
+    await studio.open("--allow", "Edit")
+    await studio.say(
+        "Write an extension: no stopping before the tests pass", "Use it until Crow ends"
+    )
+    await studio.take("extension")
+    await asyncio.sleep(NOTICE)
+    await studio.tmux.keys("y")
+    await studio.tmux.until("tests_first is in use", "I run the tests")
+    await studio.take("extension-used")
 
 
 async def test_plan(studio: Studio, endpoint: Endpoint) -> None:

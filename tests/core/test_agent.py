@@ -424,7 +424,10 @@ async def test_a_command_need_not_be_async():
     ("run", "told"),
     [
         (lambda ctx: 1 / 0, "the command /odd failed: ZeroDivisionError('division by zero')"),
-        (lambda ctx: 5, "the command /odd returned 5: a prompt (str), an Answer or None is expected"),
+        (
+            lambda ctx: 5,
+            "the command /odd returned 5: a prompt (str), an Answer or None is expected",
+        ),
     ],
 )
 async def test_a_command_that_is_broken_is_named_with_its_place(run, told):

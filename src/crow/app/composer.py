@@ -32,10 +32,12 @@ from crow.settings import Settings
 
 if TYPE_CHECKING:
     from crow.project.imports import Seal
+    from crow.project.settings import Proposals
 
+FOLDER = Path(".crow", "extensions")
+"""Where the extensions of a home or a project lie."""
 LAST = 1000
 """The order of an extension that says none."""
-FOLDER = Path(".crow", "extensions")
 UNTRUSTED = "the project is not trusted (crow trust)"
 Used = tuple[tuple[str, ...], str | None]
 """The names under which something is in use, and the error in a line where it cannot be."""
@@ -170,8 +172,14 @@ class Composer:
             self.keep_rule if can_keep_rules(settings) else None,
             partial(drop_rule, settings),
             self.prompted,
+            self.proposals,
             sandbox_of(settings),
         )
+
+    def proposals(self) -> Proposals:
+        """What puts extensions into use while the agent works."""
+        live: Any = self.agent.extensions["settings"]
+        return live.proposals()
 
     def prompted(self, prompt: str) -> list[object]:
         """The extension that puts a sub-agent's prompt before its requests, where one can."""

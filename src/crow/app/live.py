@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crow.app.complaints import of_settings, of_trust
 from crow.app.effect import Applied, Effect
@@ -35,6 +35,9 @@ from crow.project.trust import (
 )
 from crow.settings import Memory, Settings, SettingsError, Source
 from crow.settings.files import is_there, parse_file, stamp
+
+if TYPE_CHECKING:
+    from crow.project.settings import Proposals
 
 LAYERS: Mapping[str, str] = {
     "user": "user_settings",
@@ -87,6 +90,14 @@ class LiveSettings:
             return Answer("Another session is at work: /reload when it is done.")
         await reloading.reload(asked=True)
         return Answer("\n".join([*reloading.said, *reloading.failed]) or "Nothing has changed.")
+
+    def proposals(self) -> Proposals:
+        """What puts extensions into use while the agent works."""
+        from crow.app.proposed import Proposed
+        from crow.app.reloading import Reloading
+
+        agent, sources = self.effect.agent, self.sources
+        return Proposed(lambda: Reloading(agent, self.settings, sources))
 
     # the moments
 

@@ -120,8 +120,27 @@ def load_file(path: Path, seal: Seal | None = None) -> ModuleType:
     """
     from crow.project.imports import Seal
 
-    name = f"{OWN_NAME}{path.stem}_{abs(hash(str(path.absolute()))):x}"
-    return (seal or Seal(path.absolute().parent)).load(path, name)
+    return (seal or Seal(path.absolute().parent)).load(path, module_name(path))
+
+
+def load_text(path: Path, text: str) -> ModuleType:
+    """A text as the module of a file, whatever that says by now; what it raises is raised."""
+    name = module_name(path)
+    before = sys.modules.get(name)
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = str(path)
+    try:
+        exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))  # noqa: S102
+    except BaseException:
+        del sys.modules[name]
+        sys.modules.update({} if before is None else {name: before})
+        raise
+    return module
+
+
+def module_name(path: Path) -> str:
+    """What the module of a single file is called."""
+    return f"{OWN_NAME}{path.stem}_{abs(hash(str(path.absolute()))):x}"
 
 
 def import_beside(name: str) -> ModuleType:
@@ -223,10 +242,12 @@ class Source:
 class Sources:
     """What was loaded from where. Looking for changes is a ``stat`` of each file.
 
-    It ``owes`` another look where something that has changed could not be used yet.
+    It ``owes`` another look where something that has changed could not be used yet. ``texts`` are
+    those of extensions that are in use as somebody was shown them, by name.
     """
 
     def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
         self._stamps: dict[Source, dict[str, Stamp | None]] = {}
         self._said: dict[Source, str] = {}
         self._modules: dict[Source, set[str]] = {}

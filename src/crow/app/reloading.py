@@ -12,12 +12,22 @@ from types import ModuleType
 from typing import Any
 
 from crow.app.composer import FOLDER, UNTRUSTED, Composer
-from crow.app.loading import Kind, Source, Sources, find, in_a_line, load_file
+from crow.app.loading import (
+    Kind,
+    Source,
+    Sources,
+    find,
+    in_a_line,
+    load_file,
+    load_text,
+    module_name,
+)
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.core.extensions import Found
 from crow.core.hooks.contexts import SessionContext
 from crow.core.session import Session
+from crow.project.files import write_atomically
 from crow.project.imports import Seal
 from crow.project.trust import HOMES, sealed
 from crow.settings import Settings
@@ -99,7 +109,9 @@ class Reloading:
         error = None
         names = found.names
         try:
-            names = await self._put(source, found)
+            thing = self._load(source)
+            trusted = source.kind == "named" or found.name in self.composer.trusted
+            names = await self._put(thing, found, source.path, trusted)
         except (Exception, SystemExit) as raised:  # noqa: BLE001 - somebody else's code
             error = in_a_line(raised)
         self.sources.note(source, {*sys.modules} - before)
@@ -116,6 +128,34 @@ class Reloading:
             each for each in self.agent.found if each is not found and each.source != found.source
         ]
         self.agent.found[:] = [*every, now]
+        self.sources.texts.pop(found.name, None)
+
+    async def use_text(self, path: Path, text: str, own: Path | None) -> Found:
+        """Use a text as the extension of a file, and keep it as the user's ``own`` where it is to.
+
+        Raises `ExtensionError` where it is broken, and ``OSError`` where it cannot be kept.
+        """
+        name, place = path.stem, own or path
+        old = next((each for each in self.agent.found if name in each.names), None)
+        source = old.source if old and not own else str(place)
+        module = module_name(place)
+        taken = sys.modules.get(module)
+        try:
+            thing = load_text(place, text)
+            trusted = own is not None and name in self.composer.trusted
+            names = await self._put(thing, old or Found(name, source), source, trusted)
+        except (Exception, SystemExit) as raised:
+            self._restore({} if taken is None else {module: taken}, {module})
+            raise ExtensionError(in_a_line(raised)) from raised
+        now = Found(name, source, None, False, self.composer.problems.get(name, ()), names)
+        every = [each for each in self.agent.found if each is not old and each.source != source]
+        self.agent.found[:] = [*every, now]
+        self.sources.texts[name] = text
+        if own is not None:
+            write_atomically(own, text)
+            self.sources.note(Source(str(own), "user"), ())
+            self.sources.seen()
+        return now
 
     def _restore(self, taken: dict[str, ModuleType], new: set[str]) -> None:
         """Let what is in use have the modules that it was made with."""
@@ -124,13 +164,11 @@ class Reloading:
                 del sys.modules[name]
         sys.modules.update(taken)
 
-    async def _put(self, source: Source, found: Found) -> tuple[str, ...]:
-        """Load it, then end the one before, then hang it; its names."""
+    async def _put(self, thing: Any, found: Found, source: str, trusted: bool) -> tuple[str, ...]:
+        """End the one before, then hang what was loaded in its place; its names."""
         agent, names = self.agent, found.names
-        thing = self._load(source)
         before = [owner for owner in agent.hooks.owners if owner.name in names]
-        trusted = source.kind == "named" or found.name in self.composer.trusted
-        where = before[0].source if before else source.path
+        where = before[0].source if before else source
         others = self._told(names)
         await self._close(names)
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
+    from crow.extensions.authoring import AuthoringHook as AuthoringHook
     from crow.extensions.background import BackgroundHook as BackgroundHook
     from crow.extensions.commands import CommandsHook as CommandsHook
     from crow.extensions.compaction import CompactionHook as CompactionHook
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from crow.extensions.web import WebHook as WebHook
 
 _ROOMS = {
+    "crow.extensions.authoring": "AuthoringHook",
     "crow.extensions.background": "BackgroundHook",
     "crow.extensions.commands": "CommandsHook",
     "crow.extensions.compaction": "CompactionHook",

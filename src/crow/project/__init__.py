@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crow.project.plugins import matching_names as matching_names
     from crow.project.plugins import placeholder_values as placeholder_values
     from crow.project.settings import HookFile as HookFile
+    from crow.project.settings import Proposals as Proposals
     from crow.project.settings import SandboxSettings as SandboxSettings
     from crow.project.trust import is_trusted as is_trusted
     from crow.project.trust import project_of as project_of
@@ -27,7 +28,7 @@ _ROOMS = {
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",
-    "crow.project.settings": "HookFile SandboxSettings",
+    "crow.project.settings": "HookFile Proposals SandboxSettings",
     "crow.project.trust": "is_trusted project_of",
     "crow.project.use": "FrontMatterContext define_front_matter use_front_matter",
 }

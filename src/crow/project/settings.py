@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from crow.core.frozen import frozen
 from crow.project.plugins import Plugin
+
+if TYPE_CHECKING:
+    from crow.core.extensions import Found
+    from crow.core.session import Session
 
 Behaviour = Literal["allow", "ask", "deny"]
 
@@ -98,6 +103,30 @@ class SandboxSettings:
     servers: bool = False
 
 
+class Proposals(Protocol):
+    """Extensions that are put into use while Crow runs, by whoever has the user's consent."""
+
+    def folder(self) -> Path:
+        """Where the user's own extensions lie, which are in use whenever Crow starts."""
+        ...
+
+    def refusal(self, session: Session, path: Path) -> str:
+        """Why the extension of a file cannot be put into use now; empty where it can."""
+        ...
+
+    def in_use(self, path: Path) -> str | None:
+        """The text that is in use by the name of this file; None where there is none."""
+        ...
+
+    def load(self, path: Path, text: str, *, keep: bool) -> Awaitable[Found]:
+        """Use a text as the extension of this file, in the place of the one of its name.
+
+        ``keep`` writes it to the user's own. Raises `ExtensionError` where it is broken or refused;
+        what was in use stays then.
+        """
+        ...
+
+
 @frozen
 class ProjectSettings:
     """What holds in a project, for an extension with a class method ``options_from``.
@@ -107,7 +136,8 @@ class ProjectSettings:
     theirs. ``scripts`` gives the project's files that hooks and servers run. ``keep_rule`` writes a
     permission rule down, None where that would not last; ``drop_rule`` takes one out again, False
     where it was not there. ``prompted`` gives the extensions that are to begin a sub-agent's
-    requests with a prompt, none where no extension can. ``sandbox`` is what the settings say of it.
+    requests with a prompt, none where no extension can. ``proposals`` puts extensions into use
+    while Crow runs. ``sandbox`` is what the settings say of it.
     """
 
     project: str
@@ -120,4 +150,5 @@ class ProjectSettings:
     keep_rule: Callable[[str, Behaviour], None] | None
     drop_rule: Callable[[str], bool] | None
     prompted: Callable[[str], Sequence[object]]
+    proposals: Callable[[], Proposals]
     sandbox: SandboxSettings = SandboxSettings()

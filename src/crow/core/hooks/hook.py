@@ -99,17 +99,14 @@ class Hook:
         self._fit(point)
         self.call = bind(self.function, point)
         self.event, self.when = point.name, when
-        self.role = Role(self.owner, point.name, self.name, self._changes(point))
+        changes = () if self.judge or self.background else point.changes
+        self.role = Role(self.owner, point.name, self.name, changes)
         self.plain = not (self.thread or self.background or point.kind == "wrap")
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
         self.instant = not (self.thread or waits(self.function))
         if self.instant:
             self.call = partial(_at_once, self.call)
-
-    def _changes(self, point: Point) -> tuple[str, ...]:
-        """What it may change: nothing where it judges, or runs beside."""
-        return () if self.judge or self.background else point.changes
 
     def switch_off(self) -> None:
         """Let it run no more."""

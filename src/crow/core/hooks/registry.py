@@ -272,7 +272,7 @@ class Hooks:
     def _add(self, hook: Hook) -> Hook:
         """Hang a hook, or let it wait for the extension that makes its event happen."""
         event = hook.asked
-        if self.knows(event) or event not in ELSEWHERE:
+        if event not in ELSEWHERE or self.knows(event):
             return self._hang(hook)
         logger.info("%s waits for the extension %s", event, ELSEWHERE[event])
         self._waiting.append(hook)

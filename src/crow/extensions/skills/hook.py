@@ -25,7 +25,6 @@ from crow.events import CommandsChanged
 from crow.extensions.skills.folders import SkillFolder, folders_of_extensions, of_plugins, places
 from crow.extensions.skills.index import SkillIndex
 from crow.extensions.skills.skill import Skill, front_matter, instructions
-from crow.extensions.skills.tool import SkillTool
 from crow.messages import text_of
 from crow.project import (
     Plugin,
@@ -48,8 +47,9 @@ if TYPE_CHECKING:
     )
 
 NAME = "skills"
+TOOL = "Skill"
 FOLDERS = (Path(".crow", NAME), Path(".agents", NAME), Path(".claude", NAME))
-USED = "skills_used"
+USED, ADDED = "skills_used", "skills_added"
 ORDER = 600
 LONGEST_LIST = 40_000
 INTRODUCTION = """\
@@ -120,9 +120,13 @@ class SkillsHook:
         """The options, with the plugins in use."""
         return {**own, "plugins": settings.plugins}
 
-    def add_folder(self, path: str | Path) -> None:
-        """Look for skills in one more folder; in open sessions from the next prompt on."""
-        self._added.append(Path(os.path.expanduser(path)).absolute())
+    def add_folder(self, path: str | Path, session: Session | None = None) -> None:
+        """Look for skills in one more folder, from a session's next prompt on.
+
+        Without a ``session`` it is for all of them.
+        """
+        added = self._added if session is None else session.cache.setdefault(ADDED, [])
+        added.append(Path(os.path.expanduser(path)).absolute())
 
     @cached_property
     def _added(self) -> list[Path]:
@@ -154,7 +158,8 @@ class SkillsHook:
         return index
 
     def _places(self, ctx: Context) -> Iterable[SkillFolder]:
-        installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *self._paths, *self._added))
+        added = (*self._paths, *self._added, *ctx.cache.get(ADDED, ()))
+        installed = dict.fromkeys((*folders_of_extensions(ctx.agent), *added))
         yield from places(Path(ctx.cwd), Path.home(), self.folders, self.folders, installed)
         yield from of_plugins(self._plugins)
 
@@ -163,7 +168,9 @@ class SkillsHook:
     async def on_session_start(self, ctx: SessionContext) -> None:
         """Look for skills, and tell of faults."""
         index = self.index(ctx)
-        if index.skills and SkillTool.name not in ctx.agent.tools_of(ctx.session):
+        if index.skills and TOOL not in ctx.agent.tools_of(ctx.session):
+            from crow.extensions.skills.tool import SkillTool
+
             ctx.session.add_tool(SkillTool(index, self.load))
         await self._offer(ctx, index)
 
@@ -218,7 +225,7 @@ class SkillsHook:
         if skills and ctx.summary:
             await ctx.inject_context("\n".join([FORGOTTEN, *map(_line, skills)]))
 
-    @hook("before_tool", tools={SkillTool.name, "Read", "Bash"}, judge=True)
+    @hook("before_tool", tools={TOOL, "Read", "Bash"}, judge=True)
     def judge(self, ctx: ToolContext) -> Allow | Ask | None:
         """Loading a text needs no question; running a script of an untrusted project does."""
         match ctx.call.name.casefold():

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shutil
+import subprocess
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ from crow.events import PermissionRequest
 from crow.extensions.authoring import SKILL, SKILLS
 from crow.testing import FakeEditor, Pilot, ScriptedUser, call
 
+ROOT = Path(__file__).parents[2]
 GUIDE = str(SKILLS / SKILL / "SKILL.md")
 GUARD = '''"""Nobody pushes."""
 
@@ -162,6 +167,21 @@ def test_the_guide_names_files_that_there_are() -> None:
     assert [name for name in named if not (folder / name).exists()] == []
 
 
+@pytest.mark.slow
+def test_what_is_installed_has_all_that_the_guide_names(tmp_path: Path) -> None:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".uv/bin"))
+    if uv is None:
+        pytest.skip("no uv")
+    subprocess.run([uv, "build", "-q", "--wheel", "-o", tmp_path, ROOT], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path / "crow-is-here")
+    guide = tmp_path / "crow-is-here" / Path(GUIDE).relative_to(ROOT / "src")
+    named = re.findall(r"`((?:docs|examples)/[^`]*)`", guide.read_text())
+    assert [name for name in named if not (guide.parent / name).exists()] == []
+    assert [*guide.parent.rglob("*.json"), *guide.parent.rglob("*.svg")] == []
+    assert wheel.stat().st_size < 2_000_000
+
+
 def test_what_is_loaded_is_what_was_shown(crow: Pilot) -> None:
     path = written(crow)
 
@@ -203,6 +223,43 @@ def test_another_version_takes_its_place_and_is_shown_beside_it(crow: Pilot) -> 
     assert sum(found.name == "no_push" for found in crow.agent.found) == 1
 
 
+def test_a_broken_one_of_the_users_is_shown_before_it_is_replaced(crow: Pilot) -> None:
+    kept().parent.mkdir(parents=True)
+    kept().write_text("import not_there\n")
+    seen: list[str | None] = []
+
+    def look(request: PermissionRequest) -> str:
+        seen.append(request.diffs[0].old)
+        return "keep"
+
+    crow.user.answers(look)
+    crow.run(ASKED, load(written(crow)), call("Bash", command="git push"), "Done.")
+    crow.denied("Bash", "nobody pushes here")
+    assert seen == ["import not_there\n"]
+    assert [found.error for found in crow.agent.found if found.name == "no_push"] == [None]
+
+
+async def test_while_another_session_works_nothing_is_changed_under_it(crow: Pilot) -> None:
+    async with crow:
+        await crow.arun(ASKED, "Shall I?")
+        other = await crow.agent.new_session(client=crow.user)
+        began, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def before_run(session: Any) -> None:
+            if session.id == other.id:
+                began.set()
+                await goes_on.wait()
+
+        crow.use(before_run)
+        working = asyncio.create_task(crow.agent.prompt(other, "Work"))
+        await began.wait()
+        await crow.arun("Go on", load(written(crow)), "Later, then.")
+        crow.sent("another session is at work")
+        crow.asked(times=0)
+        crow.agent.cancel(other)
+        await working
+
+
 def test_one_that_was_kept_goes_on_being_reloaded(crow: Pilot) -> None:
     crow.user.answers("until_end", "keep")
     path = written(crow)
@@ -217,6 +274,7 @@ FAULTS = {
         ("def before_tool(:\n    pass", "it is no Python: invalid syntax"),
         ("x = 1\n", "it holds no extension"),
         (GUARD.replace("nobody", "no\u202ebody"), "line 17 holds a character that nobody sees"),
+        (GUARD.replace("nobody", "no\U000e0041body"), "line 17 holds a character that nobody sees"),
         ("#" * 100_001, "nobody reads more than 100,000 characters"),
     ],
     "no push.py": [(GUARD, "its name must be one in Python")],

@@ -148,3 +148,28 @@ async def test_an_editor_has_two_sessions_at_once_and_cancels_one(
         assert (await short).stop_reason in ENDS
         assert editor.cards(second)
         assert editor.text(first)
+
+
+GUARD = """from crow import Deny
+
+
+class NoPushing:
+    def before_tool(self, ctx):
+        return Deny("nobody lists here") if ctx.name == "LS" else None
+"""
+
+
+async def test_an_extension_that_the_model_proposes_is_in_use_at_once(
+    crow: Crow, model: Model, project: Path
+):
+    (project / "guard.py").write_text(GUARD)
+    editor = FakeEditor(permissions=["until_end"])
+    async with editor.spawned(*crow.command("acp"), env=crow.env, cwd=project):
+        session = await editor.new_session(project)
+        await editor.prompt(session, "Call LoadExtension with the extension guard.py")
+        await editor.prompt(session, "Call LS to see the files here.")
+        loaded, *_, listed = editor.cards(session)
+    (request,) = editor.asked
+    assert GUARD in [each.get("newText") for each in request["toolCall"]["content"]]
+    assert "guard is in use, until Crow ends. hooks: before_tool" in str(loaded)
+    assert "nobody lists here" in str(listed)

@@ -38,12 +38,14 @@ class Proposed:
         return f"the name {name} is taken by {by[0]}: give the file another one" if by else ""
 
     def in_use(self, path: Path) -> str | None:
-        """The text that is in use by the name of a file; None where there is none."""
-        name, reloading = path.stem, self.reloading()
-        found = next((each for each in reloading.agent.found if name in each.names), None)
-        if found is None:
-            return None
-        return reloading.sources.texts.get(name) or Path(found.source).read_text("utf-8", "replace")
+        """The text that is in use by the name of a file, else what lies there of the user's."""
+        reloading, own = self.reloading(), self.folder() / path.name
+        text = reloading.sources.texts.get(path.stem)
+        if text is not None:
+            return text
+        sources = [Path(each.source) for each in reloading.agent.found if path.stem in each.names]
+        place = next(iter(sources), own)
+        return place.read_text("utf-8", "replace") if place.is_file() else None
 
     async def load(self, path: Path, text: str, *, keep: bool) -> Found:
         """Use a text in the place of what was in use by its name."""

@@ -154,7 +154,6 @@ class Reloading:
         if own is not None:
             write_atomically(own, text)
             self.sources.note(Source(str(own), "user"), ())
-            self.sources.seen()
         return now
 
     def _restore(self, taken: dict[str, ModuleType], new: set[str]) -> None:

@@ -115,7 +115,7 @@ class Proposals(Protocol):
         ...
 
     def in_use(self, path: Path) -> str | None:
-        """The text that is in use by the name of this file; None where there is none."""
+        """The text that is in use by the name of this file, or would be replaced; None for none."""
         ...
 
     def load(self, path: Path, text: str, *, keep: bool) -> Awaitable[Found]:

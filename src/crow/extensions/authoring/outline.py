@@ -7,7 +7,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\U000e0000-\U000e007f]"
 )
 """Characters that nobody sees, or that let code look other than it runs."""
 ADDS: Mapping[str, str] = {
@@ -23,11 +24,11 @@ IMPORTS = "imports"
 NOTHING = "it holds no extension: no init_agent, no tool, nothing named like an event"
 
 
-def fault(text: str, name: str, events: Collection[str]) -> str:
+def fault_of(text: str, name: str, events: Collection[str]) -> str:
     """Why a text can be no extension; empty where it can."""
     if not name.isidentifier() or name.startswith("_"):
         return f"{name}.py cannot be an extension: its name must be one in Python, without _ before"
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if UNSEEN.search(line):
             return (
                 f"line {number} holds a character that nobody sees: take it out, or write \\u...."

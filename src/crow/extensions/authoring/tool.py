@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crow import Ask, ExtensionError, ToolResult, frozen
 from crow.events import REJECT_ONCE, CommandsChanged, Option
-from crow.extensions.authoring.outline import fault, outline, told
+from crow.extensions.authoring.outline import fault_of, outline, told
 from crow.tools import Diff, Location
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ class LoadExtension:
         call = cast("ToolContext", ctx)
         proposal = self._proposed.pop(call.call.id)
         answer = self._answers.pop(call.call.id, None)
-        if proposal.fault or answer is None:
-            return ToolResult.failure(proposal.fault or "the user was not asked")
+        fault = proposal.fault or self._proposals.refusal(call.session, proposal.path)
+        if fault or answer is None:
+            return ToolResult.failure(fault or "the user was not asked")
         keep = answer == "keep"
         try:
             found = await self._proposals.load(proposal.path, proposal.text, keep=keep)
@@ -135,7 +136,7 @@ class LoadExtension:
             return Proposal(path, fault=f"{path} cannot be read: {error}")
         if len(text) > LARGEST:
             return Proposal(path, fault=f"nobody reads more than {LARGEST:,} characters")
-        wrong = fault(text, path.stem, call.agent.hooks.names) or self._proposals.refusal(
+        wrong = fault_of(text, path.stem, call.agent.hooks.names) or self._proposals.refusal(
             call.session, path
         )
         return Proposal(path, text, wrong)

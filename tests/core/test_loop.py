@@ -83,10 +83,9 @@ async def test_one_failing_call_does_not_disturb_the_others(echo, make_echo):
     agent.hooks.register("on_error", lambda error, where: errors.append((str(error), where)))
     reply = await agent.run("go")
 
-    assert [m["content"] for m in reply.session.messages[2:4]] == [
-        "OSError: disk on fire",
-        "echo y",
-    ]
+    failed, fine = (m["content"] for m in reply.session.messages[2:4])
+    assert str(failed).startswith("OSError: disk on fire (")
+    assert fine == "echo y"
     assert errors == [("disk on fire", "tool")]
 
 

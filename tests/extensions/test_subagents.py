@@ -298,7 +298,8 @@ async def test_an_extension_of_its_own_that_is_broken_is_the_calls_error():
     play = Cast([ask(subagent_type="worker"), "Oh."])
     play.extension.hooks = broken
     await play.run()
-    assert play.told() == "OSError: no such thing"
+    line = broken.__code__.co_firstlineno + 1
+    assert play.told() == f"OSError: no such thing ({__file__}:{line})"
 
 
 @pytest.mark.parametrize("depth", [1, 2])

@@ -138,14 +138,20 @@ async def test_a_section_that_fails_is_named_and_costs_the_others_nothing(agent_
     def broken(session: Session) -> str:
         raise RuntimeError("no such skill")
 
+    def odd(session: Session) -> Any:
+        return 5
+
     client = Notices()
     agent = agent_of("Hello.", hooks=[SystemPromptHook("Crow.", environment=False)])
     agent.add_section(PromptSection("skills", broken))
+    agent.add_section(PromptSection("odd", odd))
     agent.add_section(PromptSection("sound", "Sound."))
     await agent.run("Hi", client=client)
     assert system_of(agent) == "Crow.\n\nSound."
+    place = f"{__file__}:{broken.__code__.co_firstlineno + 1}"
     assert client.texts == [
-        "the prompt section skills failed and is left out: RuntimeError('no such skill')"
+        f"the prompt section skills failed: RuntimeError('no such skill') ({place}); it is left out",
+        "the prompt section odd failed: TypeError('it must be text, not 5'); it is left out",
     ]
 
 

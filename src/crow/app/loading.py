@@ -7,14 +7,13 @@ import importlib
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crow.core.agent import Agent
-from crow.core.errors import CrowError, ExtensionError
+from crow.core.errors import CrowError, ExtensionError, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
 from crow.entry_points import GROUP, GROUPS, entry_points
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 Kind: TypeAlias = Literal["user", "project", "named"]
 OWN_NAME = "crow_extension_"
 """What the modules of single files begin with."""
-NOT_THEIRS = (str(Path(__file__).parents[1]), str(Path(traceback.__file__).parent))
 
 
 def in_a_line(error: BaseException) -> str:
@@ -36,16 +34,8 @@ def in_a_line(error: BaseException) -> str:
     told = text = " ".join(str(error).split())
     if not isinstance(error, CrowError):
         told = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    place = _place(error.__cause__ if isinstance(error, CrowError) else error)
+    place = raised_at(error.__cause__ if isinstance(error, CrowError) else error)
     return f"{told} ({place})" if place else told
-
-
-def _place(error: BaseException | None) -> str:
-    """File and line: the last that an error came by outside of Crow and of Python's library."""
-    steps = traceback.walk_tb(None if error is None else error.__traceback__)
-    places = [(frame.f_code.co_filename, line) for frame, line in steps]
-    theirs = [place for place in places if not place[0].startswith(("<", *NOT_THEIRS))]
-    return "{}:{}".format(*theirs[-1]) if theirs else ""
 
 
 def find(spec: str) -> tuple[str, str, Any]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
+from os.path import dirname
+
+NOT_THEIRS = (dirname(dirname(__file__)), dirname(traceback.__file__))  # noqa: PTH120
+"""Where Crow's code lies, and Python's library."""
 
 
 class CrowError(Exception):
@@ -62,6 +66,20 @@ def text_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # noqa: BLE001 - somebody else's code
         return ""
+
+
+def raised_at(error: BaseException | None) -> str:
+    """File and line: the last that an error came by outside of Crow and of Python's library."""
+    steps = traceback.walk_tb(None if error is None else error.__traceback__)
+    places = [(frame.f_code.co_filename, line) for frame, line in steps]
+    theirs = [place for place in places if not place[0].startswith(("<", *NOT_THEIRS))]
+    return "{}:{}".format(*theirs[-1]) if theirs else ""
+
+
+def with_place(error: BaseException) -> str:
+    """An error as it is written, with the file and line of others' code where it was raised."""
+    place = raised_at(error)
+    return f"{error!r} ({place})" if place else repr(error)
 
 
 def last_line(error: BaseException, path: str) -> str:

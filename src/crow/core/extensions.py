@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
-from crow.core.errors import ExtensionError, nearest
+from crow.core.errors import ExtensionError, nearest, with_place
 from crow.core.frozen import frozen
 from crow.core.parameters import VAR_KEYWORD, VARIADIC, parameters
 
@@ -126,9 +126,10 @@ class Lifespan:
                 await self._leave.wait()
         except Exception as error:  # noqa: BLE001 - somebody else's code
             if ready.done():
-                logger.warning("the extension %s failed to stop: %r", self.name, error)
+                told = with_place(error)
+                logger.warning("the extension %s failed to stop: %s", self.name, told)
             else:
-                text = f"the extension {self.name} failed to start: {error!r}"
+                text = f"the extension {self.name} failed to start: {with_place(error)}"
                 ready.set_exception(ExtensionError(text))
 
     def _context(self) -> AbstractAsyncContextManager[Any]:

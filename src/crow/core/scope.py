@@ -15,10 +15,10 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
-from crow.core.errors import CrowError, ExtensionError, HookError, nearest
+from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK, name_of, unknown_event
@@ -159,6 +159,18 @@ class PromptSection:
     name: str
     text: str | Callable[[Session], str | Awaitable[str]]
     order: int = 0
+
+    async def written(self, session: Session) -> str:
+        """The text for a session. Raises `ExtensionError` where it cannot be had."""
+        try:
+            said = self.text(session) if callable(self.text) else self.text
+            text = cast("object", await said if inspect.isawaitable(said) else said)
+            if isinstance(text, str):
+                return text
+            raise TypeError(f"it must be text, not {text!r:.60}")
+        except Exception as error:
+            told = f"the prompt section {self.name} failed: {with_place(error)}"
+            raise ExtensionError(told) from error
 
 
 AnyCatalog = Catalog[Any]

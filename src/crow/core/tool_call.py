@@ -12,7 +12,7 @@ from inspect import isawaitable
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from crow.core.errors import CrowError, HookError, message_of
+from crow.core.errors import CrowError, HookError, message_of, nearest, raised_at
 from crow.core.events import ToolEnded, ToolPending, ToolStarted
 from crow.core.frozen import kept
 from crow.core.hooks.context import RunContext
@@ -93,8 +93,10 @@ def prepare(call: ToolContext) -> bool:
     if call.call.fault is not None:
         refuse(call, call.call.fault)
     elif call.tool is None:
-        names = ", ".join(sorted(call.agent.tools_of(call.session)))
-        refuse(call, f"there is no tool {call.call.name!r}; there are: {names}")
+        names = sorted(call.agent.tools_of(call.session))
+        near = nearest(call.call.name, names)
+        hint = f"did you mean {near}? " if near else ""
+        refuse(call, f"there is no tool {call.call.name!r}; {hint}there are: {', '.join(names)}")
     else:
         prepared = call.ask_tool("prepare", call.args, call.cwd)
         call.args = call.args if prepared is None else prepared
@@ -271,10 +273,11 @@ async def execute(call: ToolContext) -> None:
         result = ToolResult.of(value)
         conclude(call, "error" if result.error else "ok", result)
     except Exception as error:  # noqa: BLE001 - a tool may raise anything
-        text = message_of(error)
-        named = text if isinstance(error, CrowError) else f"{type(error).__name__}: {text}"
-        conclude(call, "error", ToolResult.failure(call.agent.scrubbed(named)))
-        await call.fail(error, "tool")
+        text, place = message_of(error), raised_at(error)
+        if not isinstance(error, CrowError):
+            text = f"{type(error).__name__}: {text}" + (f" ({place})" if place else "")
+        conclude(call, "error", ToolResult.failure(call.agent.scrubbed(text)))
+        await call.fail(error, "tool", place)
     finally:
         call.duration = perf_counter() - started
         call.args = ran.args

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
-from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -169,12 +168,10 @@ async def _tell_unused(ctx: TurnContext) -> None:
 async def _written(ctx: Context, section: PromptSection) -> str:
     """A section's text; one that fails is left out and named."""
     try:
-        text = section.text(ctx.session) if callable(section.text) else section.text
-        return await text if isawaitable(text) else text
-    except Exception as error:  # noqa: BLE001 - somebody else's code must not cost the whole prompt
+        return await section.written(ctx.session)
+    except ExtensionError as error:
         await ctx.fail(error, f"hook:{section.name}")
-        told = f"the prompt section {section.name} failed and is left out: {error!r}"
-        await ctx.ui.notify(told, severity="warning")
+        await ctx.ui.notify(f"{error}; it is left out", severity="warning")
         return ""
 
 

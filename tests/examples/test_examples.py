@@ -238,10 +238,15 @@ async def test_a_module_that_imports_stop_has_no_hook_of_that_name(agent_of: Age
 
 
 def test_no_example_is_forgotten_here():
-    tested = Path(__file__).read_text()
+    tested = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     for path in EXAMPLES.iterdir():
         if not path.name.startswith(("_", ".")):
             assert path.stem in tested, path.name
+
+
+def test_an_example_is_read_at_a_glance():
+    for path in EXAMPLES.glob("*.py"):
+        assert len(path.read_text().splitlines()) < 60, path.name
 
 
 def test_examples_need_nothing_but_crow():

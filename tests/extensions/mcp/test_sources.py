@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context as McpContext
+from pydantic import BaseModel
 from tests.extensions.mcp.conftest import SERVERS, Open, Table, Watcher
 
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
 from crow.extensions import McpHook, PersistenceHook
-from crow.testing import FakeEditor, ScriptedModel, call
+from crow.testing import FakeEditor, ScriptedModel, ScriptedUser, call
 from crow.testing.plugin import AgentOf
 
 Raw = Callable[..., Table]
@@ -219,3 +222,56 @@ async def main():
 asyncio.run(main())
 """
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+class Lender:
+    """Brings a server of this process along, as an extension does."""
+
+    def __init__(self) -> None:
+        server = MCPServer("sums")
+
+        @server.tool()
+        async def add(a: int, b: int, ctx: McpContext) -> str:  # pyright: ignore[reportUnusedFunction]
+            """Add two numbers."""
+            answer = await ctx.elicit("Really?", Sure)
+            return str(a + b) if answer.action == "accept" else "no"
+
+        self.mcp_servers = {"sums": server}
+
+    def before_run(self) -> None: ...
+
+
+class Sure(BaseModel):
+    sure: bool = True
+
+
+async def test_a_server_of_this_process_comes_and_goes_with_its_extension(agent_of: AgentOf):
+    script = call("mcp__sums__add", a=1, b=2), "Three.", call("mcp__sums__add", a=1, b=2), "Gone."
+    agent = agent_of(*script, tools=[], hooks=[McpHook(), Lender()])
+    user = ScriptedUser(True)
+    async with agent:
+        reply = await agent.run("Add", client=user)
+        session = reply.session
+        assert "3" in str(session.messages[2]["content"])
+        assert "in this process" in (await agent.run("/mcp", session=session)).text
+        agent.remove("lender")
+        await agent.run("Add", session=session)
+        assert "there is no tool" in str(session.messages[-2]["content"])
+        assert (await agent.run("/mcp", session=session)).text == "This session has no MCP servers."
+
+
+async def test_a_server_of_this_process_is_given_by_hand_and_its_failure_is_an_answer(
+    agent_of: AgentOf,
+):
+    server = MCPServer("broken")
+
+    @server.tool()
+    def fail() -> str:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        raise OSError("disk on fire")
+
+    script = call("mcp__broken__fail"), "I see."
+    agent = agent_of(*script, tools=[], hooks=[McpHook({"broken": server})])
+    async with agent:
+        reply = await agent.run("Try")
+    assert "Error executing tool fail" in str(reply.session.messages[2]["content"])

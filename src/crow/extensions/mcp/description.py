@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 
 from crow import CrowError, frozen
 
-Transport = Literal["stdio", "http", "sse", "client"]
+Transport = Literal["stdio", "http", "sse", "client", "process"]
 Table = Mapping[str, Any]
 Hear = Callable[[str, dict[str, Any] | None], None]
 """Called with the method and the parameters of what a server says to a request meanwhile."""
@@ -46,7 +47,7 @@ class Channel(Protocol):
 
 @frozen
 class Description:
-    """One server. ``source`` is ``client``, ``settings`` or ``project``."""
+    """One server. ``source`` is ``client``, ``settings``, ``extension`` or ``project``."""
 
     name: str
     source: str
@@ -58,11 +59,12 @@ class Description:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     channel: Channel | None = field(default=None, repr=False)
+    server: object = field(default=None, repr=False)
 
     @property
     def address(self) -> tuple[str, ...]:
         """What is one and the same server in all sessions."""
-        own = (self.name,) if self.transport == "client" else ()
+        own = (self.name,) if self.transport in ("client", "process") else ()
         return (self.transport, self.command, *self.args, self.url, *own)
 
     @property
@@ -72,6 +74,8 @@ class Description:
             return self.command
         if self.transport == "client":
             return "its own"
+        if self.transport == "process":
+            return "in this process"
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
@@ -80,9 +84,13 @@ class Description:
 def described(name: str, table: object, source: str, env: Mapping[str, str]) -> Description | None:
     """A server as a settings file or a client describes it; None where it is switched off.
 
+    An object of the library (``mcp.server.MCPServer``, ``Server``) is a server of this process.
     ``${NAME}`` and ``${NAME:-default}`` stand for variables of ``env``; lists of ``name`` and
     ``value`` are taken for tables. Raises `DescriptionError`.
     """
+    library: Any = sys.modules.get("mcp.server")  # whoever has made a server has imported it
+    if library is not None and isinstance(table, (library.MCPServer, library.Server)):
+        return Description(name, source, "process", server=table)
     if not isinstance(table, Mapping):
         raise DescriptionError(f"the MCP server {name!r} must be a table")
     told = cast(Table, table)

@@ -69,10 +69,11 @@ class McpHook:
     """Connects to MCP servers and lends their tools, prompts and resources to the session.
 
     ``servers`` maps names to descriptions as in ``.mcp.json``: ``command``, ``args``, ``env`` and
-    ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``. ``project`` is a trusted
-    project's directory, whose ``.mcp.json`` counts. A client names its own servers in the same way,
-    as a list: in its attribute ``mcp_servers``, or in the session's option of that name; later ones
-    in the session's cache (`CLIENT_SERVERS`).
+    ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``; or to servers of this
+    process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
+    project's directory, whose ``.mcp.json`` counts. Extensions name servers of theirs in the same
+    way, in an attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or
+    in the session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
 
     All connect in the background; the first request waits ``wait`` seconds for them, and each gets
     ``connect_timeout``. Where ``wait`` is not given, a client with a true ``waits_for_servers``
@@ -143,7 +144,7 @@ class McpHook:
     async def _bring(self, ctx: Context) -> Servers | None:
         """The servers that a session should have now; those that run stay if none has changed."""
         session = ctx.session.root
-        named = _named(session)
+        named = (_named(session), _lent(session))
         held: Held | None = session.cache.get(KEY)
         if held is not None and held.by is self and held.named == named:
             return held.servers
@@ -171,7 +172,9 @@ class McpHook:
         servers.start()
         return servers
 
-    def _found(self, named: object) -> tuple[dict[str, Description], list[DescriptionError]]:
+    def _found(
+        self, named: tuple[object, Mapping[str, object]]
+    ) -> tuple[dict[str, Description], list[DescriptionError]]:
         from crow.extensions.mcp.description import (
             DescriptionError,
             from_client,
@@ -179,7 +182,12 @@ class McpHook:
             from_table,
         )
 
-        described = [*from_client(named), *from_table(self.servers, "settings")]
+        client, lent = named
+        described = [
+            *from_client(client),
+            *from_table(self.servers, "settings"),
+            *from_table(lent, "extension"),
+        ]
         if self.project is not None:
             described += from_project(self.project)
         found: dict[str, Description] = {}
@@ -245,6 +253,15 @@ def _named(session: Session) -> object:
     if asked is not None or CLIENT_SERVERS not in cache:
         cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
     return cache[CLIENT_SERVERS]
+
+
+def _lent(session: Session) -> dict[str, object]:
+    """The servers that extensions bring along, by name."""
+    extensions = cast("Agent", session.agent).extensions_of(session).values()
+    lent: dict[str, object] = {}
+    for extension in extensions:
+        lent.update(getattr(extension, "mcp_servers", None) or {})
+    return lent
 
 
 async def _list(ctx: CommandContext) -> Answer:

@@ -257,13 +257,8 @@ async def _first_that_works(owner: Owner, failure: Failure) -> AsyncGenerator[Li
 @asynccontextmanager
 async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Link]:
     gone = asyncio.Event()
-    probes = way.transport == "stdio" and way.mode == "auto"
     client = Client(
-        sieved(
-            streams_of(owner, failure, way.transport),
-            Told(owner.drop, failure.stray, gone.set),
-            min(PATIENCE, owner.limits.connect / 3) if probes else None,
-        ),
+        _server_of(owner, failure, way, gone),
         mode=way.mode,
         cache=None,
         client_info=Implementation(name="crow", version=__version__),
@@ -273,6 +268,18 @@ async def _linked(owner: Owner, failure: Failure, way: Way) -> AsyncGenerator[Li
     )
     async with client:
         yield Link(client, gone)
+
+
+def _server_of(owner: Owner, failure: Failure, way: Way, gone: asyncio.Event) -> Any:
+    """The messages of a server, or the very server where it is in this process."""
+    if way.transport == "process":
+        return owner.description.server
+    probes = way.transport == "stdio" and way.mode == "auto"
+    return sieved(
+        streams_of(owner, failure, way.transport),
+        Told(owner.drop, failure.stray, gone.set),
+        min(PATIENCE, owner.limits.connect / 3) if probes else None,
+    )
 
 
 def streams_of(
@@ -289,7 +296,7 @@ def streams_of(
             return http_streams(described, failure, limits.connect)
         case "sse":
             return sse_streams(described, failure, limits.connect)
-        case "client":
+        case "client" | "process":
             assert described.channel is not None
             return channel_streams(described.channel)
 

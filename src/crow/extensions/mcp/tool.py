@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LONGEST = 2048
 TITLE = 80
-SOURCES = {"client": "dynamic", "settings": "user", "project": "project"}
+SOURCES = {"client": "dynamic", "settings": "user", "project": "project", "extension": "dynamic"}
 
 
 class Callee(Protocol):

@@ -1,0 +1,37 @@
+"""The page of each event says what the table says, and its example runs at that event."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+from tests.events.pages import FOLDER, head
+
+from crow.core.hooks.points import POINTS, Point
+from crow.testing import Pilot
+
+
+@pytest.fixture(params=POINTS, ids=lambda point: point.name)
+def point(request: pytest.FixtureRequest) -> Point:
+    return request.param
+
+
+def test_the_page_says_what_the_table_says(point: Point):
+    assert (FOLDER / f"{point.name}.md").read_text().startswith(head(point))
+
+
+def test_the_example_runs_at_the_event(point: Point, crow: Pilot):
+    page = (FOLDER / f"{point.name}.md").read_text()
+    [code] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    scope: dict[str, Any] = {"__name__": "example"}
+    exec(compile(code, f"{point.name}.md", "exec", flags=0, dont_inherit=True), scope)
+    [test] = [thing for name, thing in scope.items() if name.startswith("test_")]
+    assert inspect.isfunction(test)
+    test(crow)
+    crow.ran(point.name)
+
+
+def test_every_event_has_a_page():
+    assert {path.stem for path in FOLDER.glob("*.md")} == {point.name for point in POINTS}

@@ -7,9 +7,10 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes; each 
 BIN := .venv/bin
 STAMP := .venv/.installed
 REAL := .real/.installed
+DOCS := .docs/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients explore check format cover bench bench-peers bench-quick pictures man build clean
+.PHONY: help install demo test chaos real clients explore check format cover bench bench-peers bench-quick pictures man docs build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,8 +81,17 @@ man: install  ## Write the manual page from the help into dist/crow.1
 	    --with 'argparse-manpage>=4.6' argparse-manpage --module crow.cli.completion --function whole \
 	    --prog crow --project-name crow --manual-title 'Crow manual' --output dist/crow.1
 
+$(DOCS): $(STAMP)
+	@export PATH="$$PATH:$(CURDIR)/.uv/bin" UV_PROJECT_ENVIRONMENT=.docs; \
+	    uv sync --quiet --frozen --no-default-groups --group docs --extra testing --python $(BIN)/python
+	@touch $@
+
+docs: $(DOCS)  ## Build the site, strictly, into build/site: open build/site/index.html
+	@.docs/bin/sphinx-build --quiet --nitpicky --fail-on-warning --builder html --conf-dir docs \
+	    --doctree-dir build/doctrees . build/site
+
 build: install  ## Build the wheel and the source archive into dist/
 	@PATH="$$PATH:$(CURDIR)/.uv/bin" uv build
 
 clean:  ## Remove what was installed, built or cached here
-	@rm -rf .venv .uv .real .peers .clients dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv .uv .real .docs .peers .clients build docs/api dist htmlcov .coverage .coverage.* .hypothesis .pytest_cache .ruff_cache .import_linter_cache

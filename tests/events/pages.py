@@ -34,8 +34,8 @@ def head(point: Point) -> str:
         "other names": ", ".join(f"`{name}`" for name in aliases) or "–",
         "context": f"`crow.{point.context.__name__}`",
     }
-    lines = [f"# {point.name}", "", inspect.getdoc(method) or "", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {text} |" for name, text in rows.items()]
+    table = [f"| {name} | {text} |" for name, text in rows.items()]
+    lines = [f"# {point.name}", "", inspect.getdoc(method) or "", "", table[0], "|---|---|", *table[1:]]
     lines += ["", "| argument | type | |", "|---|---|---|"]
     for name, parameter in signature.parameters.items():
         if name == "self" or (name in COMMON and name not in point.fields):

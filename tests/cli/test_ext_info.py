@@ -86,3 +86,9 @@ async def test_one_that_does_not_load_is_told_too(crow: Crow, home: Path) -> Non
     ended = await crow("ext", "info", "guard")
     assert ended.status == 1
     assert "No module named 'nothing_of_this_name'" in ended.out
+
+
+async def test_a_name_is_found_as_its_package_spells_it(crow: Crow, home: Path) -> None:
+    path = place(home).with_name("gold_guard.py")
+    path.write_text(GUARD)
+    assert f"{path}:18" in (await crow("ext", "info", "gold-guard")).out

@@ -35,12 +35,22 @@ def head(point: Point) -> str:
         "context": f"`crow.{point.context.__name__}`",
     }
     table = [f"| {name} | {text} |" for name, text in rows.items()]
-    lines = [f"# {point.name}", "", inspect.getdoc(method) or "", "", table[0], "|---|---|", *table[1:]]
+    lines = [
+        f"# {point.name}",
+        "",
+        inspect.getdoc(method) or "",
+        "",
+        table[0],
+        "|---|---|",
+        *table[1:],
+    ]
     lines += ["", "| argument | type | |", "|---|---|---|"]
     for name, parameter in signature.parameters.items():
         if name == "self" or (name in COMMON and name not in point.fields):
             continue
-        others = [f"`{other}`" for other, same in point.other_names.items() if same == name != other]
+        others = [
+            f"`{other}`" for other, same in point.other_names.items() if same == name != other
+        ]
         notes = ["may be changed"] * (name in point.changes)
         notes += ["goes on to the next hook, or to what is wrapped"] * (name == "call_next")
         notes += [f"also {', '.join(others)}"] * bool(others)

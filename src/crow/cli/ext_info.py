@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from crow.annotations.options import options_of
 from crow.cli.explain import table
-from crow.cli.ext_packages import packages
+from crow.cli.ext_packages import packages, same
 from crow.cli.handlers import where
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
@@ -67,11 +67,16 @@ def info(agent: Agent, settings: Settings, options: argparse.Namespace, out: Out
 
 
 def wanted(name: str, agent: Agent) -> Found:
-    """The extension of a name. Raises `UsageError` with the nearest one."""
+    """The extension of a name, or of a package's. Raises `UsageError` with the nearest one."""
     known = {each: found for found in agent.found for each in (found.name, *found.names)}
-    if name not in known:
-        raise UsageError(f"{no_such('extension', name, known)} (crow ext list)")
-    return known[name]
+    if name in known:
+        return known[name]
+    offered = packages()
+    for found in agent.found:
+        package = offered.get(found.name)
+        if same(name, found.name) or (package is not None and same(name, package.name)):
+            return found
+    raise UsageError(f"{no_such('extension', name, known)} (crow ext list)")
 
 
 def described(found: Found, agent: Agent, settings: Settings) -> dict[str, Any]:

@@ -21,7 +21,7 @@ release = version = version_of("crow-acp")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_external_toc"]
 external_toc_path = "docs/_toc.yml"
-include_patterns = ["docs/**.md", "docs/api/*.rst", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+include_patterns = ["docs/**.md", "docs/api/*.rst", "*.md"]
 myst_heading_anchors = 4
 
 nitpicky = True
@@ -36,6 +36,7 @@ autodoc_typehints_format = "short"
 maximum_signature_line_length = 110
 
 html_theme = "shibuya"
+html_extra_path = ["_root"]
 html_title = "Crow"
 html_theme_options = {"accent_color": "violet"}
 html_copy_source = html_show_sourcelink = False

@@ -1,5 +1,7 @@
-"""Write the pages of docs/events anew: ``python -m tests.events``."""
+"""Write the pages of docs/events and the picture of the loop anew: ``python -m tests.events``."""
 
-from tests.events.pages import write
+from tests.events.loop import drawn
+from tests.events.pages import ROOT, write
 
 write()
+(ROOT / "docs/pictures/loop.svg").write_text(drawn(), "utf-8")

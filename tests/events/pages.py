@@ -18,6 +18,11 @@ KINDS = {
     "wrap": "hooks nest around it. The error of one is the operation's, with the hook's name.",
     "continue": "all reasons to go on become one message. One that fails keeps nothing going.",
 }
+NAMES = ", ".join(f"`{name}`" for name in COMMON)
+TAIL = f"""
+A hook names those that it wants, and any of {NAMES};
+or it takes the [context](../hooks.md#the-context), `ctx`. It has [60 seconds](../hooks.md#time-order-trace) of its own.
+"""
 
 
 def head(point: Point) -> str:
@@ -30,7 +35,7 @@ def head(point: Point) -> str:
         "fires": _cells(point.name)[1],
         "kind": f"[{point.kind}](../hooks.md#kinds): {KINDS[point.kind]}{reverse}",
         "a plain answer": _cells(point.name)[3],
-        "answers": f"`{str(signature.return_annotation)}`".replace("|", "\\|"),
+        "answers": f"`{signature.return_annotation!s}`".replace("|", "\\|"),
         "other names": ", ".join(f"`{name}`" for name in aliases) or "–",
         "context": f"`crow.{point.context.__name__}`",
     }
@@ -56,15 +61,7 @@ def head(point: Point) -> str:
         notes += [f"also {', '.join(others)}"] * bool(others)
         kind = str(parameter.annotation).replace("|", "\\|")
         lines.append(f"| `{name}` | `{kind}` | {'; '.join(notes)} |")
-    lines += [
-        "",
-        "A hook names those that it wants, and any of `agent`, `session`, `session_id`, `cwd`, `state`, "
-        "`ui`, `trace`;",
-        "or it takes the [context](../hooks.md#the-context), `ctx`. It has "
-        "[60 seconds](../hooks.md#time-order-trace) of its own.",
-        "",
-    ]
-    return "\n".join(lines) + END
+    return "\n".join(lines) + "\n" + TAIL + END
 
 
 def _cells(event: str) -> list[str]:

@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.events.pages import FOLDER, head
+from tests.events.loop import drawn
+from tests.events.pages import FOLDER, ROOT, head
 
 from crow.core.hooks.points import POINTS, Point
 from crow.testing import Pilot
@@ -35,3 +36,10 @@ def test_the_example_runs_at_the_event(point: Point, crow: Pilot):
 
 def test_every_event_has_a_page():
     assert {path.stem for path in FOLDER.glob("*.md")} == {point.name for point in POINTS}
+
+
+def test_the_picture_of_the_loop_shows_every_event_once():
+    picture = drawn()
+    assert (ROOT / "docs/pictures/loop.svg").read_text("utf-8") == picture
+    names = re.findall(r">([a-z]+(?:_[a-z]+)+)</text>", picture)
+    assert sorted(names) == sorted(point.name for point in POINTS)

@@ -22,6 +22,7 @@ release = version = version_of("crow-acp")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_external_toc"]
 external_toc_path = "docs/_toc.yml"
 include_patterns = ["docs/**.md", "docs/api/*.rst", "*.md"]
+exclude_patterns = ["AGENTS.md", "CLAUDE.md"]
 myst_heading_anchors = 4
 
 nitpicky = True

@@ -61,13 +61,6 @@ def test_the_picture_of_the_house_is_the_layout_of_the_folders():
     assert rooms - drawn <= SMALL_PARTS
 
 
-def test_the_picture_of_the_loop_names_every_point():
-    from crow.core.hooks.points import POINTS
-
-    picture = (ROOT / "README.md").read_text().split("## An extension")[0]
-    assert {point.name for point in POINTS} <= set(re.findall(r"[a-z]+(?:_[a-z]+)+", picture))
-
-
 def test_the_table_of_hooks_is_the_table_of_points():
     from crow.core.hooks.points import POINTS
 

@@ -2,8 +2,8 @@
 
     crow run --extension examples/diagnostics.py "Add a function to main.py"
 
-Any server with pull diagnostics does (`pyright-langserver --stdio`); pygls has to be installed.
-A slow one costs a turn `wait` seconds at most: what it says after that is told in a later one.
+Any server with pull diagnostics does; pygls has to be installed. A slow one costs a turn `wait`
+seconds at most: what it says after that is told in a later one.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ class LanguageServer:
         self.ready = self.ask("initialize", {"capabilities": {}, "processId": None, "rootUri": uri})
         self.ready.add_done_callback(lambda _: self.tell("initialized", {}))
         yield
-        await self.ask("shutdown")
-        self.tell("exit")
-        await client.stop()
+        await asyncio.wait(questions := [*self.asked, self.ready, self.ask("shutdown")], timeout=1)
+        getattr(client.protocol.writer, "close")()  # noqa: B009 - where no input is left, they end
+        await asyncio.gather(client.stop(), *questions, return_exceptions=True)
 
     async def problems(self, path: Path) -> list[str]:
         await asyncio.shield(self.ready)

@@ -29,7 +29,7 @@ def test_the_model_reads_what_the_server_says_of_its_edit(crow: Pilot, command: 
 
 
 def test_a_server_that_never_answers_costs_a_moment(crow: Pilot):
-    crow.use(load("diagnostics").Diagnostics(command="sleep 60", wait=0.1))
+    crow.use(load("diagnostics").Diagnostics(command="wc", wait=0.1))
     crow.configure(allow=["Write"])
     crow.run("Write it", call("Write", file_path="a.py", content="import os\n"), "Done.")
     crow.told("Done.")

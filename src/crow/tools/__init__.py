@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from crow.annotations.arg import Arg
@@ -12,7 +13,7 @@ from crow.tools.spill import clip
 from crow.tools.text import boundary, shortened
 
 if TYPE_CHECKING:
-    from crow.core.ports import Tool
+    from crow.core.ports import Tool, ToolEnvironment
 
 __all__ = [
     "Arg",
@@ -26,6 +27,7 @@ __all__ = [
     "boundary",
     "builtin",
     "clip",
+    "refresh_file",
     "shortened",
     "tool",
 ]
@@ -36,3 +38,17 @@ def builtin() -> tuple[Tool, ...]:
     from crow.tools.declarations import BUILTIN
 
     return BUILTIN
+
+
+async def refresh_file(ctx: ToolEnvironment, path: str) -> None:
+    """Let the model go on editing a file that an extension has changed, such as a formatter.
+
+    Without it Edit and Write want the file to be read again. It changes nothing for a file that the
+    model has not seen; what was changed is for the extension to tell. Raises `ToolError` for what
+    is no text, ``OSError`` for what cannot be read.
+    """
+    from crow.tools.files import SeenFiles, load
+
+    real = os.path.realpath(path)
+    if real in SeenFiles.of(ctx).seen and (document := await load(ctx, path, real)) is not None:
+        SeenFiles.of(ctx).remember(document)

@@ -1,0 +1,24 @@
+"""Time that was worked ends a run; time that the user took does not."""
+
+from __future__ import annotations
+
+from tests.examples.test_examples import load
+
+from crow.testing import Pilot, call
+
+
+def test_the_model_is_told_before_the_run_ends(crow: Pilot):
+    crow.configure(allow=["Bash"])
+    crow.use(load("time_box").TimeBox(minutes=0.3 / 60, warn=0.3))
+    first, second = call("Bash", command="sleep 0.15"), call("Bash", command="sleep 0.3")
+    reply = crow.run("Go", first, second)
+    crow.sent("Your time is nearly over", times=1)
+    assert reply.stop_reason == "hook_stopped"
+
+
+def test_a_question_that_waits_costs_nothing(crow: Pilot):
+    box = load("time_box").TimeBox(minutes=1 / 60)
+    crow.use(box)
+    crow.user.always(lambda question: __import__("time").sleep(1.1) or "allow_once")
+    crow.run("Go", call("Bash", command="touch a"), "Done.")
+    crow.told("Done.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.examples.test_examples import load
 
 from crow.testing import Pilot, call
@@ -19,6 +21,6 @@ def test_the_model_is_told_before_the_run_ends(crow: Pilot):
 def test_a_question_that_waits_costs_nothing(crow: Pilot):
     box = load("time_box").TimeBox(minutes=1 / 60)
     crow.use(box)
-    crow.user.always(lambda question: __import__("time").sleep(1.1) or "allow_once")
+    crow.user.always(lambda question: time.sleep(1.1) or "allow_once")
     crow.run("Go", call("Bash", command="touch a"), "Done.")
     crow.told("Done.")

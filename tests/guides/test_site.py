@@ -38,7 +38,9 @@ def test_the_links_of_a_release_are_whole(tmp_path: Path) -> None:
     if uv is None:
         pytest.skip("uv is not installed: nothing is built")
     where = {"CROW_REPOSITORY": "https://github.com/ada/crow", "CROW_TAG": "v1"}
-    subprocess.run([uv, "build", "-q", "-o", tmp_path, ROOT], env={**os.environ, **where}, check=True)
+    subprocess.run(
+        [uv, "build", "-q", "-o", tmp_path, ROOT], env={**os.environ, **where}, check=True
+    )
     [wheel] = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as files:
         [name] = [each for each in files.namelist() if each.endswith(".dist-info/METADATA")]

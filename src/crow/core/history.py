@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from crow.core.frozen import IN_LIST, KeptDict, kept
-from crow.core.messages import Message, TokenCount, Usage, tool_answer, weight
+from crow.core.messages import Message, TokenCount, Usage, tool_answer, total_of, weight
 from crow.core.tools import Call
 from crow.core.validation import fits
 
@@ -131,7 +131,7 @@ class History(list[Message]):
     def tokens(self, context_window: int | None) -> TokenCount:
         """How many tokens the next request will have, about."""
         usage = self.anchor[1]
-        total = usage.get("total_tokens", 0) + self._weigh() // 4
+        total = total_of(usage) + self._weigh() // 4
         return {
             "total_tokens": total,
             "input_tokens": usage.get("input_tokens", 0),

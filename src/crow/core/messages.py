@@ -215,6 +215,14 @@ def weight(message: Message) -> int:
 def add_usage(total: Usage, more: Usage | None) -> Usage:
     """The sum of two usages; a field that neither has stays absent."""
     both: Usage = {**total}
+    if more and "total_tokens" not in more and (tokens := total_of(more)):
+        more = {**more, "total_tokens": tokens}
     for key, value in (more or {}).items():
         both[key] = both.get(key, 0) + value  # type: ignore[literal-required]
     return both
+
+
+def total_of(usage: Usage) -> int:
+    """All tokens of a usage, also where a model of one's own does not add them up."""
+    added = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    return usage.get("total_tokens", added)

@@ -15,4 +15,5 @@ from crow import hook
 def where_and_when(cwd: str) -> str:
     command = ["git", "branch", "--show-current"]
     branch = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False).stdout
-    return f"Today is {datetime.now().astimezone():%A, %d %B %Y}. The branch is {branch.strip() or 'none'}."
+    day = datetime.now().astimezone()
+    return f"Today is {day:%A, %d %B %Y}. The branch is {branch.strip() or 'none'}."

@@ -6,7 +6,7 @@ The card is for people: the model reads the tool's text, and so does a client th
 None leaves a card to the next extension, or as it is.
 """
 
-from crow import Agent, Call, ToolResult, tool
+from crow import Call, ToolResult, tool
 
 
 @tool(name="Bars", kind="other")
@@ -15,17 +15,13 @@ def bars(values: dict[str, float]) -> str:
     return "\n".join(f"{name}: {value:g}" for name, value in values.items())
 
 
-class Bars:
-    def init_agent(self, agent: Agent) -> None:
-        agent.add_tool(bars)
-
-    def terminal_card(self, call: Call, result: ToolResult) -> list[str] | None:
-        if call.name != "Bars" or result.error:
-            return None
-        values: dict[str, float] = call.args["values"]
-        width = max(map(len, values), default=0)
-        unit = 30 / (max(map(abs, values.values()), default=0) or 1)
-        return [
-            f"{name:{width}}  {'█' * round(abs(value) * unit)} {value:g}"
-            for name, value in values.items()
-        ]
+def terminal_card(call: Call, result: ToolResult) -> list[str] | None:
+    if call.name != "Bars" or result.error:
+        return None
+    values: dict[str, float] = call.args["values"]
+    width = max(map(len, values), default=0)
+    unit = 30 / (max(map(abs, values.values()), default=0) or 1)
+    return [
+        f"{name:{width}}  {'█' * round(abs(value) * unit)} {value:g}"
+        for name, value in values.items()
+    ]

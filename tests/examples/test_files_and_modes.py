@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from tests.examples.test_examples import load
+from tests.examples.test_examples import EXAMPLES, load
 
 from crow import Call
 from crow.testing import Pilot, call
@@ -102,9 +102,8 @@ def test_a_ticket_stands_behind_the_prompt(
 
 
 def test_a_card_has_bars(crow: Pilot):
-    bars = load("card").Bars()
-    crow.configure(allow=["Bars"])
-    crow.use(bars)
+    bars = load("card")
+    crow.configure(allow=["Bars"], extensions=[str(EXAMPLES / "card.py")])
     crow.run("Show it", call("Bars", values={"a": 1, "bcd": 3}), "There.")
     [ended] = crow.called("Bars")
     assert ended.result.text == "a: 1\nbcd: 3"

@@ -25,6 +25,13 @@ def test_every_page_has_its_place_and_the_home_page_links_to_it() -> None:
     assert pages - set(re.findall(r"\]\((\S+)\.md\)", home)) == {"index"}
 
 
+def test_every_example_is_listed() -> None:
+    page = (ROOT / "docs" / "examples.md").read_text("utf-8")
+    examples = [path for path in (ROOT / "examples").iterdir() if path.name[0] not in "_."]
+    assert [each.name for each in examples if f"../examples/{each.name}" not in page] == []
+    assert len(list((ROOT / "examples").glob("*.py"))) >= 25
+
+
 def test_events_stand_in_the_order_in_which_a_run_meets_them() -> None:
     placed = ["".join(place).removeprefix("docs/events/") for place in PLACES]
     names = [point.name for point in POINTS]

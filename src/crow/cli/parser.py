@@ -132,5 +132,5 @@ def overview(more: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()) ->
         description="A coding agent that is extended, not forked.",
         epilog=f"commands:\n{rows}\n\n{last}",
     )
-    parser.add_argument("--version", action="store_true", help="print the version and end")
+    parser.add_argument("-v", "--version", action="store_true", help="print the version and end")
     return parser

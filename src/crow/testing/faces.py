@@ -248,7 +248,7 @@ class PipeFace(Face):
         self._events: list[Event] = []
 
     async def _prompt(self, prompt: str) -> Reply:
-        words = self._command("run", "--output-format=stream-json")
+        words = self._command("run", "--json")
         words += [f"--resume={self._session_id}"] if self._session_id else []
         process = await asyncio.create_subprocess_exec(
             *words, "--", prompt,

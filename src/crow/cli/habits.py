@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow.cli.parser import Parser, UsageError
+from crow.cli.parser import UsageError
 from crow.core.verdicts import Deny
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ LAYERS = ("user", "project", "local")
 ALL_TOOLS = "default"
 
 
-def declare_habits(parser: Parser) -> None:
+def declare_habits(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what the agent may do and is told."""
     add = parser.add_argument
     for option, text in (("--allowedTools", "like --allow"), ("--disallowedTools", "like --deny")):
@@ -103,7 +103,7 @@ def servers_of(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
 def directories_of(options: argparse.Namespace) -> tuple[str, ...]:
     """The directories of ``--add-dir``, absolute. Raises `UsageError`."""
     for path in options.add_dir:
-        if not Path(path).expanduser().is_dir():
+        if not Path(os.path.expanduser(path)).is_dir():
             raise UsageError(f"there is no directory {path!r}: --add-dir takes one that exists")
     return tuple(os.path.abspath(os.path.expanduser(each)) for each in options.add_dir)  # noqa: PTH100
 

@@ -68,14 +68,13 @@ async def session_of(
 async def _opened(
     agent: Agent, options: argparse.Namespace, settings: Settings, client: Client
 ) -> Session:
-    from crow.cli.stored import able, ids, stored, whole_id
-
     cwd, beside = str(directory(options)), directories_of(options)
     if not (options.resume or options.latest):
-        name = options.session_id
-        if name and agent.store is not None and name in await ids(agent.store, name):
-            raise SessionError(f"there is a session {name!r} already: --resume goes on with it")
-        return await new_session(agent, cwd, settings, client, beside, name)
+        if options.session_id:
+            await refuse_known(agent, options.session_id)
+        return await new_session(agent, cwd, settings, client, beside, options.session_id)
+    from crow.cli.stored import able, stored, whole_id
+
     store = stored(agent)
     known = await (whole_id(store, options.resume) if options.resume else latest(store, cwd))
     if options.fork_session:
@@ -85,6 +84,14 @@ async def _opened(
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
     return session
+
+
+async def refuse_known(agent: Agent, session_id: str) -> None:
+    """Raise for the id of a session that is stored."""
+    from crow.cli.stored import ids
+
+    if agent.store is not None and session_id in await ids(agent.store, session_id):
+        raise SessionError(f"there is a session {session_id!r} already: --resume goes on with it")
 
 
 async def new_session(

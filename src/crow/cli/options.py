@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from crow.cli.habits import choose_tools, declare_habits, flags_of, layers_of, merged, names_in
 from crow.cli.output import Output
-from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.parser import UsageError, no_such
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -35,7 +35,7 @@ def declare_place(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--settings", metavar="FILE", help="one more settings file, or JSON")
 
 
-def declare_agent(parser: Parser) -> None:
+def declare_agent(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what the agent is made of."""
     declare_place(parser)
     parser.add_argument(

@@ -338,7 +338,7 @@ class Reader:
         memory = memory or Memory()
         project = project_of(Path(cwd).absolute(), self.home)
         managed = machine() if self.managed is None else self.managed
-        own = [each for each in places(project, self.home, managed) if self._counts(each)]
+        own = self._counting(list(places(project, self.home, managed)))
         memory.stamps.clear()
         for path in (state_file(), *(folder / DROP_INS for folder in managed)):
             memory.stamps[str(path)] = stamp(str(path))
@@ -362,8 +362,12 @@ class Reader:
         settings = _settings(reading, project, own, trusted=trusted)
         return replace(settings, reader=self, memory=memory)
 
-    def _counts(self, source: Source) -> bool:
-        return self.layers is None or source.layer == "managed" or source.layer in self.layers
+    def _counting(self, places: list[Source]) -> list[Source]:
+        """Those of the layers that count."""
+        if self.layers is None:
+            return places
+        layers = {*self.layers, "managed"}
+        return [each for each in places if each.layer in layers]
 
     def _take_command_line(
         self, reading: Reading, project: Path, memory: Memory

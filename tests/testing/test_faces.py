@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from crow import Context, Deny
+from crow.events import Notice
 from crow.testing import call
 from crow.testing.pilot import Pilot
 
+RAW = Path(__file__).parent.parent / "extensions" / "mcp" / "servers" / "raw.py"
 PUSH = call("Bash", command="git push --force")
 
 
@@ -76,6 +81,27 @@ def test_rules_hold_through_every_face(crow: Pilot):
     crow.asked("rm a", times=1)
     crow.denied("Bash", times=1)
     assert (crow.cwd / "a").exists()
+
+
+class Slow:
+    """Brings a server that is there once somebody has been told that it is waited for."""
+
+    mcp_servers: ClassVar = {
+        "slow": {"command": sys.executable, "args": [str(RAW), json.dumps({"gate": "gate"})]}
+    }
+
+    def on_update(self, update: object, session: Any) -> None:
+        """Let the server go on; in a session that does not wait for it, it would be too late."""
+        if isinstance(update, Notice) and "for up to" in update.text:
+            Path(session.cwd, "gate").touch()
+
+
+@pytest.mark.faces
+def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
+    crow.use(Slow)
+    crow.configure(allow=["mcp__slow"])
+    crow.run("Go", call("mcp__slow__echo", x=1), "Done.")
+    assert [each.outcome for each in crow.called("mcp__slow__echo")] == ["ok"]
 
 
 @pytest.mark.faces

@@ -17,7 +17,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crow.core.events import ToolEnded
+from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
+from crow.core.hooks.registry import FIRST
 from crow.core.trace import Record
 from crow.core.verdicts import Ask
 from crow.testing.pilot import is_of_test
@@ -47,6 +49,12 @@ class Reporter:
         for place in told["things"]:
             agent.use(thing_at(**place))
         agent.hooks.watchers.append(self._watch)
+
+    @hook("on_session_start", order=FIRST)
+    def be_patient(self, ctx: Context) -> None:
+        """Wait for servers as long as they may take, as a `ScriptedUser` does."""
+        client: Any = ctx.client
+        client.waits_for_servers = True
 
     def on_update(self, update: object) -> None:
         """Report a call that has ended."""

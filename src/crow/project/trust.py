@@ -137,7 +137,9 @@ def _below(folder: Path, project: str, seen: set[str] | None) -> Iterator[Path]:
     """
     for where, folders, names in os.walk(folder):
         yield from (Path(where, name) for name in names)
-        for link in [Path(where, name) for name in folders] if seen is not None else ():
+        if seen is None:
+            continue
+        for link in (Path(where, name) for name in folders):
             real = os.path.realpath(link)
             is_round = Path(project).is_relative_to(real) or real in seen
             if link.is_symlink() and not is_round:

@@ -14,7 +14,8 @@ from tests.extensions.sandbox.conftest import backend, run
 
 from crow.extensions.sandbox.backend import Backend
 from crow.extensions.sandbox.policy import Policy
-from crow.extensions.sandbox.protected import protected_paths, shared_repository
+from crow.extensions.sandbox.protected import protected_paths
+from crow.extensions.sandbox.repositories import shared_repository
 from crow.extensions.sandbox.snapshot import take_away
 
 Workspace = Callable[..., Policy]
@@ -185,10 +186,10 @@ def test_what_was_taken_away_is_kept_for_a_month(home: Path, tmp_path: Path) -> 
     del home
     for name in ("old", "new", "last"):
         (tmp_path / name).write_text(name)
-    old = Path(take_away(str(tmp_path / "old")))
-    new = Path(take_away(str(tmp_path / "new")))
+    old = Path(take_away(str(tmp_path / "old"), (str(tmp_path),)))
+    new = Path(take_away(str(tmp_path / "new"), (str(tmp_path),)))
     ago = time.time() - 31 * 24 * 3600
     os.utime(old.parent, (ago, ago))
-    assert Path(take_away(str(tmp_path / "last"))).read_text() == "last"
+    assert Path(take_away(str(tmp_path / "last"), (str(tmp_path),))).read_text() == "last"
     assert not old.parent.exists()
     assert new.read_text() == "new"

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
 from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts
+from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
@@ -48,6 +48,7 @@ class Bubblewrap:
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], policy: Policy
     ) -> Generator[Launch]:
         """Start it inside of bwrap."""
+        policy = settled(policy)
         launch = Launch((), {**env, "TMPDIR": policy.tmp or PRIVATE[0]})
         with ExitStack() as stack:
             stack.enter_context(Check(policy, launch.found))

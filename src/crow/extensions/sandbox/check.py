@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from crow.extensions.sandbox.backend import Finding, Outcome
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, real
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.protected import IN_REPOSITORY
 from crow.extensions.sandbox.repositories import folders, is_repository, repositories
@@ -50,7 +50,7 @@ class Check:
             return
         self._began = time.time_ns() - _GRAIN
         writable = (*self._policy.roots, *self._policy.writable)
-        self._tops = tuple(map(os.path.realpath, writable))
+        self._tops = tuple(map(real, writable))
         paths = [path for path in self._policy.read_only if is_below(path, writable)]
         self._before = [Snapshot(path, with_data=self._restores) for path in paths]
         self._repositories = frozenset(self._all_repositories())
@@ -82,7 +82,7 @@ class Check:
     def _all_repositories(self) -> Iterator[str]:
         places = [each for root in self._policy.roots for each in repositories(root)]
         for each in dict.fromkeys((*places, *self._policy.writable)):
-            if is_repository(each) and is_below(os.path.realpath(each), self._tops):
+            if is_repository(each) and is_below(real(each), self._tops):
                 yield each
 
     def _judge(self, before: list[Snapshot], restores: bool) -> None:

@@ -42,7 +42,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _SOURCES = ("/dev/random", "/dev/urandom")
 # the first version of the kernel's interface that knows a right
 _SINCE = ((1, (1 << 13) - 1), (2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL))
-_HELD = frozenset({"write", "undone", "secrets", "network", "sockets", "kernel"})
+_HELD = frozenset({"write", "pipes", "undone", "secrets", "network", "sockets", "kernel"})
 _HELD_READING = frozenset({"attributes", "protected", "masked"})
 
 

@@ -55,8 +55,8 @@ def unled(paths: Iterable[str], policy: Policy) -> tuple[str, ...]:
     tops = [path for path in (*policy.roots, *policy.writable, policy.tmp) if path]
     found: list[str] = []
     for path in paths:
-        around = [os.path.realpath(top) for top in tops if top != path and is_below(path, (top,))]
-        if not around or all(is_below(os.path.realpath(path), (top,)) for top in around):
+        around = [real(top) for top in tops if top != path and is_below(path, (top,))]
+        if not around or all(is_below(real(path), (top,)) for top in around):
             found.append(path)
     return tuple(found)
 
@@ -69,9 +69,18 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
     return False
 
 
+def real(path: str) -> str:
+    """The real path; empty where it changes while it is looked at."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return ""
+
+
 def _real(paths: Iterable[str]) -> list[str]:
     """The real paths of those that are there."""
-    return [os.path.realpath(path) for path in paths if os.path.exists(path)]  # noqa: PTH110
+    found = (real(path) for path in paths if os.path.exists(path))  # noqa: PTH110
+    return [path for path in found if path]
 
 
 def _needed(wanted: dict[str, str], movable: frozenset[str]) -> Iterator[tuple[str, str]]:

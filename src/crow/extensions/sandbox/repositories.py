@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from crow.extensions.sandbox.index import gitlinks
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, real
 
 _MANY = 1000  # folders of a root that are looked into for repositories of their own
 _MODULES = 200
@@ -20,7 +20,7 @@ def repositories(root: str) -> Iterator[str]:
     ``refs`` is one as well.
     """
     own = shared_repository(root) or git_folder(root) or f"{root}/.git"
-    top = (os.path.realpath(root),)
+    top = (real(root),)
     seen = {own: None}
     yield own
     left = [*_called(own, root), *modules(own)]
@@ -31,7 +31,7 @@ def repositories(root: str) -> Iterator[str]:
         if path in seen or not is_repository(path):
             continue
         seen[path] = None
-        if is_below(os.path.realpath(path), top):
+        if is_below(real(path), top):
             yield path
             left += [*_called(path, worktree), *modules(path)]
 
@@ -117,10 +117,10 @@ def shared_repository(root: str) -> str | None:
     inner = _pointer(f"{root}/.git")
     try:
         with open(f"{inner}/gitdir") as back:  # noqa: PTH123
-            claimed = os.path.realpath(back.read(4096).strip())
+            claimed = real(back.read(4096).strip())
     except (OSError, ValueError):
         return None
-    if not inner or claimed != os.path.realpath(f"{root}/.git"):
+    if not inner or claimed != real(f"{root}/.git"):
         return None
-    common = os.path.dirname(os.path.dirname(os.path.realpath(inner)))  # noqa: PTH120
+    common = os.path.dirname(os.path.dirname(real(inner)))  # noqa: PTH120
     return common if is_repository(common) else None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, real
 
 # all that `git init` and `git clone` write, and what people set without running anything by it
 _HARMLESS = {
@@ -68,8 +68,9 @@ def culprits(repository: str) -> list[str]:
     if os.path.islink(hooks):  # noqa: PTH114
         found.append(hooks)
     elif os.path.isdir(hooks):  # noqa: PTH112
-        names = [name for name in os.listdir(hooks) if not name.endswith(".sample")]  # noqa: PTH208
-        found += [f"{hooks}/{name}" for name in names]
+        with suppress(OSError):
+            names = [name for name in os.listdir(hooks) if not name.endswith(".sample")]  # noqa: PTH208
+            found += [f"{hooks}/{name}" for name in names]
     found = [path for path in found if os.path.lexists(path)]
     return found if is_harmless(config) else [*found, config]
 
@@ -91,7 +92,7 @@ def new_links(repository: str, since: int, tops: Iterable[str]) -> list[str]:
                 is_new = (
                     entry.is_symlink() and entry.stat(follow_symlinks=False).st_ctime_ns >= since
                 )
-                if is_new and not is_below(os.path.realpath(entry.path), tops):
+                if is_new and not is_below(real(entry.path), tops):
                     found.append(entry.path)
                 is_log = at != repository or entry.name == "logs"
                 if is_log and entry.is_dir(follow_symlinks=False):

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, real
 from crow.project import state_directory
 
 _MONTH = 30 * 24 * 3600.0  # seconds
@@ -31,7 +31,7 @@ class Snapshot:
         self.path = path
         self._stamps = _stamps(path)
         self._data = _data(path, self._stamps) if with_data else None
-        self._folder = os.path.realpath(os.path.dirname(path)) if with_data else ""  # noqa: PTH120
+        self._folder = real(os.path.dirname(path)) if with_data else ""  # noqa: PTH120
 
     @property
     def was_there(self) -> bool:
@@ -105,7 +105,7 @@ def take_away(path: str, tops: Iterable[str]) -> str:
     What links lead to outside of ``tops``, which are real, stays where it is.
     """
     folder, name = os.path.split(path)
-    folder = os.path.realpath(folder)
+    folder = real(folder)
     if not is_below(folder, tops):
         return ""
     with contextlib.suppress(OSError):

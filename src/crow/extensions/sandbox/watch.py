@@ -63,6 +63,7 @@ class Watch:
         self._limits, self._mark = limits, mark.encode()
         self._closed = threading.Event()
         self._total = self._tasks = self._left = self._at_first = self._glances = 0
+        self._shared = 0
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +81,7 @@ class Watch:
         limits = self._limits
         if os.path.isdir("/proc/self") and (limits.processes or limits.memory):  # noqa: PTH112
             self._total, self._left = memory()
+            self._shared = shared()
             self._tasks = self._at_first = tasks()
             self._bound(pid)
             # not of `threading`, which waits until it runs
@@ -147,11 +149,19 @@ class Watch:
         return None
 
     def _uses(self, family: list[Running]) -> int:
-        """Bytes of memory, each counted once; only where it can be too much is that asked for."""
-        at_most = min(sum(each.memory for each in family), self._total - self._left)
+        """Bytes of memory, each counted once; only where it can be too much is that asked for.
+
+        What lies in files that are memory (``/dev/shm``) is no process's: it counts as far as the
+        machine has more of it than before.
+        """
+        files = max(0, shared() - self._shared)
+        at_most = min(sum(each.memory for each in family) + files, self._total - self._left)
         if at_most <= (self._limits.memory or 0):
             return at_most
-        return sum(_share(each.pid) for each in family)
+        parts = [_share(each.pid) for each in family]
+        return sum(own - of_files for own, of_files in parts) + max(
+            files, sum(of_files for _, of_files in parts)
+        )
 
 
 _SAID = "the command was ended: it used more than {} (the setting extensions.sandbox.{})"
@@ -301,10 +311,21 @@ def memory() -> tuple[int, int]:
     return told[b"MemTotal:"], told[b"MemAvailable:"]
 
 
-def _share(pid: int) -> int:
-    """A process's memory, what it has together with others by its part."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+def shared() -> int:
+    """Bytes of files that are memory: of temporary file systems, and without a name."""
+    with open("/proc/meminfo", "rb") as file:  # noqa: PTH123
         for line in file:
-            if line.startswith(b"Pss:"):
+            if line.startswith(b"Shmem:"):
                 return int(line.split()[1]) * 1024
     return 0
+
+
+def _share(pid: int) -> tuple[int, int]:
+    """A process's memory, what it has together with others by its part; and that of files."""
+    found = {b"Pss:": 0, b"Pss_Shmem:": 0}
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
+        for line in file:
+            name, _, rest = line.partition(b" ")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
+    return found[b"Pss:"], found[b"Pss_Shmem:"]

@@ -43,7 +43,7 @@ class Mount:
     def source(self, path: str) -> str:
         """A path below it as one of the device."""
         rest = path.removeprefix(self.place.rstrip("/")).strip("/")
-        return f"{self.device}:{os.path.normpath(f'{self.root}/{rest}')}"
+        return f"{self.device}:{self.root.rstrip('/')}/{rest}".rstrip("/")
 
 
 class Waiting:

@@ -86,6 +86,17 @@ def test_type_checkers_find_what_is_there(module: str):
             public.nothing_of_this_name  # noqa: B018
 
 
+def test_a_type_checker_refuses_names_that_are_not_there(tmp_path: Path):
+    lines = [f"from {module} import nosuchthing" for module in PUBLIC]
+    path = tmp_path / "program.py"
+    path.write_text("\n".join(["# pyright: strict", *lines]), "utf-8")
+    pyright = Path(sys.executable).with_name("pyright")
+    argv = [pyright, "--pythonpath", sys.executable, str(path)]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    refused = re.findall(r':(\d+):\d+ - error: "nosuchthing" is unknown import symbol', said)
+    assert [*map(int, refused)] == [line + 2 for line in range(len(PUBLIC))], said
+
+
 def test_importing_it_imports_nothing_else():
     show = "import sys, crow; print(*(name for name in sys.modules if name.startswith('crow')))"
     shown = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)

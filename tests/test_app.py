@@ -54,7 +54,7 @@ class Asking:
     def before_run(self, ctx): ...
 """
 BUILT_IN = (
-    "permissions sandbox persistence system_prompt instructions limits stuck truncation compaction cost "
+    "permissions sandbox persistence rewind system_prompt instructions limits stuck truncation compaction cost "
     "prompt_cache commands authoring skills web background plan questions subagents mcp deferred_tools file_watcher idle"
     " titles presence"
 ).split()

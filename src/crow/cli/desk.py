@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from crow.cli.rewinding import UNTOUCHED, Going, is_keepers, keeper_of
 from crow.cli.stored import able, stored, whole_id
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from crow.core.session import Session
     from crow.terminal.tab import Tab
 
-UNTOUCHED = "files are not touched"
 Showing: TypeAlias = "Callable[[Session, bool], Awaitable[None]]"
 """Lets a session be the one that is talked to; True tells again what was said in it."""
 
@@ -59,12 +59,15 @@ class Papers:
         self._own: dict[str, Own] = {}
 
     def offer(self, commands: Mapping[str, Own]) -> None:
-        """List commands among the others, where nobody else has taken their names."""
+        """List commands among the others, where nobody else has taken their names.
+
+        What keeps files gives ``/rewind`` to clients without a list to choose from.
+        """
         for name, own in commands.items():
             known = self.agent.commands_of(self.session).get(name)
             if known is None:
                 self.agent.add_command(Command(name, own.description, nothing, own.hint))
-            elif known.run is not nothing:
+            elif known.run is not nothing and not is_keepers(known):
                 continue
             self._own[name] = own
 
@@ -180,7 +183,7 @@ class Desk(Papers):
             await self.go(point.session_id, "resume", tells=True)
 
     async def rewind(self, _: str) -> None:
-        """Go back to before an earlier prompt, which can be edited."""
+        """Go back to before an earlier prompt, which can be edited, and bring files back."""
         from crow.cli.choosing import choose_point
 
         points = await able(stored(self.agent), "tree")(self.session.id)
@@ -188,11 +191,20 @@ class Desk(Papers):
         if not prompts:
             self.face.tell("there is no earlier prompt")
             return
-        point = await choose_point(prompts, f"Back to before which prompt? {UNTOUCHED}", self.face)
-        if point is not None:
-            await self._fork(point.session_id, point)
+        keeper = keeper_of(self.agent, self.session)
+        head = "Back to before which prompt?" + ("" if keeper else f" {UNTOUCHED}")
+        point = await choose_point(prompts, head, self.face)
+        if point is None:
+            return
+        going = Going(keeper, self.session, self.face)
+        if await going.choose(point.at):
+            said = await going.bring_back()
+            if going.talks:
+                await self._fork(point.session_id, point, said)
+            else:
+                self.face.tell(said)
 
-    async def _fork(self, origin: str, point: Any) -> None:
+    async def _fork(self, origin: str, point: Any, files: str = UNTOUCHED) -> None:
         """Talk to a copy that ends at a point; what was asked there stands in the editor."""
         before = self.session.id
         copied = await able(stored(self.agent), "fork")(origin, before=point.before)
@@ -201,7 +213,7 @@ class Desk(Papers):
         await self.go(copied, "fork", tells=tells)
         where = "before that prompt" if is_prompt else "behind that answer"
         left = f"crow --resume {before[:8]} is where you were"
-        self.face.tell(f"this is a fork from {where}; {UNTOUCHED}; {left}")
+        self.face.tell(f"this is a fork from {where}; {files}; {left}")
         if is_prompt:
             self.face.put_back(point.text)
 

@@ -7,6 +7,7 @@ crow sessions show ID           what was said and done; the first letters of the
 crow sessions search TEXT       sessions in which all words of TEXT were said together
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
+crow sessions rewind ID         its prompts; with a number files and conversation as before that one
 crow sessions export ID         all that is stored of it, as JSON Lines
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
+from crow.cli.rewinding import keeper_of
 from crow.cli.stored import able, stored, whole_id
 from crow.cli.view import View, counted
 from crow.core.errors import SessionError
@@ -43,6 +45,7 @@ TAKES = {
     "search": "TEXT",
     "rename": "ID TITLE",
     "fork": "ID",
+    "rewind": "ID",
     "export": "ID",
     "archive": "ID",
     "unarchive": "ID",
@@ -66,6 +69,11 @@ def declare(parser: Parser) -> None:
     parser.add_argument("--live", action="store_true", help="sessions that are open now, anywhere")
     parser.add_argument("--limit", type=int, default=PAGE, metavar="N", help="how many at once")
     parser.add_argument("--cursor", metavar="CURSOR", help="where the next page begins")
+    parser.add_argument("--yes", action="store_true", help="with rewind: do it unasked")
+    parser.add_argument("--files", action="store_true", help="with rewind: files alone")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="with rewind: also what others changed since"
+    )
     parser.add_argument("--json", action="store_true", help="one object a line, for programs")
     declare_place(parser)
 
@@ -90,7 +98,14 @@ async def act(options: argparse.Namespace, out: Output) -> int:
             list_present(agent, options, out)
             return 0
         store = stored(agent)
+        if options.action == "rewind":
+            from crow.cli.rewinds import rewind
+
+            return await rewind(agent, store, options, out)
         await ACTIONS[options.action](store, options, out)
+        if options.action == "delete" and hasattr(keeper := keeper_of(agent), "forget_session"):
+            for session_id in options.deleted:
+                await keeper.forget_session(session_id)
     return 0
 
 
@@ -265,9 +280,12 @@ async def archive(store: Store, options: argparse.Namespace, out: Output) -> Non
 
 async def delete(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Delete sessions for good."""
+    deleted: list[str] = []
+    options.deleted = deleted
     for start in options.words:
         session_id = await whole_id(store, start)
         await store.delete(session_id)
+        deleted.append(session_id)
         out.line(f"deleted session {session_id[:SHORT]}")
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from crow.extensions.presence import PresenceHook as PresenceHook
     from crow.extensions.prompt_cache import PromptCacheHook as PromptCacheHook
     from crow.extensions.questions import QuestionsHook as QuestionsHook
+    from crow.extensions.rewind import RewindHook as RewindHook
     from crow.extensions.sandbox import SandboxHook as SandboxHook
     from crow.extensions.setup import SetupHook as SetupHook
     from crow.extensions.shell_hooks import ShellHooks as ShellHooks
@@ -59,6 +60,7 @@ _ROOMS = {
     "crow.extensions.presence": "PresenceHook",
     "crow.extensions.prompt_cache": "PromptCacheHook",
     "crow.extensions.questions": "QuestionsHook",
+    "crow.extensions.rewind": "RewindHook",
     "crow.extensions.sandbox": "SandboxHook",
     "crow.extensions.setup": "SetupHook",
     "crow.extensions.shell_hooks": "ShellHooks",

@@ -25,7 +25,7 @@ class Point:
 
     A fork ``before`` this record ends there: in front of a prompt, behind an answer; None is the
     session's end. ``depth`` is how many forks lead here, ``is_here`` whether the session that was
-    asked about has it.
+    asked about has it, ``at`` when it was said, in seconds of the epoch.
     """
 
     session_id: str
@@ -34,6 +34,7 @@ class Point:
     before: int | None
     depth: int = 0
     is_here: bool = True
+    at: float = 0.0
 
 
 @frozen
@@ -142,4 +143,4 @@ def _point(node: Node, here: str, depth: int) -> Point:
     is_here = here in node.sessions
     whose, said = here if is_here else node.sessions[0], node.said
     before = said.seq if said.kind == "prompt" else node.after[whose]
-    return Point(whose, said.kind, said.text, before, depth, is_here)
+    return Point(whose, said.kind, said.text, before, depth, is_here, said.at)

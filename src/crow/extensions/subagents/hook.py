@@ -28,6 +28,7 @@ INHERITED = (
     "compaction",
     "cost",
     "prompt_cache",
+    "rewind",
     "shell_hooks",
     "telemetry",
 )

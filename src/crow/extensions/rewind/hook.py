@@ -1,0 +1,215 @@
+"""The extension: it looks before and after each call that can change files, and can go back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from crow import (
+    LAST,
+    Arg,
+    Command,
+    Context,
+    Key,
+    NextCall,
+    Session,
+    SessionContext,
+    ToolContext,
+    hook,
+)
+from crow.extensions.rewind.plan import Plan, planned
+from crow.extensions.rewind.restoring import Outcome, carry_out
+from crow.extensions.rewind.store import Store
+from crow.extensions.rewind.tree import STORES
+from crow.extensions.rewind.watch import Limits, Moment, Watched
+from crow.project import state_directory
+
+if TYPE_CHECKING:
+    from crow import Agent, ToolResult
+
+NAME = "rewind"
+HARMLESS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
+"""Kinds of tools that change no files."""
+EXACT = frozenset({"edit", "delete", "move", "other"})
+"""Kinds of tools that change the files which they name, and no others."""
+SKIPPED = (
+    "node_modules", ".venv", "venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+    ".tox", ".nox", ".gradle", ".cache", ".hypothesis",
+)  # fmt: skip
+LINE = "line"
+WATCHED: Key[Watched] = Key("rewind.watched")
+
+
+@dataclass(eq=False)
+class RewindHook:
+    """Keeps files as they were before a session changes them, and brings them back: ``/rewind``.
+
+    Programs that offer this to a person use `rewinds`, `plan_rewind` and `carry_out_rewind`. Git is
+    neither asked nor touched.
+    """
+
+    name = NAME
+    order = 25
+    is_its_options = True
+
+    largest: Annotated[int, Arg(minimum=0)] = 2_000_000
+    """Bytes of the largest file that is kept."""
+    folder: Annotated[int, Arg(minimum=0)] = 256_000_000
+    """Bytes that are kept at once of what a command could change."""
+    files: Annotated[int, Arg(minimum=0)] = 100_000
+    """Files in the session's directory beyond which commands are not watched."""
+    skip: Sequence[str] = SKIPPED
+    """Names of folders in which commands are not watched."""
+    days: Annotated[float, Arg(minimum=0)] = 30
+    """For how long contents are kept."""
+    most: Annotated[int, Arg(minimum=0)] = 2_000_000_000
+    """Bytes of all that is kept; nothing more is, beyond."""
+    directory: str | Path | None = None
+    """Where it is kept; else in the user's directory of states, `~/.local/state/crow/rewind`."""
+
+    def __post_init__(self) -> None:
+        self._limits = Limits(self.largest, self.folder, self.files, frozenset(self.skip) | STORES)
+        self._store: Store | None = None
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        if self._store is None:
+            told = self.directory
+            folder = Path(os.path.expanduser(told)) if told else state_directory() / NAME
+            self._store = Store(folder / "files.db", days=self.days, most=self.most)
+        return self._store
+
+    def init_agent(self, agent: Agent) -> None:
+        """Offer ``/rewind``."""
+        from crow.extensions.rewind.command import Rewinding
+
+        what = "Go back to before an earlier prompt: files, conversation, or both"
+        agent.add_command(Command(NAME, what, Rewinding(self).run, "[NUMBER|back]"))
+
+    async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
+        """Close the store at the end."""
+        del agent
+        yield
+        if self._store is not None:
+            await asyncio.to_thread(self._store.close)
+
+    @hook("around_tool", order=LAST, timeout=None)
+    async def watch(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
+        """Keep what the call may change, and write down what it did change."""
+        wanted = reach(ctx)
+        if wanted is None:
+            return await call_next()
+        paths = wanted or None
+        moment = await self._begin(ctx, paths)
+        try:
+            return await call_next()
+        finally:
+            if moment is not None:
+                await self._end(ctx, moment)
+
+    async def _begin(self, ctx: ToolContext, paths: Sequence[str] | None) -> Moment | None:
+        root = ctx.session.root
+        watched = WATCHED.get(root) or WATCHED.set(root, Watched(root.id, self.store, self._limits))
+        work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, ctx.roots))
+        try:
+            moment = await asyncio.shield(work)
+        except OSError as error:
+            await self._say(ctx, watched, f"nothing can be taken back: {error}")
+            return None
+        except asyncio.CancelledError:
+            work.add_done_callback(lambda done: _withdraw(watched, done, ctx.roots))
+            raise
+        line: list[str] = root.state.setdefault(NAME, {}).setdefault(LINE, [])
+        if root.id not in line:
+            line.append(root.id)
+        await self._say(ctx, watched)
+        return moment
+
+    async def _end(self, ctx: ToolContext, moment: Moment) -> None:
+        watched = WATCHED.get(ctx.session.root)
+        if watched is None:
+            return
+        try:
+            await asyncio.to_thread(watched.end, moment, ctx.roots)
+        except OSError as error:
+            await self._say(ctx, watched, f"what this call changed cannot be taken back: {error}")
+        await self._say(ctx, watched)
+
+    async def _say(self, ctx: Context, watched: Watched, text: str = "") -> None:
+        """Tell the user what is not kept, once each."""
+        if text:
+            watched.told.setdefault(text, False)
+        for each, is_told in [*watched.told.items()]:
+            if not is_told:
+                watched.told[each] = True
+                await ctx.ui.notify(f"rewind: {each}", severity="warning")
+
+    def on_session_end(self, ctx: SessionContext) -> None:
+        """Forget how the files looked."""
+        if ctx.session.parent is None:
+            WATCHED.pop(ctx)
+
+    # what a terminal or another face asks for
+
+    async def plan_rewind(self, session: Session, since: float) -> Plan:
+        """What it takes to have the files as they were at a time (seconds of the epoch).
+
+        Looks, and touches nothing. Raises ``OSError``.
+        """
+        line = line_of(session)
+        return await asyncio.to_thread(planned, self.store, line, since, self.largest)
+
+    async def carry_out_rewind(
+        self, session: Session, plan: Plan, *, overwrite: bool = False
+    ) -> Outcome:
+        """Do what a plan says; with ``overwrite`` also where somebody else changed a file since.
+
+        What is there is kept: going back to the outcome's ``since`` takes it back. Raises
+        ``OSError``.
+        """
+        line: list[str] = session.state.setdefault(NAME, {}).setdefault(LINE, [])
+        if session.id not in line:
+            line.append(session.id)
+        outcome = await asyncio.to_thread(
+            carry_out, self.store, session.id, plan, self.largest, overwrite=overwrite
+        )
+        if (watched := WATCHED.get(session)) is not None:
+            await asyncio.to_thread(watched.refresh, [step.path for step in outcome.done])
+        return outcome
+
+    async def rewinds(self, session: Session) -> list[float]:
+        """When files were brought back in this session, oldest first: a plan can go back there."""
+        changes = await asyncio.to_thread(self.store.changes, line_of(session), 0.0)
+        return sorted({change.at for change in changes if change.rewind})
+
+    async def forget_session(self, session_id: str) -> None:
+        """Remove what is kept of a session."""
+        await asyncio.to_thread(self.store.forget, session_id)
+
+
+def line_of(session: Session) -> list[str]:
+    """The sessions that this one was forked from, and itself."""
+    line: Any = session.state.get(NAME, {}).get(LINE, [])
+    return [*dict.fromkeys([*map(str, line), session.id])]
+
+
+def reach(ctx: ToolContext) -> list[str] | None:
+    """The paths that a call may change: empty for any, None for none."""
+    if ctx.kind in HARMLESS or ctx.ring == "reading":
+        return None
+    named = [place.path for place in ctx.locations]
+    if ctx.kind in EXACT and named:
+        return named
+    is_open = ctx.kind == "execute" or ctx.name.startswith("mcp__")
+    return [] if is_open or ctx.kind in ("edit", "delete", "move") else None
+
+
+def _withdraw(watched: Watched, begun: asyncio.Future[Moment], roots: Iterable[str]) -> None:
+    """A call that was cancelled before it began is over."""
+    if not begun.cancelled() and begun.exception() is None:
+        watched.end(begun.result(), [*roots])

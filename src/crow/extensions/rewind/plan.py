@@ -1,0 +1,144 @@
+"""What going back would do, path by path: nothing is touched here."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Literal
+
+from crow import frozen
+from crow.extensions.rewind.shape import UNKNOWN, Shape, look
+from crow.extensions.rewind.store import Change, Store
+from crow.extensions.rewind.watch import ANYWHERE
+
+Action = Literal["restore", "delete", "leave"]
+SOMEBODY = "somebody else changed it since"
+BETWEEN = "somebody else changed it in between"
+UNSURE = "how it came to be is not known"
+UNKEPT = "what it was is not kept"
+NO_WAY_BACK = "it is too large to be kept for a way back"
+ODD = "it is no file, folder or link"
+ELSEWHERE = "the way to it leads elsewhere now"
+
+
+@frozen
+class Step:
+    """What becomes of a path: ``leave`` has its ``reason``.
+
+    ``can_overwrite`` is true for what is left alone because somebody else changed it, and would be
+    brought back where the user wants that as well. ``now`` is what is there, ``then`` what was.
+    """
+
+    path: str
+    action: Action
+    now: Shape
+    then: Shape
+    reason: str = ""
+    can_overwrite: bool = False
+
+
+@frozen
+class Plan:
+    """What going back to a time does to files. ``notes`` are what cannot be known."""
+
+    since: float
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def foreign(self) -> tuple[Step, ...]:
+        """What somebody else changed, and is left alone unless the user says otherwise."""
+        return tuple(step for step in self.steps if step.can_overwrite)
+
+    @property
+    def does_something(self) -> bool:
+        """True where there is something to do, or to leave alone."""
+        return bool(self.steps)
+
+    def lines(self, cwd: str) -> list[str]:
+        """The plan as a person reads it, a path a line."""
+        told = [_line(step, cwd) for step in self.steps]
+        return [*told, *self.notes]
+
+
+def _line(step: Step, cwd: str) -> str:
+    path = step.path
+    short = os.path.relpath(path, cwd) if path.startswith(cwd.rstrip(os.sep) + os.sep) else path
+    shown = short.encode("utf-8", "replace").decode()
+    shown = "".join(each if each.isprintable() else "?" for each in shown)
+    slash = "/" if "folder" in (step.now.kind, step.then.kind) else ""
+    return f"{step.action:7}  {shown}{slash}" + (f"  ({step.reason})" if step.reason else "")
+
+
+def planned(store: Store, sessions: Sequence[str], since: float, largest: int) -> Plan:
+    """What it takes to have everything as it was at a time, as far as these sessions changed it."""
+    chains: dict[str, list[Change]] = {}
+    for change in store.changes(sessions, since):
+        chains.setdefault(change.path, []).append(change)
+    notes: list[str] = []
+    for at, path, before in store.pending(sessions, since):
+        if path == ANYWHERE:
+            when = time.strftime("%H:%M", time.localtime(at))
+            notes.append(f"a command was cut off at {when}: what it changed is not known")
+        else:
+            cut = Change(sessions[-1], at, path, before, UNKNOWN)
+            chains.setdefault(path, []).append(cut)
+    steps = _steps(chains, store.has, largest)
+    return Plan(since, tuple(sorted(steps, key=lambda each: each.path)), tuple(notes))
+
+
+def _steps(
+    chains: dict[str, list[Change]], has: Callable[[str], bool], largest: int
+) -> Iterable[Step]:
+    for path, chain in chains.items():
+        now, _, _ = look(path, largest)
+        step = judged(path, chain, now, has)
+        if step is not None:
+            yield step
+
+
+def judged(
+    path: str, chain: Sequence[Change], now: Shape, has: Callable[[str], bool]
+) -> Step | None:
+    """What becomes of one path; None where it is as it was.
+
+    The chain is what the session did to it, in order. A last change whose effect is not there (it
+    was undone, or never done) counts as not made.
+    """
+    then, rest = chain[0].before, [*chain]
+    if now.same(then):
+        return None
+    while rest and now.same(rest[-1].before):
+        rest.pop()
+    if (reason := _hindrance(path, now, then, has)) is not None:
+        return Step(path, "leave", now, then, reason)
+    reason = _strangeness(rest, now)
+    if reason:
+        return Step(path, "leave", now, then, reason, can_overwrite=True)
+    return Step(path, "delete" if then.kind == "absent" else "restore", now, then)
+
+
+def _hindrance(path: str, now: Shape, then: Shape, has: Callable[[str], bool]) -> str | None:
+    """Why a path cannot be brought back, whatever anybody wants."""
+    folder = os.path.dirname(path)  # noqa: PTH120
+    if os.path.realpath(folder) != folder:
+        return ELSEWHERE
+    if not then.is_kept or (then.kind == "file" and not has(then.mark)):
+        return UNKEPT
+    if now.kind == "file" and not now.mark:
+        return NO_WAY_BACK
+    return None if now.is_kept else ODD
+
+
+def _strangeness(rest: Sequence[Change], now: Shape) -> str:
+    """Who else was here; empty where nobody was."""
+    if not rest:
+        return SOMEBODY
+    if rest[-1].after.kind == "unknown":
+        return UNSURE
+    for one, next_one in pairwise(rest):
+        if not one.after.same(next_one.before):
+            return BETWEEN
+    return "" if now.same(rest[-1].after) else SOMEBODY

@@ -1,0 +1,126 @@
+"""What is at a path: nothing, a file, a link, a folder; and the stamp by which a change is seen."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import time
+from typing import Literal, TypeAlias
+
+from crow import frozen
+
+Kind = Literal["absent", "file", "link", "folder", "other", "unknown"]
+Stamp: TypeAlias = "tuple[int, ...]"
+"""Mode, size, times of change and inode; of a folder the mode alone."""
+TICK = 20_000_000
+"""Nanoseconds in which a file can change twice and look the same."""
+
+
+@frozen
+class Shape:
+    """What is at a path. ``mark`` is a file's hash, empty where it was not kept, or a link's text.
+
+    ``unknown`` is for what a call that was cut off may have left.
+    """
+
+    kind: Kind
+    mode: int = 0
+    mark: str = ""
+    size: int = 0
+
+    @property
+    def is_kept(self) -> bool:
+        """True where it can be made again."""
+        return self.kind in ("absent", "link", "folder") or (
+            self.kind == "file" and bool(self.mark)
+        )
+
+    def same(self, other: Shape) -> bool:
+        """True where both are surely the same."""
+        if self.kind == "folder" == other.kind:
+            return True
+        return self.is_kept and (self.kind, self.mode, self.mark) == (
+            other.kind,
+            other.mode,
+            other.mark,
+        )
+
+    def as_text(self) -> str:
+        """The shape as it is stored."""
+        return f"{self.kind} {self.mode} {self.size} {self.mark}"
+
+    @classmethod
+    def of_text(cls, text: str) -> Shape:
+        """The shape that was stored."""
+        kind, mode, size, mark = text.split(" ", 3)
+        return cls(kind, int(mode), mark, int(size))  # pyright: ignore[reportArgumentType]
+
+
+ABSENT = Shape("absent")
+UNKNOWN = Shape("unknown")
+
+
+def stamp_of(path: str, unseen: Stamp | None = None) -> Stamp | None:
+    """The stamp of what is at a path; None where nothing is, ``unseen`` where nobody may look."""
+    try:
+        return stamp(os.lstat(path))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError:
+        return unseen
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    """What is told of a path without reading it."""
+    mode = status.st_mode
+    if stat.S_ISDIR(mode):
+        return (mode,)
+    return (mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def is_settled(what: Stamp) -> bool:
+    """False for what changed just now: it can change again and keep its stamp."""
+    return len(what) == 1 or time.time_ns() - max(what[2:4]) > TICK
+
+
+def look(path: str, largest: int) -> tuple[Shape, Stamp | None, bytes]:
+    """What is at a path, its stamp, and what is in it; larger files are not read.
+
+    What changes while it is read is read again, and is not kept where that does not end.
+    """
+    for _ in range(3):
+        before = stamp_of(path)
+        if before is None:
+            return ABSENT, None, b""
+        shape, data = _look(path, before, largest)
+        if shape.kind == "folder" or stamp_of(path) == before:
+            return shape, before, data
+    return Shape("other"), None, b""
+
+
+def _look(path: str, what: Stamp, largest: int) -> tuple[Shape, bytes]:
+    mode = stat.S_IMODE(what[0])
+    if stat.S_ISDIR(what[0]):
+        return Shape("folder", mode), b""
+    if stat.S_ISLNK(what[0]):
+        with contextlib.suppress(OSError):
+            return Shape("link", 0, os.readlink(path)), b""  # noqa: PTH115 - as it stands
+    if not stat.S_ISREG(what[0]):
+        return Shape("other"), b""
+    unread = Shape("file", mode, "", what[1])
+    if what[1] > largest:
+        return unread, b""
+    try:
+        with open(path, "rb", opener=_no_link, buffering=0) as file:
+            data = file.read(largest + 1)
+    except OSError:
+        return unread, b""
+    if len(data) > largest:
+        return unread, b""
+    return Shape("file", mode, hashlib.sha256(data).hexdigest(), len(data)), data
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))

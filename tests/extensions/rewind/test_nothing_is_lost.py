@@ -1,0 +1,156 @@
+"""Whatever a session and others do to the same files: going back loses nothing of the others'."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import shutil
+import stat
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.properties import examples
+
+from crow import Agent
+from crow.extensions import RewindHook
+from crow.testing import ScriptedModel, call
+
+NAMES = ("a", "b", "bin", "d/x", "d/y", "d/e/z", "new", "new/w")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(("session", "session", "others")),
+        st.sampled_from(
+            ("write", "append", "bytes", "remove", "move", "link", "mode", "tool", "copy")
+        ),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+def begin(folder: Path) -> None:
+    (folder / "d/e").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / ".git/index").write_bytes(b"git's own")
+    (folder / ".gitignore").write_text("b\nbin\n", "utf-8")
+    for name in ("a", "b", "d/x", "d/e/z"):
+        (folder / name).write_text(f"first {name}\n", "utf-8")
+    (folder / "bin").write_bytes(bytes(range(256)))
+    (folder / "d/y").symlink_to("../a")
+
+
+def seen(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Every path but git's, with all that is to be brought back."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        status = path.lstat()
+        mode = stat.S_IMODE(status.st_mode)
+        if stat.S_ISLNK(status.st_mode):
+            found[name] = ("link", str(path.readlink()))
+        elif stat.S_ISDIR(status.st_mode):
+            found[name] = ("folder",)
+        else:
+            found[name] = ("file", mode, path.read_bytes())
+    return found
+
+
+def contents(tree: dict[str, tuple[Any, ...]]) -> set[bytes]:
+    return {each[2] for each in tree.values() if each[0] == "file"}
+
+
+def command_of(what: str, one: str, other: str, mark: str) -> str:
+    """A step as a command line. What it writes nobody else does."""
+    one, other = shlex.quote(one), shlex.quote(other)
+    return {
+        "write": f"mkdir -p $(dirname {one}); echo {mark} > {one}",
+        "append": f"echo {mark} >> {one}",
+        "bytes": rf"printf '{mark}\0\377\200' > {one}",
+        "remove": f"rm -rf {one}",
+        "move": f"mv {one} {other}",
+        "link": f"ln -sfn {mark} {one}",
+        "mode": f"chmod 751 {one}",
+        "copy": f"cp -p {one} {other}",
+        "tool": f"echo {mark} > {one}",
+    }[what]
+
+
+def asked(folder: Path, steps: list[tuple[str, str, str, str]]) -> list[Any]:
+    """What the model says: a call for each step of the session's."""
+    script: list[Any] = []
+    for number, (who, what, one, other) in enumerate(steps):
+        if who == "others":
+            continue
+        if what == "tool":
+            script.append(call("Write", file_path=str(folder / one), content=f"{who}{number}"))
+        else:
+            script.append(call("Bash", command=command_of(what, one, other, f"{who}{number}")))
+        script.append("done")
+    return script
+
+
+async def play(folder: Path, steps: list[tuple[str, str, str, str]]) -> None:
+    keeper = RewindHook(directory=folder.parent / "kept")
+    async with Agent(ScriptedModel(*asked(folder, steps)), hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(folder))
+        first, since = seen(folder), time.time()
+        touched: set[str] = set()
+        theirs: set[bytes] = set()
+        is_copied = False
+        for number, (who, what, one, other) in enumerate(steps):
+            mark, before = f"{who}{number}", seen(folder)
+            command = command_of(what, one, other, mark)
+            if who == "others":
+                process = await asyncio.create_subprocess_shell(
+                    command, cwd=folder, stderr=asyncio.subprocess.DEVNULL
+                )
+                await process.wait()
+                after = seen(folder)
+                touched |= {
+                    n for n in before.keys() | after.keys() if before.get(n) != after.get(n)
+                }
+                theirs |= contents(after) - contents(before)
+                continue
+            is_copied |= what == "copy"
+            await agent.run("Go on", session=session)
+        last = seen(folder)
+        plan = await keeper.plan_rewind(session, since)
+        assert seen(folder) == last, "a plan touches nothing"
+        outcome = await keeper.carry_out_rewind(session, plan)
+        now = seen(folder)
+        not_the_sessions = contents(last) & (contents(first) | theirs)
+        assert not_the_sessions <= contents(now)
+        assert now[".git/index"] == first[".git/index"]
+        if not touched and not is_copied:
+            assert {n: e for n, e in now.items() if e != ("folder",)} == {
+                n: e for n, e in first.items() if e != ("folder",)
+            }
+            assert not outcome.failed
+        left = {step.path for step in plan.steps if step.action == "leave"}
+        for name in touched:
+            if str(folder / name) in left:
+                assert now.get(name) == last.get(name)
+        back = await keeper.plan_rewind(session, outcome.since)
+        assert not [step for step in back.steps if step.action == "leave"]
+        await keeper.carry_out_rewind(session, back)
+        assert seen(folder) == last
+
+
+@settings(max_examples=examples(80))
+@given(STEPS)
+def test_going_back_loses_nothing_of_others_and_going_back_twice_is_where_one_was(
+    steps: list[tuple[str, str, str, str]],
+) -> None:
+    made = Path(tempfile.mkdtemp()).resolve()
+    try:
+        (made / "work").mkdir()
+        begin(made / "work")
+        asyncio.run(play(made / "work", steps))
+    finally:
+        shutil.rmtree(made)

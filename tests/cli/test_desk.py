@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Crow, Here
+from tests.cli.conftest import Crow, Here, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_ask import Screen
 
@@ -96,7 +96,7 @@ async def test_escape_twice_goes_back_to_an_earlier_prompt(
         await say(tmux, prompt, told)
     await tmux.keys("Escape")
     await tmux.keys("Escape")
-    await tmux.until("files are not touched", "❯ > Three")
+    await tmux.until("Back to before which prompt?", "❯ > Three")
     await tmux.keys("Up", "Enter")
     await tmux.until("this is a fork from before that prompt; files are not touched")
     await tmux.type(" b")
@@ -177,3 +177,30 @@ async def test_a_run_must_name_the_session_that_goes_on(here: Here) -> None:
         2,
         "--resume takes the ID of a session: crow sessions lists them",
     )
+
+
+async def test_going_back_shows_what_becomes_of_files_and_brings_them_back(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    (crow.cwd / "kept.txt").write_text("old", "utf-8")
+    script = "echo new > kept.txt; echo made > made.txt"
+    endpoint.play(answer("First."), calls(("Bash", {"command": script})), answer("Second."))
+    await tmux.start(crow, "--allow", "Bash")
+    await tmux.until(READY)
+    await say(tmux, "One", "First.")
+    await say(tmux, "Two", "Second.")
+    await say(tmux, "/rewind", "Back to before which prompt?", "❯ > Two")
+    await tmux.keys("Enter")
+    await tmux.until("restore  kept.txt", "delete   made.txt", "files and conversation")
+    await asyncio.sleep(0.5)  # a question takes no key at first
+    await tmux.keys("1")
+    await tmux.until("this is a fork from before that prompt; 2 files were brought back", "> Two")
+    assert (crow.cwd / "kept.txt").read_text("utf-8") == "old"
+    assert not (crow.cwd / "made.txt").exists()
+    first = next(
+        line.split()[0]
+        for line in (await crow("sessions", "list")).out.splitlines()
+        if " 6 messages" in line
+    )
+    listed = await crow("sessions", "rewind", first)
+    assert "0 to change" in listed.out

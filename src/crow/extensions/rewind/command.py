@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from crow import Answer, CommandContext
 from crow.extensions.rewind.plan import Plan
 from crow.messages import is_prompt
-from crow.text import one_line, shorten
 
 if TYPE_CHECKING:
     from crow.extensions.rewind.hook import RewindHook
@@ -33,7 +32,7 @@ class Rewinding:
         prompts = await prompts_of(ctx)
         if not prompts:
             return Answer("There is no earlier prompt.")
-        told = [f"{n}. {shorten(one_line(text), SHOWN)}" for n, (text, _) in enumerate(prompts, 1)]
+        told = [f"{n}. {in_short(text)}" for n, (text, _) in enumerate(prompts, 1)]
         if not word:
             asked = "Back to before which prompt?"
             chosen = await ctx.ui.select(asked, [*reversed(told[-MOST:]), NOTHING], default=None)
@@ -84,6 +83,12 @@ class Rewinding:
         outcome = await self.rewind.carry_out_rewind(ctx.session, plan, overwrite=overwrite)
         failed = [f"{path}: {reason}" for path, reason in outcome.failed]
         return [f"Files brought back: {len(outcome.done)}; /rewind {BACK} undoes that.", *failed]
+
+
+def in_short(text: str) -> str:
+    """A prompt as a line of a list."""
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"
 
 
 def choices_of(plan: Plan, *, has_talk: bool) -> list[str]:

@@ -1,0 +1,262 @@
+"""What is kept, what is left alone, and what its user is told."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crow import Agent, NullClient, Session, tool
+from crow.core.ports import Question
+from crow.events import Notice, ToolProgress
+from crow.extensions import PersistenceHook, RewindHook
+from crow.testing import ScriptedModel, call
+from crow.tools import Location
+
+OLD = 1_700_000_000
+
+
+class User(NullClient):
+    """Somebody who answers with what was prepared, and remembers what was said."""
+
+    answers = True
+
+    def __init__(self, *choices: str) -> None:
+        self.choices = [*choices]
+        self.asked: list[Question] = []
+        self.told: list[str] = []
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        self.asked.append(question)
+        wanted = self.choices.pop(0)
+        return next(each for each in question.choices if each.startswith(wanted))
+
+    async def update(self, session_id: str, event: Any) -> None:
+        if isinstance(event, Notice):
+            self.told.append(event.text)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+def keeper_in(tmp_path: Path, **options: Any) -> RewindHook:
+    return RewindHook(directory=tmp_path / "kept", **options)
+
+
+async def lines(keeper: RewindHook, session: Session, since: float = 0.0) -> list[str]:
+    return (await keeper.plan_rewind(session, since)).lines(session.cwd)
+
+
+async def test_the_store_is_for_its_user_alone(tmp_path: Path, work: Path) -> None:
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Write", file_path="a", content="x"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        await agent.run("Go", session=await agent.new_session(cwd=str(work)))
+        for path in (tmp_path / "kept").iterdir():
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
+
+
+async def test_a_tool_that_names_its_files_has_these_kept_and_no_others(
+    tmp_path: Path, work: Path
+) -> None:
+    @tool(locations=lambda args, cwd: (Location(f"{cwd}/named"),))
+    async def scribble() -> str:
+        """Write."""
+        (work / "named").write_bytes(b"\0new")
+        (work / "other").write_text("new", "utf-8")
+        return "done"
+
+    (work / "named").write_bytes(b"\0old")
+    (work / "named").chmod(0o640)
+    keeper = keeper_in(tmp_path)
+    async with Agent(
+        ScriptedModel(call("scribble"), "done"), tools=[scribble], hooks=[keeper]
+    ) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        plan = await keeper.plan_rewind(session, 0.0)
+        assert plan.lines(session.cwd) == ["restore  named"]
+        await keeper.carry_out_rewind(session, plan)
+    assert (work / "named").read_bytes() == b"\0old"
+    assert stat.S_IMODE((work / "named").stat().st_mode) == 0o640
+    assert (work / "other").read_text("utf-8") == "new"
+
+
+async def test_what_others_changed_is_left_alone_unless_the_user_says_otherwise(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "a").write_text("old", "utf-8")
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="echo new > a; echo b > b"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        (work / "a").write_text("mine", "utf-8")
+        plan = await keeper.plan_rewind(session, 0.0)
+        assert plan.lines(session.cwd) == [
+            "leave    a  (somebody else changed it since)",
+            "delete   b",
+        ]
+        await keeper.carry_out_rewind(session, plan)
+        assert (work / "a").read_text("utf-8") == "mine"
+        assert not (work / "b").exists()
+        plan = await keeper.plan_rewind(session, 0.0)
+        outcome = await keeper.carry_out_rewind(session, plan, overwrite=True)
+        assert (work / "a").read_text("utf-8") == "old"
+        back = await keeper.plan_rewind(session, outcome.since)
+        await keeper.carry_out_rewind(session, back)
+        assert (work / "a").read_text("utf-8") == "mine"
+
+
+async def test_what_is_too_large_is_told_once_and_left_alone(tmp_path: Path, work: Path) -> None:
+    (work / "large").write_bytes(b"x" * 2000)
+    keeper, user = keeper_in(tmp_path, largest=1000), User()
+    command = call("Bash", command="echo more >> large; echo a > small; sleep 0.05")
+    async with Agent(ScriptedModel(command, command, "done"), hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == [
+            "leave    large  (what it was is not kept)",
+            "delete   small",
+        ]
+    assert len(user.told) == 1
+    assert "files of more than 1,000 bytes are not kept" in user.told[0]
+
+
+async def test_a_folder_with_too_many_files_is_told_and_not_watched(
+    tmp_path: Path, work: Path
+) -> None:
+    for number in range(6):
+        (work / str(number)).touch()
+    keeper, user = keeper_in(tmp_path, files=5), User()
+    calls = [call("Bash", command="echo a > 1"), call("Write", file_path="b", content="b")]
+    async with Agent(ScriptedModel(*calls, "done"), hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["delete   b"]
+    assert ["more than 5 files" in each for each in user.told] == [True]
+
+
+async def test_what_a_command_brought_from_elsewhere_is_not_deleted(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "node_modules").mkdir()
+    for place in (tmp_path / "outside", work / "node_modules/inside"):
+        place.write_text("precious", "utf-8")
+        os.utime(place, (OLD, OLD))
+    command = f"mv {tmp_path}/outside . && mv node_modules/inside ."
+    keeper = keeper_in(tmp_path)
+    async with Agent(ScriptedModel(call("Bash", command=command), "done"), hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        plan = await keeper.plan_rewind(session, 0.0)
+        assert [step.action for step in plan.steps] == ["leave", "leave"]
+        await keeper.carry_out_rewind(session, plan)
+    assert (work / "outside").exists()
+    assert (work / "inside").exists()
+
+
+async def test_repositories_inside_stay_whole_when_their_git_folder_goes(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "sub/.git").mkdir(parents=True)
+    (work / "sub/mine").write_text("mine", "utf-8")
+    os.utime(work / "sub/mine", (OLD, OLD))
+    keeper = keeper_in(tmp_path)
+    calls = call("Bash", command="echo 1 > a"), call("Bash", command="rm -r sub/.git")
+    async with Agent(ScriptedModel(*calls, "done"), hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        plan = await keeper.plan_rewind(session, 0.0)
+        await keeper.carry_out_rewind(session, plan)
+    assert (work / "sub/mine").read_text("utf-8") == "mine"
+    assert not (work / "a").exists()
+
+
+async def test_calls_at_the_same_time_do_not_take_others_changes_for_theirs(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "mine").write_text("old", "utf-8")
+    keeper = keeper_in(tmp_path)
+    both = [
+        call("Write", file_path="w", content="w"),
+        call("Bash", command="sleep 0.05; echo a > a"),
+    ]
+    model = ScriptedModel(call("Bash", command="true > t"), "done", both, "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Look", session=session)
+        (work / "mine").write_text("new", "utf-8")
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["delete   a", "delete   t", "delete   w"]
+
+
+async def test_what_a_cancelled_command_did_can_be_taken_back(tmp_path: Path, work: Path) -> None:
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="echo a > a; echo ready; sleep 60"), "done")
+
+    class Impatient(NullClient):
+        async def update(self, session_id: str, event: Any) -> None:
+            if isinstance(event, ToolProgress) and "ready" in event.text:
+                agent.cancel(session)
+
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=Impatient())
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["delete   a"]
+
+
+async def test_the_command_brings_back_files_and_conversation_and_undoes_that(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "a").write_text("old", "utf-8")
+    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    model = ScriptedModel(
+        *("Hello.", call("Bash", command="echo new > a"), "Done.", "Again."),
+    )
+    user = User("2.", "Files and conversation", "Files alone")
+    async with Agent(model, hooks=[store, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        await agent.run("Hi", session=session)
+        await agent.run("Change it", session=session)
+        reply = await agent.run("/rewind", session=session)
+        assert "Files brought back: 1" in reply.text
+        assert user.asked[1].detail == "restore  a"
+        assert (work / "a").read_text("utf-8") == "old"
+        assert [each["content"] for each in session.messages] == ["Hi", "Hello."]
+        await agent.run("/rewind back", session=session)
+        assert (work / "a").read_text("utf-8") == "new\n"
+
+
+async def test_a_fork_can_go_back_to_before_what_it_was_forked_from(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "a").write_text("old", "utf-8")
+    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="echo new > a"), "Done.", "Again.")
+    async with Agent(model, hooks=[store, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Change it", session=session)
+        fork = await agent.load_session(await store.fork(session.id), source="fork")
+        assert await lines(keeper, fork) == ["restore  a"]
+        await keeper.carry_out_rewind(fork, await keeper.plan_rewind(fork, 0.0))
+        assert (work / "a").read_text("utf-8") == "old"
+        assert await lines(keeper, session) == []
+
+
+async def test_deleting_a_session_forgets_what_was_kept_of_it(tmp_path: Path, work: Path) -> None:
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Write", file_path="a", content="x"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        await keeper.forget_session(session.id)
+        assert await lines(keeper, session) == []

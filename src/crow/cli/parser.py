@@ -20,6 +20,7 @@ COMMANDS = {
     "sessions": "list, show, search, copy and delete stored sessions",
     "eval": "recorded sessions as tests: record one, run them again",
     "ext": "which extensions were found, loaded or broken; new writes one",
+    "plugin": "plugins in Claude Code's shape, and marketplaces of them",
     "hooks": "which hooks run, in which order, from which file",
     "config": "effective settings and the file that each came from",
     "trust": "let a project's settings and extensions run",

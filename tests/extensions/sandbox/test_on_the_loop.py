@@ -457,8 +457,7 @@ async def test_the_command_tells_where_there_is_none(
     told = await said(build_agent, project)
     where = Path.home() / ".crow/settings.json"
     assert told == (
-        "Commands run in nothing, with all that you may do: "
-        f"the sandbox is switched off ({where})."
+        f"Commands run in nothing, with all that you may do: the sandbox is switched off ({where})."
     )
 
 

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Self
 
 from crow import frozen
-from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.policy import Limits
+from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.survivors import filters, own_filters
 
 _EVERY = 0.05  # seconds between glances at the machine

@@ -279,7 +279,7 @@ async def test_a_talk_goes_on_where_it_was(crow: Crow, endpoint: Endpoint, tmux:
     endpoint.play(calls(READ), answer("It is a **thing**."), answer("Yes."))
     ended = await crow("run", "What is it?")
     assert ended.status == 0
-    await tmux.start(crow, "--continue")
+    await tmux.start(crow, "-c")
     screen = await tmux.until("It is a thing.", READY)
     shown = ("> What is it?", "● Read README.md · ✓ 3 lines", "It is a thing.")
     assert [screen.index(text) for text in shown] == sorted(screen.index(text) for text in shown)

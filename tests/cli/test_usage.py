@@ -55,6 +55,8 @@ async def test_each_command_starts_in_a_process_of_its_own(crow: Crow) -> None:
         (["rnu", "x"], "there is no command 'rnu'; did you mean 'run'? (see crow --help)"),
         (["--verison"], "there is no option '--verison'; did you mean '--version'? (see crow "),
         (["run", "x", "--extention", "y"], "there is no option '--extention'; did you mean '--ex"),
+        (["-p", "x"], "there is no option '-p': crow run \"PROMPT\" answers one prompt"),
+        (["say hello"], "there is no command 'say hello': crow run \"PROMPT\" answers one prompt"),
         (["run", "x", "y"], "there is no argument 'y' (see crow run --help)"),
         (["run", "x", "--model"], "argument --model: expected one argument (see crow run --help)"),
         (["run"], 'the prompt is empty: crow run "PROMPT"'),

@@ -23,6 +23,7 @@ from crow.project.home import settle_home
 __all__ = ["Output", "UsageError", "declare_agent", "load_agent"]
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+ANSWERS = 'crow run "PROMPT" answers one prompt'
 LATE = (100_000, 1, 2)
 """When garbage is collected: not during a start, whose objects all stay (80,000 of them)."""
 
@@ -70,6 +71,8 @@ def dispatch(argv: list[str], out: Output) -> int:
     name, *rest = argv
     if name == "help":
         return dispatch([*rest[:1], "--help"], out)
+    if len(name.split()) > 1:
+        raise UsageError(f"there is no command {name!r}: {ANSWERS}")
     return start(name, Parser(prog=f"crow {name}"), rest, out)
 
 
@@ -77,6 +80,8 @@ def without_command(argv: list[str], out: Output) -> int:
     """``crow`` to talk, where a person is there; ``crow --help``, ``crow --version``."""
     from crow.cli.ask import somebody_is_there
 
+    if {"-p", "--print"} & set(argv[:1]):
+        raise UsageError(f"there is no option {argv[0]!r}: {ANSWERS}")
     if not {"-h", "--help", "--version"} & set(argv):
         if somebody_is_there() and out.is_terminal:
             return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)

@@ -242,7 +242,8 @@ class Talk:
         if prompt:
             tab.first = prompt
             tab.outbox.put(prompt)
-        tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
+        if len(self.terminal.tabs) == 2:  # once known, it is
+            tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
         self.terminal.show(tab)
         self._start(self._answer_all(tab, session))
 

@@ -23,6 +23,7 @@ CHOOSE = "?"
 def declare_session(parser: Parser) -> None:
     """Which session to go on with."""
     parser.add_argument(
+        "-r",
         "--resume",
         metavar="ID",
         nargs="?",
@@ -30,7 +31,11 @@ def declare_session(parser: Parser) -> None:
         help="go on with a stored session; crow alone lets you choose where none is named",
     )
     parser.add_argument(
-        "--continue", dest="latest", action="store_true", help="go on with the latest one here"
+        "-c",
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="go on with the latest one here",
     )
 
 

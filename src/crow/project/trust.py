@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +25,13 @@ WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.lo
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
 TELLING = frozenset({".json", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
+
+
+TOOLS = frozenset({".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis"})
+"""Folders of tools that look at an extension: what is no code there changes with every look."""
+CODE = frozenset({*SOURCE_SUFFIXES, *BYTECODE_SUFFIXES, *EXTENSION_SUFFIXES})
+PYTEST = "-pytest-"
+"""In the name of what pytest compiles: Python itself imports no file of such a name."""
 
 
 def project_of(cwd: str | Path, home: Path | None = None) -> Path:
@@ -125,7 +133,10 @@ def _counts(path: Path) -> bool:
     extension may.
     """
     is_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
-    return path.is_file() and (not is_cache or "extensions" in path.parts)
+    if is_cache and ("extensions" not in path.parts or PYTEST in path.name):
+        return False
+    is_noted = "extensions" in path.parts and not TOOLS.isdisjoint(path.parts)
+    return path.is_file() and (path.suffix in CODE or not is_noted)
 
 
 def fingerprint(project: Path) -> str:

@@ -135,7 +135,7 @@ def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
     for thing in (before_tool, NoForcePush()):
         with pytest.raises(TypeError, match="use a class, a function or a module that stands at"):
             crow.use(thing)
-    with pytest.raises(TypeError, match="takes allow, deny, extensions, not hooks"):
+    with pytest.raises(TypeError, match="takes allow, deny, extensions, settings, not hooks"):
         crow.configure(hooks=[])
     with pytest.raises(TypeError, match="cannot say ValueError"):
         crow.run("Go", ValueError())

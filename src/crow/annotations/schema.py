@@ -6,6 +6,7 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+import os
 import pathlib
 import types
 import typing
@@ -107,7 +108,7 @@ def _path_reader(cls: type[pathlib.PurePath]) -> Reader:
     """Makes a path of a text, with the user's home in the place of ``~``."""
     if not issubclass(cls, pathlib.Path):
         return cls
-    return lambda text: cls(text).expanduser()
+    return lambda text: cls(os.path.expanduser(text))
 
 
 def _annotated(inner: Any, notes: tuple[Any, ...], above: tuple[Any, ...]) -> Shape:

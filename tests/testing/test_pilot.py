@@ -266,7 +266,7 @@ def test_the_arguments_are_those_that_ran(crow: Pilot):
     crow.run("Go", call("Bash", command="echo one"), "Done.")
     crow.called("Bash", command="echo two")
     crow.called("Bash", command="echo one", times=0)
-    with pytest.raises(AssertionError, match="which became .'command': 'echo two'"):
+    with pytest.raises(AssertionError, match=r"which became .'command': 'echo two'"):
         crow.called("Bash", command="echo three")
 
 

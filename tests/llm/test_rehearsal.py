@@ -37,6 +37,13 @@ def calls(request: str) -> list[tuple[str, dict[str, Any]]]:
         ("Delete all temporary files in 'a b/'", [("Bash", {"command": "rm -f 'a b'/*.tmp"})]),
         ("Delete all temporary files in /", [("Bash", {"command": "rm -f /*.tmp"})]),
         ("Delete the file `a;b`", [("Bash", {"command": "rm 'a;b'"})]),
+        ('Call weather {"city": "Rome"}', [("weather", {"city": "Rome"})]),
+        ("Call the tool weather.", [("weather", {})]),
+        (
+            'Call mcp__a__b-c with {"days": [1, {"x": "y, then z"}]}, then call weather',
+            [("mcp__a__b-c", {"days": [1, {"x": "y, then z"}]}), ("weather", {})],
+        ),
+        ("Write the file new.py", [("Write", {"file_path": "new.py", "content": ""})]),
         ("Run `pytest -q`", [("Bash", {"command": "pytest -q"})]),
         ("Run the command ls -l | wc -l", [("Bash", {"command": "ls -l | wc -l"})]),
         ("Find TODO in src", [("Grep", {"pattern": "TODO", "path": "src"})]),

@@ -185,3 +185,8 @@ async def test_a_long_result_is_clipped_with_a_word_about_it():
     text, _ = await ask(Request(messages, TOOLS))
     assert text.count("    line\n") == 12
     assert "… and 39 more lines" in text
+
+
+def test_the_page_has_every_sentence():
+    page = (Path(__file__).parents[2] / "docs/first-run.md").read_text("utf-8")
+    assert [phrase.example for phrase in PHRASES if f"\n- {phrase.example}" not in page] == []

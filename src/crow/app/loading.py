@@ -194,7 +194,7 @@ def _is_tool(thing: Any) -> bool:
 
 def hangs(thing: Any) -> bool:
     """True for a module or class that hangs something on an agent."""
-    from crow.core.hooks.points import AgentHook
+    from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import Hooks
 
     if hasattr(thing, "init_agent"):

@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError
-from crow.core.hooks.points import POINTS
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.scope import Command
 from crow.core.session import Session
 from crow.core.tools import ToolKind
@@ -21,7 +21,8 @@ OFTEN = [
     point.name
     for point in POINTS
     if point.name not in ("on_permission", "on_notification", "after_compact", "before_compact",
-                          "on_error", "before_command", "on_cwd_changed")
+                          "on_error", "before_command", "on_cwd_changed", "on_worktree_create",
+                          "on_worktree_remove")
 ]  # fmt: skip
 
 

@@ -189,7 +189,7 @@ def _is_own(thing: Any, module: ModuleType) -> bool:
 
 def hangs(thing: Any) -> bool:
     """True for a module or class that hangs something on an agent."""
-    from crow.core.hooks.points import AgentHook
+    from crow.core.hooks.agent_hook import AgentHook
     from crow.core.hooks.registry import Hooks
 
     if hasattr(thing, "init_agent"):

@@ -22,7 +22,8 @@ from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK, name_of, unknown_event
-from crow.core.hooks.hook import NUMBERS, Owner, replaced
+from crow.core.hooks.hook import NUMBERS, Owner
+from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import Hooks
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session

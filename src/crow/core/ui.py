@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
+from crow.core.clock import Clock, standing
 from crow.core.events import Event, Notice, Severity
 from crow.core.ports import Client, OptionKind, Question
 from crow.core.session import Session
-from crow.core.tasks import Clock, standing
 from crow.core.verdicts import Ask, Deny, Ruling
 
 Choice = TypeVar("Choice", bound=str)

@@ -2,9 +2,8 @@
 
 A turn is the time between the last byte of a model's answer and the first byte of the next
 request, as a server in a process of its own sees it: decoding, the tool, the history, encoding.
-Median over the tool turns, no hooks registered. Also: what firing a point costs, and what hooks
-there do; what a wrap costs, and a piece of an answer that goes through one; and what `import crow`
-adds to a bare interpreter.
+Median over the tool turns, no hooks registered. Also what `import crow` adds to a bare
+interpreter. What hooks cost is measured in `bench_hooks.py`.
 """
 
 from __future__ import annotations
@@ -177,110 +176,6 @@ def turns() -> None:
         )
 
 
-def firing() -> None:
-    from crow.core.agent import Agent
-    from crow.core.hooks.context import RunContext
-
-    async def best(fire: Callable[[], Awaitable[Any]]) -> float:
-        count = 50_000
-        least = 1.0
-        for _ in range(ROUNDS):
-            began = time.perf_counter()
-            for _ in range(count):
-                await fire()
-            least = min(least, (time.perf_counter() - began) / count)
-        return least * 1e6
-
-    async def measure() -> None:
-        agent = Agent(tools=())
-        ctx = RunContext(agent, await agent.new_session(), "")
-        point = agent.hooks.after_run
-        bare = await best(lambda: point.fire(ctx))
-        agent.hooks.register("after_run", lambda ctx: None)
-        one = await best(lambda: point.fire(ctx))
-        print(f"firing a point without hooks: {bare:.2f} us (under 0.5)")
-        print(f"firing a point with one no-op hook: {one:.2f} us (under 3)")
-
-    asyncio.run(measure())
-    hooks = statistics.median(asyncio.run(turn_with(10)) for _ in range(ROUNDS))
-    without = statistics.median(asyncio.run(turn_with(0)) for _ in range(ROUNDS))
-    print(
-        f"ten no-op hooks on every point: {(hooks - without) * 1e6:.0f} us more a turn (under 100)"
-    )
-
-
-async def turn_with(count: int) -> float:
-    """Seconds of a turn with one tool call and so many hooks on each point that is no wrap."""
-    from crow import Agent, tool
-    from crow.testing import ScriptedModel, call
-
-    @tool
-    async def echo(text: str) -> str:
-        """Say it."""
-        return text
-
-    turns = 50
-    model = ScriptedModel(*[call("echo", text="a")] * turns, "done")
-    async with Agent(model, tools=[echo]) as agent:
-        for name, point in agent.hooks.points.items():
-            for _ in range(count if point.point.kind != "wrap" else 0):
-                agent.hooks.register(name, lambda ctx: None)
-        session = await agent.new_session()
-        began = time.perf_counter()
-        await agent.run("go", session=session)
-        return (time.perf_counter() - began) / turns
-
-
-PIECES = 1000
-
-
-async def answered(ctx: Any, sink: Any) -> Any:
-    from crow import Completion
-
-    return Completion("y" * PIECES)
-
-
-async def answer_in_pieces(ctx: Any, sink: Any) -> Any:
-    from crow.events import TextDelta
-
-    delta = TextDelta("y")
-    for _ in range(PIECES):
-        await sink(delta)
-    return await answered(ctx, sink)
-
-
-async def passes(ctx: Any, call_next: Any) -> Any:
-    return await call_next()
-
-
-async def streams(ctx: Any, call_next: Any) -> Any:
-    async for piece in call_next():
-        yield piece
-
-
-async def around(hook: Any, operation: Any, count: int) -> float:
-    """Seconds that a request takes inside a hook."""
-    from crow import Agent, Request, RunContext, TurnContext
-
-    agent = Agent(tools=())
-    agent.hooks.register("around_llm_request", hook)
-    run = RunContext(agent, await agent.new_session(), "")
-    ctx = TurnContext(run, Request([{"role": "user", "content": "go"}]))
-    best = 1.0
-    for _ in range(10 * ROUNDS):
-        began = time.perf_counter()
-        for _ in range(count):
-            await agent.hooks.around_llm_request.fire(ctx, operation)
-        best = min(best, (time.perf_counter() - began) / count)
-    return best
-
-
-def wrapping() -> None:
-    whole = asyncio.run(around(passes, answered, 100)) * 1e6
-    piece = asyncio.run(around(streams, answer_in_pieces, 1)) * 1e6 / PIECES
-    print(f"a wrap: {whole:.1f} us (under 10); a piece through one: {piece:.1f} us (under 20)")
-
-
 def importing() -> None:
     def best(statement: str) -> float:
         times: list[float] = []
@@ -297,6 +192,4 @@ def importing() -> None:
 
 if __name__ == "__main__":
     turns()
-    firing()
-    wrapping()
     importing()

@@ -36,7 +36,7 @@ Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactC
 ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
  Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
  Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UpdateContext Usage Verdict build frozen hook mutable run_agent tool
+ToolResult TurnContext UpdateContext Usage Verdict WorktreeContext build frozen hook mutable run_agent tool
 """
 
 
@@ -170,3 +170,9 @@ def test_the_reference_has_every_name_with_the_first_sentence_of_its_docstring(m
     texts = {name: documented(module, name) for name in names}
     assert rows == {name: first_sentence(text) for name, text in texts.items()}
     assert [name for name, text in texts.items() if not text or "crow.core" in text] == []
+
+
+def test_the_page_of_signatures_is_what_the_code_says():
+    from tests.signatures import PAGE, page
+
+    assert PAGE.read_text("utf-8") == page(), "python -m tests.signatures"

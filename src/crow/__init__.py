@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crow.core.errors import SessionInUse as SessionInUse
     from crow.core.frozen import frozen as frozen
     from crow.core.frozen import mutable as mutable
+    from crow.core.hooks.agent_hook import AgentHook as AgentHook
     from crow.core.hooks.attempts import Next as Next
     from crow.core.hooks.attempts import NextCall as NextCall
     from crow.core.hooks.attempts import NextRequest as NextRequest
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from crow.core.hooks.contexts import ToolContext as ToolContext
     from crow.core.hooks.contexts import TurnContext as TurnContext
     from crow.core.hooks.contexts import UpdateContext as UpdateContext
-    from crow.core.hooks.points import AgentHook as AgentHook
+    from crow.core.hooks.contexts import WorktreeContext as WorktreeContext
     from crow.core.hooks.points import Point as Point
     from crow.core.hooks.registry import FIRST as FIRST
     from crow.core.hooks.registry import LAST as LAST
@@ -88,14 +89,16 @@ _ROOMS = {
     "crow.core.hooks.context": "Context RunContext",
     "crow.core.hooks.contexts": (
         "CommandContext CompactContext ConfigContext CwdContext ErrorContext MessageContext "
-        "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext"
+        "NotificationContext RequestContext SessionContext ToolContext TurnContext UpdateContext "
+        "WorktreeContext"
     ),
     "crow.core.errors": "CrowError ExtensionError HookError ModelError SessionError SessionInUse",
     "crow.core.frozen": "frozen mutable",
     "crow.core.hooks.result": "HookResult",
     "crow.core.hooks.registry": "FIRST LAST HookRegistry",
     "crow.core.messages": "Message Usage",
-    "crow.core.hooks.points": "AgentHook Point",
+    "crow.core.hooks.agent_hook": "AgentHook",
+    "crow.core.hooks.points": "Point",
     "crow.core.ports": "Client Completion LLM NullClient Request Tool ToolEnvironment",
     "crow.core.scope": "Command Mode PromptSection",
     "crow.core.session": "Key Reply Session SessionInfo Store",

@@ -67,6 +67,10 @@ async def test_the_model_is_told_what_an_option_says(crow: Crow, endpoint: Endpo
     assert body["messages"][0]["content"].startswith("You are a pirate.")
     assert body["reasoning_effort"] == "high"
     await crow("-p", "hi", "--append-system-prompt", "Talk like a pirate.")
+    (crow.cwd / "prompt.txt").write_text("You are a parrot.")
+    endpoint.play(answer("Arr."))
+    await crow("-p", "hi", "--system-prompt-file", "prompt.txt")
+    assert endpoint.requests[2].body["messages"][0]["content"].startswith("You are a parrot.")
     told = endpoint.requests[1].body["messages"][0]["content"]
     assert told.startswith("You are Crow")
     assert "Talk like a pirate." in told

@@ -1,4 +1,4 @@
-"""The pictures of the documentation: ten screens, each played in a terminal and compared as text.
+"""The pictures of the documentation: a dozen screens, each played in a terminal and compared as text.
 
 They are played with the sandbox that people have, and left out where there is none such. ``make
 pictures`` writes them anew.
@@ -252,6 +252,23 @@ async def test_sessions(studio: Studio, endpoint: Endpoint) -> None:
         await studio.crow("run", each, CROW_MODEL="gpt-5")
     await studio.open("--resume", until=said[0])
     await studio.take("sessions")
+
+
+async def test_roster(studio: Studio, endpoint: Endpoint) -> None:
+    endpoint.play(
+        calls(("Bash", {"command": "sleep 60"}), text="I run the tests of the queue."),
+        calls(("Read", {"file_path": "queue.py"})),
+        calls(("Edit", EDIT)),
+        answer("Nobody but the tests calls it."),
+    )
+    await studio.open("--allow", "Bash")
+    await studio.say("Run the tests", "Running sleep 60")
+    await studio.say("/new Mend the queue", "w  No, and say what should be different")
+    await asyncio.sleep(NOTICE)
+    await studio.tmux.keys("M-1")
+    await studio.say("/new Who calls get?", "Nobody but the tests")
+    await studio.tmux.until("waits for you", gone="esc stops")
+    await studio.take("roster")
 
 
 async def test_run(studio: Studio, endpoint: Endpoint) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.history import flaw
-from crow.core.hooks.points import POINTS
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.session import Key
 from crow.testing import ScriptedModel, call
 
@@ -131,7 +131,8 @@ async def test_no_result_is_lost_and_no_request_spoilt_whatever_a_hook_does_in_p
 
 
 NEVER = ("on_permission", "on_notification", "after_compact", "before_compact", "on_error",
-         "before_command", "on_cwd_changed")  # fmt: skip
+         "before_command", "on_cwd_changed", "on_worktree_create",
+         "on_worktree_remove")  # fmt: skip
 
 
 async def test_a_cancelled_run_is_followed_up_though_a_hook_spoils_what_runs(make_echo, whole):

@@ -10,9 +10,9 @@ import pytest
 
 from crow.core.agent import Agent
 from crow.core.errors import HookError
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ErrorContext
-from crow.core.hooks.points import POINTS
 from crow.core.tools import ToolKind
 from crow.core.verdicts import Answer
 from crow.testing import ScriptedModel, call
@@ -243,7 +243,7 @@ async def test_a_tool_keeps_its_own_as_well_and_nobodys_context_has_no_state():
         _ = Context(agent, reply.session).state
     with pytest.raises(HookError, match="no extension's"):
         _ = RunContext(agent, reply.session, "go").state
-    assert len(POINTS) == 25
+    assert len(POINTS) == 27
 
 
 async def test_a_copy_of_a_context_belongs_to_the_same(echo):

@@ -11,8 +11,9 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import TextDelta
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.context import Context, RunContext
-from crow.core.hooks.points import POINTS
+from crow.core.hooks.contexts import WorktreeContext
 from crow.core.ports import Completion, NullClient, PermissionRequest
 from crow.core.scope import Command
 from crow.core.session import Reply, Session
@@ -60,6 +61,9 @@ async def play(agent: Agent) -> Any:
     await asyncio.gather(*session.tasks, return_exceptions=True)
     await agent.notify(session, "idle", "")
     await Context(agent, session).change_directory("/")
+    tree = WorktreeContext(agent, session, "tree")
+    await agent.hooks.on_worktree_create.fire(tree)
+    await agent.hooks.on_worktree_remove.fire(tree)
     await Context(agent, session).compact([], "s")
     await agent.close()
     return reply

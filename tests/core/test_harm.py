@@ -35,9 +35,9 @@ from tests.core.misbehaviour import (
 
 from crow.core.agent import Agent
 from crow.core.errors import CrowError, ModelError, SessionError
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
-from crow.core.hooks.points import POINTS
 from crow.core.hooks.proxy import View
 from crow.core.ports import Completion
 from crow.core.scope import Command

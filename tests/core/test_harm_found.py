@@ -459,3 +459,65 @@ async def test_a_client_that_fails_when_it_is_asked_has_permitted_nothing():
     assert session.mode != "plan"
     reply = await agent.prompt(session, "go")
     assert (reply.stop_reason, reply.detail) == ("refusal", why)
+
+
+class Deaf(NullClient):
+    """A client that fails when it is told something."""
+
+    async def update(self, session_id: str, event: Any) -> None:
+        raise ConnectionError("the client is gone")
+
+
+async def test_a_client_that_cannot_be_told_what_a_hook_says_has_permitted_nothing():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session(client=Deaf())
+    remove = agent.hooks.register("on_config_change", lambda ctx: {"systemMessage": "careful"})
+    why = "the user cannot be told: ConnectionError: the client is gone"
+    assert await agent.configure(session, mode="plan") == why
+    assert session.mode == "default"
+    remove()
+
+
+async def test_a_client_that_cannot_be_told_of_a_change_does_not_undo_it():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session(client=Deaf())
+    assert await agent.configure(session, mode="plan") is None
+    assert session.mode == "plan"
+
+
+async def test_what_a_hook_begins_is_its_own_though_others_come_after_it_at_once():
+    agent = Agent(ScriptedModel("done"), tools=())
+    told, kept = asyncio.Event(), list[Any]()
+    tasks = list[Any]()
+
+    class Begins:
+        name = "begins"
+
+        def after_turn(self, ctx: Any) -> None:
+            async def later() -> None:
+                await told.wait()
+                agent.hooks.register("on_error", lambda error: None)
+
+            tasks.append(asyncio.get_running_loop().create_task(later()))
+
+    class Keeps:
+        name = "keeps"
+
+        def after_turn(self, ctx: Any) -> None:
+            kept.append(ctx)
+
+    class Comes:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def after_turn(self, ctx: Any) -> None:
+            assert ctx.owner == self.name
+
+    for thing in (Comes("a"), Begins(), Comes("b"), Keeps(), Comes("c")):
+        agent.use(thing)
+    reply = await agent.run("go")
+    told.set()
+    await asyncio.gather(*tasks)
+    assert {hook.owner.name for hook in agent.hooks.on_error.entries} == {"begins"}
+    assert kept[0].owner == "keeps"
+    assert {record.error for record in reply.session.trace} == {None}

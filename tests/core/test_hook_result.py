@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from crow import Agent, Ask, Context, Deny, HookResult, Point, tool
-from crow.core.hooks.points import POINTS
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.result import understood
 from crow.events import Notice, TextDelta, TitleChanged
 from crow.keys import FIRST_PROMPT

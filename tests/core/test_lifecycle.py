@@ -9,6 +9,7 @@ from inline_snapshot import snapshot
 
 from crow.core.agent import Agent
 from crow.core.errors import ModelError
+from crow.core.hooks.contexts import WorktreeContext
 from crow.core.scope import Command
 from crow.core.verdicts import Ask, Deny
 from crow.testing import ScriptedModel, call
@@ -198,6 +199,9 @@ async def test_every_declared_event_fires(echo, watcher, all_events):
         agent.hooks.register("after_run", lambda ctx: ctx.change_directory("/"))
         await agent.prompt(session, "/shout hello")
         await agent.configure(session, mode="plan")
+        tree = WorktreeContext(agent, session, "tree")
+        await agent.hooks.on_worktree_create.fire(tree)
+        await agent.hooks.on_worktree_remove.fire(tree)
     agent = Agent(ScriptedModel(ModelError("gone")), tools=())
     listen(agent, heard, ())
     async with agent:

@@ -14,8 +14,8 @@ from crow import tool
 from crow.core.agent import Agent
 from crow.core.errors import HookError
 from crow.core.events import ToolProgress
+from crow.core.hooks.agent_hook import POINTS
 from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.points import POINTS
 from crow.core.scope import Command
 from crow.core.tasks import Errand
 from crow.core.tools import ToolResult

@@ -10,10 +10,11 @@ import pytest
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError, HookError
 from crow.core.events import Notice
+from crow.core.hooks.agent_hook import ELSEWHERE, POINTS, AgentHook
 from crow.core.hooks.collect import hook, name_of
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.points import ELSEWHERE, POINTS, AgentHook, Point
+from crow.core.hooks.points import Point
 from crow.core.hooks.registry import FIRST, LAST, HookRegistry, Hooks
 from crow.core.ports import NullClient, Question
 from crow.core.scope import Command

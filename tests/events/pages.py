@@ -6,7 +6,8 @@ import inspect
 from pathlib import Path
 
 from crow import AgentHook
-from crow.core.hooks.points import COMMON, POINTS, Point
+from crow.core.hooks.agent_hook import POINTS
+from crow.core.hooks.points import COMMON, Point
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "events"

@@ -51,8 +51,9 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "cancel": ADDED,
         "fail": ADDED,
     },
-    "Its moment does not exist in Crow.": {
-        EVERYWHERE: "TeammateIdle WorktreeCreate WorktreeRemove"
+    "Its moment does not exist in Crow.": {EVERYWHERE: "TeammateIdle"},
+    "Crow makes no working trees of its own yet; an extension that does so fires it.": {
+        EVERYWHERE: "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
     },
 }
 """Where an event cannot fire, by column, and why."""

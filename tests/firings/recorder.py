@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crow import Agent
-from crow.core.hooks.points import ELSEWHERE
+from crow.core.hooks.agent_hook import ELSEWHERE
 
 LOG = "FIRINGS_LOG"
 

@@ -74,6 +74,7 @@ def test_the_user_answers_where_somebody_is_there(crow: Pilot):
 
 
 @pytest.mark.faces
+@pytest.mark.variants(2)
 def test_rules_hold_through_every_face(crow: Pilot):
     crow.configure(allow=["Bash(touch *)"])
     crow.user.answers("reject_once")
@@ -96,7 +97,7 @@ class Slow:
             Path(session.cwd, "gate").touch()
 
 
-@pytest.mark.faces
+@pytest.mark.faces("process", "acp")
 def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
     crow.use(Slow)
     crow.configure(allow=["mcp__slow"])
@@ -105,6 +106,7 @@ def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
 
 
 @pytest.mark.faces
+@pytest.mark.variants(2)
 async def test_an_async_test_awaits_it(crow: Pilot):
     async with crow:
         crow.use(NoForcePush)
@@ -113,6 +115,7 @@ async def test_an_async_test_awaits_it(crow: Pilot):
 
 
 @pytest.mark.faces
+@pytest.mark.variants(2)
 def test_the_end_of_the_session_is_seen_once_it_is_closed(crow: Pilot):
     crow.use(on_session_end)
     crow.run("Go", "Done.")
@@ -132,7 +135,7 @@ def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
     for thing in (before_tool, NoForcePush()):
         with pytest.raises(TypeError, match="use a class, a function or a module that stands at"):
             crow.use(thing)
-    with pytest.raises(TypeError, match="takes allow, deny, extensions, not hooks"):
+    with pytest.raises(TypeError, match="takes allow, deny, extensions, settings, not hooks"):
         crow.configure(hooks=[])
     with pytest.raises(TypeError, match="cannot say ValueError"):
         crow.run("Go", ValueError())

@@ -249,7 +249,8 @@ class Talk:
         session.spawn(conversing.list_files())
         if prompt:
             begin_with(tab, prompt)
-        tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
+        if len(self.terminal.tabs) == 2:  # once known, it is
+            tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
         self.terminal.show(tab)
         self._start(self._answer_all(tab, session))
 

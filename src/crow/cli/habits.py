@@ -43,6 +43,7 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
     prompts = parser.add_mutually_exclusive_group()
     prompts.add_argument("--system-prompt", metavar="TEXT", help="what the model is told first")
+    prompts.add_argument("--system-prompt-file", metavar="FILE", help="the same from a file")
     prompts.add_argument("--append-system-prompt", metavar="TEXT", help="what it is told as well")
     add("--max-turns", metavar="N", type=int, help="requests in one run, at most")
     add("--max-budget-usd", metavar="USD", type=float, help="dollars in one run, at most")
@@ -112,10 +113,21 @@ def settle_session(options: argparse.Namespace, session: Session) -> None:
     """Tell a session what the options say of it."""
     from crow.keys import CLIENT_PROMPT
 
-    if options.system_prompt is not None:
-        CLIENT_PROMPT.set(session, ("override", options.system_prompt))
+    text = options.system_prompt
+    if options.system_prompt_file is not None:
+        text = read(options.system_prompt_file)
+    if text is not None:
+        CLIENT_PROMPT.set(session, ("override", text))
     elif options.append_system_prompt:
         CLIENT_PROMPT.set(session, ("append", options.append_system_prompt))
+
+
+def read(path: str) -> str:
+    """The text of ``--system-prompt-file``. Raises `UsageError`."""
+    try:
+        return Path(os.path.expanduser(path)).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--system-prompt-file {path}: {error}") from None
 
 
 def choose_tools(options: argparse.Namespace, agent: Agent) -> None:

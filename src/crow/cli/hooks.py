@@ -19,8 +19,9 @@ from crow.cli.options import agent_of, declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
 from crow.core.agent import Agent
-from crow.core.hooks.hook import Hook, HookPoint
-from crow.core.hooks.points import ELSEWHERE
+from crow.core.hooks.agent_hook import ELSEWHERE
+from crow.core.hooks.hook import Hook
+from crow.core.hooks.hook_point import HookPoint
 from crow.text import one_line
 
 if TYPE_CHECKING:

@@ -38,8 +38,7 @@ def keeper_of(agent: Agent, session: Session | None = None) -> Any:
 
 def is_keepers(command: SlashCommand) -> bool:
     """True for the command by which such an extension asks clients that have no list."""
-    owner = getattr(command.run, "__self__", None)
-    return hasattr(getattr(owner, "rewind", None), "plan_rewind")
+    return hasattr(getattr(command.run, "__self__", None), "plan_rewind")
 
 
 def shown(plan: Any, cwd: str) -> list[str]:

@@ -8,7 +8,7 @@ crow sessions search TEXT       sessions in which all words of TEXT were said to
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
 crow sessions rewind ID         its prompts; with a number files and conversation as before that one
-crow sessions export ID         all that is stored of it, as JSON Lines
+crow sessions export ID         all that is stored of it, as JSON Lines; --format has others' shapes
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
 """
@@ -57,6 +57,7 @@ WORDS: dict[str, tuple[str, Style]] = {
     "idle": ("idle", "dim"),
 }
 """What the state of an open session is called, and how that looks."""
+FORMATS = ("lines", "atif", "claude")
 SHORT = 8
 PAGE = 20
 
@@ -75,6 +76,12 @@ def declare(parser: Parser) -> None:
         "--overwrite", action="store_true", help="with rewind: also what others changed since"
     )
     parser.add_argument("--json", action="store_true", help="one object a line, for programs")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="lines",
+        help="of export: lines, with all; atif, a trajectory; claude, as Claude Code keeps them",
+    )
     declare_place(parser)
 
 
@@ -266,7 +273,16 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
 async def export(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print all that is stored of a session."""
     lines = able(store, "export")
-    out.verbatim((await lines(await whole_id(store, options.words[0]))).rstrip("\n"))
+    text: str = (await lines(await whole_id(store, options.words[0]))).rstrip("\n")
+    if options.format == "lines":
+        out.verbatim(text)
+        return
+    from crow.cli.trajectory import claude_lines, trajectory
+
+    rows = list(map(json.loads, text.splitlines()))
+    made = [trajectory(rows)] if options.format == "atif" else claude_lines(rows)
+    for each in made:
+        out.verbatim(json.dumps(each, ensure_ascii=False))
 
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:

@@ -6,16 +6,17 @@ import asyncio
 import logging
 import os
 from collections.abc import Coroutine, Iterable, Mapping
-from contextlib import suppress
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
+from crow.core.closing import end, who_waits
+from crow.core.configure import configure
 from crow.core.errors import ModelError, SessionError
-from crow.core.events import ConfigChanged, Notice
+from crow.core.events import Notice
 from crow.core.extensions import Found
 from crow.core.frozen import KeptList, kept
 from crow.core.hooks.context import RunContext
-from crow.core.hooks.contexts import ConfigContext, NotificationContext, SessionContext, ToolContext
+from crow.core.hooks.contexts import NotificationContext, SessionContext, ToolContext
 from crow.core.hooks.hook import Owner
 from crow.core.hooks.registry import Hooks
 from crow.core.hooks.work import is_own, refuse_own
@@ -31,8 +32,6 @@ from crow.core.ui import withdraw
 
 logger = logging.getLogger("crow.extensions")
 
-SETTLING = 0.3
-AFTERWARDS = 5.0
 Said = TypeVar("Said", str, ToolResult)
 STEERING = frozenset(
     "BASH_ENV ENV CDPATH GLOBIGNORE EXECIGNORE SHELLOPTS BASHOPTS BASH_COMPAT BASH_XTRACEFD "
@@ -337,31 +336,12 @@ class Agent(Host):
         if session.closed:
             return
         session.closed = True
-        waiting = {*following(session)} if is_own(session) else set[asyncio.Task[Any]]()
-        waiting.add(cast("asyncio.Task[Any]", asyncio.current_task()))
-        closing = nobodys(self._close_session(session, reason, waiting))
+        closing = nobodys(end(session, reason, who_waits(session)))
+        closing.add_done_callback(lambda _: self._sessions.pop(session.id, None))
         self._closing[session.id] = closing
         closing.add_done_callback(lambda _: self._closing.pop(session.id))
         self.cancel(session)
         await asyncio.shield(closing)
-
-    async def _close_session(
-        self, session: Session, reason: str, waiting: set[asyncio.Task[Any]]
-    ) -> None:
-        """Close a session; ``waiting`` are the tasks that wait for that."""
-        if not waiting & {*following(session)}:
-            await _followed_up(session)
-        ending = session.tasks - waiting
-        for task in ending:
-            task.cancel()
-        if ending:
-            await asyncio.wait(ending, timeout=SETTLING)
-        await self.hooks.on_session_end.fire(SessionContext(self, session, reason=reason))
-        await asyncio.sleep(0)
-        for task in session.tasks - waiting:  # hooks that were left behind
-            task.cancel()
-        await _let_go(session)
-        self._sessions.pop(session.id, None)
 
     async def close(self) -> None:
         """Close all sessions and leave the lifespans, last entered first."""
@@ -497,30 +477,7 @@ class Agent(Host):
 
     async def configure(self, session: Session, **changes: Any) -> str | None:
         """Change ``model``, ``mode`` or an option; the reason where a hook objects."""
-        ctx = ConfigContext(self, session, changes)
-        ruling = await ctx.ui.agreed(await self.hooks.on_config_change.fire(ctx))
-        if (wrong := self._no_such_model(ctx.changes.get("model"))) is not None:
-            return wrong
-        if ruling.refused:
-            return ruling.reason or "denied by a hook"
-        if not ctx.changes.get("mode", "default"):
-            return "there is no mode without a name"
-        for name, value in ctx.changes.items():
-            if name in ("model", "mode"):
-                setattr(session, name, value)
-            else:
-                session.options[name] = value
-        await ctx.emit(ConfigChanged(dict(ctx.changes)))
-        return None
-
-    def _no_such_model(self, model: str | None) -> str | None:
-        named = getattr(self.llm, "named", None)
-        if model is not None and named is not None:
-            try:
-                named(model)
-            except ModelError as error:
-                return str(error)
-        return None
+        return await configure(self, session, changes)
 
     def context_window(self, session: Session) -> int | None:
         """How many tokens a request of this session may have, where that is known."""
@@ -535,24 +492,6 @@ class Agent(Host):
         if self.hooks.on_notification.chain(session):
             ctx = NotificationContext(self, session, kind, message, run=run)
             await self.hooks.on_notification.fire(ctx)
-
-
-async def _followed_up(session: Session) -> None:
-    """Wait until the last prompt is done with, for some seconds at most."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(AFTERWARDS):
-            await session.lock.acquire()
-            session.lock.release()
-            await asyncio.gather(*following(session), return_exceptions=True)
-
-
-async def _let_go(session: Session) -> None:
-    """Release what a session holds, such as the commands in the background."""
-    for held in list(session.cache.values()):
-        if hasattr(held, "aclose"):
-            await held.aclose()
-    if session.hung is not None:
-        await session.hung.close()
 
 
 def spec_of(tool: Tool) -> ToolSpec:

@@ -15,14 +15,15 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 from weakref import WeakSet
 
 from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
 from crow.core.extensions import Lifespan, make
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK, name_of, unknown_event
-from crow.core.hooks.hook import NUMBERS, Owner, replaced
+from crow.core.hooks.hook import NUMBERS, Owner
+from crow.core.hooks.hook_point import replaced
 from crow.core.hooks.registry import Hooks
 from crow.core.ports import SlashCommand, Tool
 from crow.core.session import Session
@@ -111,6 +112,17 @@ def bound_to(thing: object) -> object:
     """Whose method is called by a tool or a command; None for nobody's."""
     called = getattr(thing, "function", None) or getattr(thing, "run", None)
     return getattr(called, "__self__", None)
+
+
+def tools_in(module: object) -> list[Tool]:
+    """The tools that stand in a module."""
+    return [each for each in vars(module).values() if is_tool(each)]
+
+
+def is_tool(thing: object) -> TypeGuard[Tool]:
+    """True for what a model can call."""
+    wanted = "name", "description", "parameters", "run"
+    return not inspect.isclass(thing) and all(hasattr(thing, name) for name in wanted)
 
 
 class Extensions(dict[str, Any]):
@@ -430,10 +442,13 @@ class Scope:
         initialise = self._initialiser(thing)
         if getattr(thing, "__dict__", {}).get("agent", self) is None:
             setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
+        tools = tools_in(thing) if initialise is None and inspect.ismodule(thing) else ()
+        for tool in tools:
+            self.add_tool(tool)
         if initialise is not None:
             initialise(self.session or self.agent)
         self.hooks.add(thing, owner)
-        brings = initialise is not None or hasattr(thing, "lifespan")
+        brings = initialise is not None or hasattr(thing, "lifespan") or tools
         if not brings and not self.hooks.of(owner):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(

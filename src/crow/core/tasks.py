@@ -10,20 +10,31 @@ import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from contextvars import ContextVar, copy_context  # noqa: TID251 - tasks and threads inherit it
-from math import inf
+from gc import get_referents
 from sys import getrefcount
-from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
+from crow.core.clock import Clock
 from crow.core.frozen import OwnSet
 
 NOTHING: Any = object()
-BLOCKING = 0.05
-"""Seconds for which somebody's code may keep everything else from running before it is named."""
 DOING: ContextVar[Any] = ContextVar("doing", default=None)
 """What somebody's code does just now, as a view: also in the tasks and threads that it starts."""
+
+
+def variables() -> Any:
+    """What holds the context variables: one more refers to it for each copy of the context."""
+    return get_referents(copy_context())[0]
+
+
+def running() -> asyncio.AbstractEventLoop | None:
+    """The loop that runs here; None where none does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class Errands(OwnSet["asyncio.Task[Any]"]):
@@ -39,16 +50,22 @@ class Errands(OwnSet["asyncio.Task[Any]"]):
         super().__init__(tasks)
         self._free: list[Errand] = []
 
-    def begin(self, coroutine: Coroutine[Any, Any, Any], about: object, clock: Clock) -> Errand:
-        """An errand that is to be done in a task of these."""
-        loop = asyncio.get_running_loop()
+    def begin(
+        self,
+        coroutine: Coroutine[Any, Any, Any],
+        about: object,
+        clock: Clock,
+        caller: asyncio.Task[Any],
+    ) -> Errand:
+        """An errand that is to be done in a task of these; it is the caller's to begin it."""
+        loop = caller.get_loop()
         errand = self._free.pop() if self._free else None
         if errand is None or errand.loop is not loop or errand.task.cancelling():
             errand = Errand(coroutine, about)
             errand.carry(loop, self)
         else:
             errand.take_up(coroutine, about)
-        errand.clock = clock
+        errand.clock, errand.caller = clock, caller
         return errand
 
     def offer(self, errand: Errand) -> None:
@@ -71,7 +88,6 @@ class Errand(Coroutine[Any, Any, Any]):
 
     __slots__ = (
         "__weakref__",
-        "_begun",
         "_context",
         "_coroutine",
         "_first",
@@ -79,6 +95,7 @@ class Errand(Coroutine[Any, Any, Any]):
         "_told",
         "abandoned",
         "about",
+        "caller",
         "clock",
         "ended",
         "errands",
@@ -94,6 +111,7 @@ class Errand(Coroutine[Any, Any, Any]):
         self._first: Any = NOTHING
         self._told = self.abandoned = False
         self.clock: Clock | None = None
+        self.caller: Any = None
         self.take_up(coroutine, about)
 
     def take_up(self, coroutine: Coroutine[Any, Any, Any], about: object) -> None:
@@ -101,7 +119,7 @@ class Errand(Coroutine[Any, Any, Any]):
         self._coroutine = coroutine
         self._context = copy_context()
         self.about = about
-        self.ended = self._begun = False
+        self.ended = False
 
     def carry(self, loop: asyncio.AbstractEventLoop, errands: Errands) -> None:
         """Have a task, which can be cancelled from now on."""
@@ -111,32 +129,31 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def step(self) -> Any:
         """Make the first step as its task; what it answered where that was all, else `NOTHING`."""
-        loop, task = self.loop, self.task
-        caller = cast("asyncio.Task[Any]", asyncio.current_task(loop))
-        known = getrefcount(task)
+        loop, task, caller = self.loop, self.task, self.caller
+        clock: Any = self.clock
+        known, self.caller = getrefcount(task), None
         _leave_task(loop, caller)
         _enter_task(loop, task)
         try:
-            self._first = self._go_on(self._begin)
+            self._first = self._context.run(_first, self.about, self._coroutine)
         except StopIteration as stop:
             self.ended = True
             return stop.value
+        except (SystemExit, GeneratorExit) as error:
+            self.ended = True
+            raise _failure(error) from error
         except BaseException:
             self.ended = True
             raise
         finally:
+            clock.end()
             _leave_task(loop, task)
             _enter_task(loop, caller)
             if self.ended and getrefcount(task) <= known:  # or somebody has kept it
                 self.errands.offer(self)
-        self._begun = True
         if self._context is not self._outer:
             self._outer.run(DOING.set, self.about)  # what it waits for looks there
         return NOTHING
-
-    def _begin(self) -> Any:
-        DOING.set(self.about)
-        return self._coroutine.send(None)
 
     def send(self, value: Any) -> Any:
         """Go on, for a task; the first time with what was waited for already."""
@@ -165,22 +182,18 @@ class Errand(Coroutine[Any, Any, Any]):
         if clock is not None:
             clock.begin()
         try:
-            if self._context is self._outer and self._begun:
+            if self._context is self._outer:
                 return step(*arguments)
             return self._context.run(step, *arguments)
         except (SystemExit, GeneratorExit) as error:
-            self._ends()
-            raise RuntimeError(f"{type(error).__name__}: {error}".rstrip(": ")) from error
+            self.over()
+            raise _failure(error) from error
         except BaseException:
-            self._ends()
+            self.over()
             raise
         finally:
             if clock is not None:
                 clock.end()
-
-    def _ends(self) -> None:
-        if self._begun:  # else nobody waits, and its task may carry on another one
-            self.over()
 
     def over(self) -> None:
         """Tell who waits that this is the last step: a turn of the loop before the task would."""
@@ -203,6 +216,15 @@ class Errand(Coroutine[Any, Any, Any]):
 
     def __await__(self) -> Generator[Any, Any, Any]:
         return self._coroutine.__await__()
+
+
+def _first(about: object, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    DOING.set(about)
+    return coroutine.send(None)
+
+
+def _failure(error: BaseException) -> RuntimeError:
+    return RuntimeError(f"{type(error).__name__}: {error}".rstrip(": "))
 
 
 async def uncut(task: asyncio.Task[None], cancel: Callable[[], object]) -> None:
@@ -303,105 +325,3 @@ def was_abandoned(task: asyncio.Task[Any] | None) -> bool:
     """True for the task of an errand that was left behind."""
     carried = None if task is None else task.get_coro()
     return isinstance(carried, Errand) and carried.abandoned
-
-
-class Clock:
-    """An errand's own time, which stands still while it waits for somebody else.
-
-    ``blocks`` is called with the seconds for which a step of the errand's own has kept everything
-    else from running; what others did in that step is ``elsewhere``.
-    """
-
-    elsewhere: float = 0.0
-    expired: bool = False
-    waiter: asyncio.Future[None] | None = None
-    _began: float = 0.0
-    _handle: asyncio.TimerHandle | None = None
-    _in_step: bool = False
-    _pauses: int = 1
-    _since: float = 0.0
-    _started: bool = False
-
-    def __init__(self, seconds: float, blocks: Callable[[float], None] | None = None) -> None:
-        self.blocks = blocks
-        self._left = seconds
-
-    def begin(self) -> None:
-        """Look at how long a step takes, from here on."""
-        self._in_step = True
-        self._began, self.elsewhere = perf_counter(), 0.0
-
-    def end(self) -> None:
-        """Look no longer."""
-        self._look()
-        self._in_step = False
-
-    def _look(self) -> None:
-        """Tell of a step that took long, as far as that was the errand's own doing."""
-        if self._in_step and self._pauses == (not self._started):
-            seconds = perf_counter() - self._began - self.elsewhere
-            if seconds > BLOCKING and self.blocks is not None:
-                self.blocks(seconds)
-
-    def pause(self) -> None:
-        """Stop the clock; pauses nest, and it begins paused."""
-        self._look()
-        self._pauses += 1
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
-            self._left -= asyncio.get_running_loop().time() - self._since
-
-    def resume(self) -> None:
-        """Let the clock run again."""
-        self._pauses -= 1
-        self._began, self.elsewhere = perf_counter(), 0.0
-        if self._pauses == 0 and self._left != inf:
-            loop = asyncio.get_running_loop()
-            self._since = loop.time()
-            self._handle = loop.call_later(max(self._left, 0), self._expire)
-
-    def wake(self) -> None:
-        """Let `ended` look again."""
-        if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(None)
-
-    def _expire(self) -> None:
-        self._handle, self.expired = None, True
-        self.wake()
-
-    async def ended(self, task: asyncio.Task[Any], spent: float) -> None:
-        """Wait until the task is done or its time is over, of which so much is spent already.
-
-        Where the waiting is cancelled, so is the task, which has the rest of its time to end.
-        """
-        self._left -= spent
-        self._started = True
-        self.resume()
-        cancelled = False
-        loop = asyncio.get_running_loop()
-        try:
-            while not task.done() and not self.expired:
-                self.waiter = loop.create_future()
-                try:
-                    await self.waiter
-                except asyncio.CancelledError:
-                    cancelled = True
-                    if not task.cancelling():  # or its tidying up would be cancelled
-                        task.cancel()
-        finally:
-            self.pause()
-        if cancelled:
-            raise asyncio.CancelledError
-
-
-@contextmanager
-def standing(clock: Clock | None) -> Generator[None]:
-    """Let a clock stand still meanwhile, where there is one."""
-    if clock is not None:
-        clock.pause()
-    try:
-        yield
-    finally:
-        if clock is not None:
-            clock.resume()

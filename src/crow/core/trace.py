@@ -52,24 +52,24 @@ class Role:
 class Trace:
     """The last ten thousand records of a session, oldest first; ``count`` is how many it had.
 
+    ``trace.add(record)`` keeps a row; before each request the oldest go where there are too many.
+
     A row is a record, the values of one, or role, seconds and call of a hook that did nothing else
     than to run: it becomes a record when somebody asks for it.
     """
 
-    __slots__ = ("_gone", "_rows")
+    __slots__ = ("_gone", "_rows", "add")
 
     def __init__(self) -> None:
         self._rows: list[Record | tuple[Any, ...]] = []
         self._gone = 0
+        self.add: Callable[[Record | tuple[Any, ...]], None] = self._rows.append
 
-    @property
-    def add(self) -> Callable[[Record | tuple[Any, ...]], None]:
-        """Keep a row: ``trace.add(record)``. The oldest rows are thrown away now and then."""
-        rows = self._rows
-        if len(rows) > 2 * KEPT:
-            self._gone += len(rows) - KEPT
-            del rows[:-KEPT]
-        return rows.append
+    def trim(self) -> None:
+        """Throw the oldest rows away, where there are many more than are kept."""
+        if len(self._rows) > 2 * KEPT:
+            self._gone += len(self._rows) - KEPT
+            del self._rows[:-KEPT]
 
     @property
     def count(self) -> int:

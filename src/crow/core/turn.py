@@ -13,7 +13,7 @@ from crow.core.frozen import kept
 from crow.core.history import flaw, flaw_before, repaired
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import TurnContext, open_call
-from crow.core.hooks.wraps import Sink
+from crow.core.hooks.pieces import Sink
 from crow.core.messages import Message, add_usage
 from crow.core.ports import Completion, Delta, Request
 from crow.core.session import CARRIER
@@ -28,6 +28,7 @@ async def ask(ctx: RunContext) -> TurnContext | None:
     """Ask the model; its reply is in the history afterwards. None where a hook stopped before."""
     hooks = ctx.agent.hooks
     await deliver(ctx)
+    ctx.session.trace.trim()
     ctx.session.history.call_ids.begin()
     now = TurnContext(ctx, ctx.agent.request_of(ctx.session))
     await hooks.before_llm_request.fire(now)

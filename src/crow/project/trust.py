@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -29,6 +30,13 @@ MOST_LINKED = 5_000
 """Files behind a link to a folder that are looked at; what lies beyond them is not trusted."""
 LARGEST = 100_000_000
 """Bytes of a file whose content is compared; of a larger one it is the size and the times."""
+
+
+TOOLS = frozenset({".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis"})
+"""Folders of tools that look at an extension: what is no code there changes with every look."""
+CODE = frozenset({*SOURCE_SUFFIXES, *BYTECODE_SUFFIXES, *EXTENSION_SUFFIXES})
+PYTEST = "-pytest-"
+"""In the name of what pytest compiles: Python itself imports no file of such a name."""
 
 
 def project_of(cwd: str | Path, home: Path | None = None) -> Path:
@@ -154,7 +162,10 @@ def _counts(path: Path) -> bool:
     extension may.
     """
     is_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
-    return path.is_file() and (not is_cache or "extensions" in path.parts)
+    if is_cache and ("extensions" not in path.parts or PYTEST in path.name):
+        return False
+    is_noted = "extensions" in path.parts and not TOOLS.isdisjoint(path.parts)
+    return path.is_file() and (path.suffix in CODE or not is_noted)
 
 
 def fingerprint(project: Path) -> str:

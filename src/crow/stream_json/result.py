@@ -13,6 +13,8 @@ from crow.stream_json.projection import usage_of
 
 SUCCESSES = ("end_turn", "hook_stopped", "max_tokens", "refusal")
 SUBTYPES = {"max_turn_requests": "error_max_turns", "cancelled": "error_during_execution"}
+OF_MONEY = "the limit of $"
+"""How a run ends that has cost too much, as the limits say it."""
 SPOKEN = "2.1.331"
 """The version of Claude Code whose words these are: libraries warn where a program names none."""
 
@@ -51,13 +53,20 @@ def servers(agent: Agent, session: Session) -> list[Message]:
     return [{"name": name, "status": "connected", "tools": it} for name, it in found.items()]
 
 
+def subtype_of(reply: Reply) -> str:
+    """How a turn ended, in the words of the protocol."""
+    if reply.stop_reason == "max_turn_requests" and reply.detail.startswith(OF_MONEY):
+        return "error_max_budget_usd"
+    return SUBTYPES.get(reply.stop_reason, "success")
+
+
 def result(reply: Reply, *, model: str, turns: int, seconds: float, asked: float) -> Message:
     """How a turn ended; ``asked`` are the seconds in which the model was."""
     usage, cost = usage_of(reply.usage), reply.usage.get("cost", 0.0)
     is_error = reply.stop_reason not in SUCCESSES
     told: Message = {
         "type": "result",
-        "subtype": SUBTYPES.get(reply.stop_reason, "success"),
+        "subtype": subtype_of(reply),
         "is_error": is_error,
         "duration_ms": round(seconds * 1000),
         "duration_api_ms": round(asked * 1000),

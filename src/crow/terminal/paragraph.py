@@ -8,9 +8,9 @@ from typing import Any
 from crow.terminal.palette import Palette
 from crow.terminal.rendering import leftover, lines_of, painted, rows_of, styled
 
-LONG = 800
+LONG = 480
 """Letters from which on a paragraph is drawn in parts: all of it takes longer each time."""
-OPEN = 400
+OPEN = 240
 """Letters at its end that stay open, for marks that are closed there."""
 ENDLESS = 4000
 """Letters after which a mark that is still open is taken for no mark."""

@@ -147,7 +147,7 @@ class Screen:
 
     def _hear(self, reply: str) -> None:
         """The terminal has said something."""
-        if time.monotonic() - self._asked_at < SOON:
+        if not self._is_answered and time.monotonic() - self._asked_at < SOON:
             self._told(reply)
         self._is_answered = self._is_answered or reply.endswith("c")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crow.core.events import ToolEnded
+from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
 from crow.core.hooks.registry import FIRST
@@ -31,7 +31,7 @@ VARIABLE = "CROW_TESTING"
 """The environment variable that says what to hang, and where to report."""
 SPEC = f"{__name__}:Reporter"
 """What ``--extension`` is given."""
-Happened: TypeAlias = Record | ToolEnded
+Happened: TypeAlias = Record | ToolStarted | ToolEnded
 
 
 class Reporter:
@@ -57,9 +57,14 @@ class Reporter:
         client.waits_for_servers = True
 
     def on_update(self, update: object) -> None:
-        """Report a call that has ended."""
-        if isinstance(update, ToolEnded):
-            self._write(update, replace(update, result=replace(update.result, data=None)))
+        """Report a call that begins, or has ended."""
+        match update:
+            case ToolStarted():
+                self._write(update, update)
+            case ToolEnded():
+                self._write(update, replace(update, result=replace(update.result, data=None)))
+            case _:
+                pass
 
     def _watch(self, record: Record, ctx: Context) -> None:
         own = next(each.name for each in self._agent.hooks.owners if each.thing is self)

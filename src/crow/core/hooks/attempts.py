@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Coroutine
 from collections.abc import Generator as Steps
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Protocol, TypeVar, cast
@@ -39,6 +39,12 @@ class Attempt(Coroutine[Any, Any, T_co]):
         self._coroutine.close()
 
 
+class InPieces(Protocol):
+    """What asks the model and gives the answer piece by piece, the reply last."""
+
+    def pieces(self, new: dict[str, Any] | None) -> AsyncGenerator[Delta | Completion, None]: ...
+
+
 class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
     """One request to the model: awaited, its pieces go on to the client while they come.
 
@@ -46,21 +52,23 @@ class RequestAttempt(Attempt[Completion], AsyncIterable[Delta | Completion]):
     hook lets them: what an async generator yields goes on.
     """
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("_around", "_new")
 
     def __init__(
         self,
         coroutine: Coroutine[Any, Any, Completion],
-        pieces: Callable[[], AsyncGenerator[Delta | Completion, None]],
+        around: InPieces,
+        new: dict[str, Any] | None,
     ) -> None:
-        super().__init__(coroutine)
-        self._pieces = pieces
+        self._coroutine = coroutine
+        self._around = around
+        self._new = new
 
     def __aiter__(self) -> AsyncIterator[Delta | Completion]:
         if getcoroutinestate(cast(Any, self._coroutine)) != CORO_CREATED:
             raise RuntimeError("this attempt was made: call_next() makes another")
         self._coroutine.close()
-        return self._pieces()
+        return self._around.pieces(self._new)
 
 
 class Next(Protocol):

@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import threading
 from asyncio import current_task
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context  # noqa: TID251 - a thread does not inherit it by itself
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeVar, cast
+from types import AsyncGeneratorType, CoroutineType
+from typing import Any, Protocol, cast
 
+from crow.core.clock import BLOCKING, Clock, standing
 from crow.core.errors import HookError
-from crow.core.hooks.context import Context
-from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.hook import Hook, HookPoint, Line, behind
-from crow.core.hooks.proxy import (
-    SETTLED,
-    given,
-    is_over,
-    kind_of_view,
-    put,
-    seen,
-)
-from crow.core.hooks.report import Ran, blocks, describe, tell
+from crow.core.hooks.context import Context, RunContext
+from crow.core.hooks.hook import Hook
+from crow.core.hooks.proxy import put, seen
+from crow.core.hooks.report import Ran, blocks, describe
 from crow.core.hooks.work import nested, set_awaited
 from crow.core.session import Session
-from crow.core.tasks import BLOCKING, DOING, NOTHING, Clock, Errand, Spawned, standing
-from crow.core.trace import record_of
+from crow.core.tasks import DOING, NOTHING, Errand, Errands, Spawned
 
-C = TypeVar("C", bound=Context)
-
-new: Callable[[type[Any]], Any] = object.__new__
 CANCELLED_TIMEOUT = 0.25
+OF_CANCELLED = " in a cancelled run"
 NESTED = 8
 """How often a hook may be called again, by what it does itself, before it has ended."""
 
@@ -52,88 +42,8 @@ class Around(Protocol):
     def driven(self, yielded: AsyncGenerator[Any, Any]) -> Awaitable[Any]: ...
 
 
-def calls(
-    point: HookPoint[C, Any], ctx: C, *, judge: bool = False, told: set[object] | None = None
-) -> Iterable[tuple[Hook, C, Ran | None]]:
-    """Call the hooks of a moment; those with whom more is to be done are handed out.
-
-    Most answer nothing, have touched nothing and took no time: a row of the trace is all that they
-    leave. With the others comes what they did; None where they are still to be called. Those that
-    are in ``told`` are left out, and the others put in. What hangs there or goes meanwhile counts
-    from then on.
-    """
-    line = point.line(ctx.session)
-    if not line or (judge and not any(hook.judge for hook in line)):
-        return ()
-    return _calls(point, line, ctx, judge, told)
-
-
-def _calls(  # noqa: C901 - in one place, for every step costs each hook of everybody
-    point: HookPoint[C, Any], line: Line, ctx: C, judge: bool, told: set[object] | None
-) -> Iterator[tuple[Hook, C, Ran | None]]:
-    session: Any = ctx.session
-    task: Any = current_task()
-    past: list[Hook] = []
-    doing, edits, cancelling = DOING.get(), point.hooks.edits, task.cancelling
-    watchers = ctx.agent.hooks.watching(session)
-    keep = partial(_tell_of, ctx, watchers) if watchers else session.trace.add
-    call_id = ctx.call.id if isinstance(ctx, ToolContext) else None
-    cls, put_base, put_role, put_ended = kind_of_view(type(ctx), is_over(ctx))
-    known, cancelled, now = edits.count, cancelling(), perf_counter()
-    while line:
-        for hook in line:
-            if hook.judge is not judge or not (hook.always or hook.concerns(ctx)):
-                continue
-            if told is not None and _was_told(hook, told):
-                continue
-            view, ran = new(cls), None
-            put_base(view, ctx)
-            put_role(view, hook.role)
-            if hook.plain and session.messages.before is None:
-                DOING.set(view)
-                answer = error = None
-                try:
-                    answer = hook.call(view)
-                except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
-                    error = raised
-                began, now = now, perf_counter()
-                if (
-                    answer is None
-                    and error is None
-                    and now - began < hook.patience
-                    and given(view) is None
-                    and session.messages.before is None
-                    and cancelling() == cancelled
-                ):
-                    put_ended(view, SETTLED)
-                    hook.failures = 0
-                    keep((hook.role, now - began, call_id))
-                    if edits.count != known:
-                        break
-                    continue
-                ran = Ran(answer, error, began, now - began, has_cancelled=cancelling() > cancelled)
-                ran.unfinished = _is_unfinished(hook, session, ran)
-            DOING.set(doing)
-            yield hook, view, ran
-            cancelled, now = cancelling(), perf_counter()
-            if edits.count != known:
-                break
-        else:
-            break
-        past += line[: line.index(hook) + 1]
-        known, line = edits.count, behind(past, point.line(ctx.session))
-    DOING.set(doing)
-
-
-def _was_told(hook: Hook, told: set[object]) -> bool:
-    """True for one that was told already; from now on it is."""
-    if hook in told:
-        return True
-    told.add(hook)
-    return False
-
-
-def _is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
+def is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
+    """True where there is more to do with a hook that was called than to take its answer."""
     if ran.error is not None or ran.has_cancelled or session.history.before is not ran.touched:
         return True
     return ran.seconds >= hook.patience or (
@@ -141,41 +51,63 @@ def _is_unfinished(hook: Hook, session: Session, ran: Ran) -> bool:
     )
 
 
-def _tell_of(ctx: Context, watchers: Iterable[Callable[..., None]], row: Any) -> None:
-    """Tell who looks on of a hook that has left no more than a row of the trace."""
-    tell(ctx, record_of(*row), watchers)
-
-
 async def run_hook(hook: Hook, view: Context, around: Around | None = None) -> Ran:
     """Call a hook in its own time; its failure is a value. What it changed is not settled yet."""
-    session = view.session
-    if session.history.before is not None and view.run is not None:
+    session: Any = view.session
+    if session.messages.before is not None and view.run is not None:
         await view.heal()  # what somebody did before is not this hook's
-    ran = call_hook(hook, view, session, around)
+    call = begin_hook if hook.lazy else call_hook
+    ran = call(hook, view, task_of(view.run), around)
     if ran.unfinished:
         await finish_hook(hook, view, ran, around)
     return ran
 
 
-def call_hook(hook: Hook, view: Context, session: Session, around: Around | None) -> Ran:
+def begin_hook(
+    hook: Hook, view: Context, task: asyncio.Task[Any], around: Around | None = None
+) -> Ran:
+    """Call a hook that does nothing before it is awaited, and let it do what needs no waiting."""
+    session: Any = view.session
+    ran = Ran(perf_counter(), session.messages.before)
+    ran.answer = NOTHING
+    try:
+        ran.answer = _begun(hook, view, _called(hook, view, around), ran, task)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
+        ran.error = error
+    else:
+        ran.seconds = perf_counter() - ran.began
+        ran.unfinished = (
+            ran.answer is NOTHING
+            or session.messages.before is not ran.touched
+            or (ran.seconds > hook.timeout and around is None)
+        )
+    return ran
+
+
+def call_hook(
+    hook: Hook, view: Context, task: asyncio.Task[Any], around: Around | None = None
+) -> Ran:
     """Call a hook, whatever it is."""
-    touched = session.history.before
-    task = cast("asyncio.Task[Any]", current_task())
     cancelling, doing = task.cancelling(), DOING.get()
-    answer = error = None
-    began = perf_counter()
+    ran = Ran(perf_counter(), view.session.history.before)
     DOING.set(view)
     try:
-        answer = _called(hook, view, around)
+        ran.answer = _called(hook, view, around)
     except BaseException as raised:  # noqa: BLE001 - a hook may raise even SystemExit
-        error = raised
+        ran.error = raised
     finally:
         DOING.set(doing)
-    has_cancelled = task.cancelling() > cancelling
-    seconds = perf_counter() - began
-    ran = Ran(answer, error, began, seconds, has_cancelled=has_cancelled, touched=touched)
-    ran.unfinished = _is_unfinished(hook, session, ran)
+    ran.has_cancelled = task.cancelling() > cancelling
+    ran.seconds = perf_counter() - ran.began
+    ran.unfinished = is_unfinished(hook, view.session, ran)
     return ran
+
+
+def task_of(run: RunContext | None) -> Any:
+    """The task that runs here, which is quicker to find where its loop is known."""
+    return (current_task(run.loop) if run is not None else None) or current_task()
 
 
 def _called(hook: Hook, view: Context, around: Around | None) -> Any:
@@ -185,7 +117,7 @@ def _called(hook: Hook, view: Context, around: Around | None) -> Any:
     if around is None:
         return hook.call(view)
     answer = hook.call(view, around.call_next)
-    return around.driven(answer) if inspect.isasyncgen(answer) else answer
+    return around.driven(cast(Any, answer)) if type(answer) is AsyncGeneratorType else answer
 
 
 async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None = None) -> None:
@@ -220,30 +152,34 @@ def _own(error: BaseException) -> BaseException:
 
 
 async def _answer(hook: Hook, view: Context, around: Around | None, ran: Ran) -> Any:
-    answer, ran.answer = ran.answer, None
+    """What a hook answers in the end, whether it was called only or has begun already."""
+    answer, ran.answer, task = ran.answer, None, task_of(view.run)
     if ran.has_cancelled and not _is_part_of_the_cancelled(view.session):
-        await _spared(cast("asyncio.Task[Any]", asyncio.current_task()))
-    if ran.seconds > BLOCKING:
-        blocks(hook, ran, ran.seconds)
-        _not_by_whom_it_is_called(ran.seconds)
-    if not hook.instant and hasattr(answer, "__await__"):
-        _must_end(view, answer)
-        set_awaited(view, True)
-        try:
-            answer = await _in_time(hook, view, answer, ran)
-        finally:
-            set_awaited(view, False)
-        if ran.errand is None or not ran.errand.ended:
-            return answer
+        await _spared(task)
+    if ran.errand is None:
+        if ran.seconds > BLOCKING:
+            _blocked(hook, view, ran)
+        if not hook.instant and hasattr(answer, "__await__"):
+            answer = _begun(hook, view, answer, ran, task)
+    if answer is NOTHING:
+        return await _in_time(hook, view, ran)
     if around is None and perf_counter() - ran.began > hook.timeout:
         raise _too_late(hook, view, hook.timeout)
     return answer
 
 
+def _blocked(hook: Hook, view: Context, ran: Ran) -> None:
+    """Name a synchronous hook that kept everything waiting, as far as that was its own doing."""
+    seconds = view.agent.hooks.waits.own(ran.began, ran.seconds)
+    if seconds > BLOCKING:
+        blocks(hook, ran, seconds)
+    _not_by_whom_it_is_called(ran.seconds)
+
+
 def _must_end(view: Context, answer: Any) -> None:
     """Raise `HookError` for a hook that has itself called without an end."""
     if nested(view) >= NESTED:
-        if inspect.iscoroutine(answer):
+        if type(answer) is CoroutineType:
             answer.close()
         raise HookError(f"makes happen what it is called for, {NESTED} times over")
 
@@ -267,32 +203,50 @@ class Cancelled(asyncio.CancelledError):
     """Whoever waited for a hook was cancelled; it was not the hook's own doing."""
 
 
-async def _in_time(hook: Hook, view: Context, answer: Awaitable[Any], ran: Ran) -> Any:
-    """What a hook answers before its time is over; it is left behind where it does not end then."""
-    seconds, where = _limit(hook, view)
-    clock = Clock(seconds, partial(blocks, hook, ran))
+def _begun(hook: Hook, view: Context, answer: Any, ran: Ran, caller: asyncio.Task[Any]) -> Any:
+    """What a hook answers where nobody need wait for it, else `NOTHING`."""
+    coroutine = cast(Any, answer) if type(answer) is CoroutineType else _awaited(answer)
+    outer, run = DOING.get(), view.run
+    if outer is not None:
+        _must_end(view, coroutine)
+    ran.hurried = run is not None and run.cancelled
+    seconds = _little(hook, run) if run is not None and ran.hurried else hook.timeout
+    clock = Clock(seconds, partial(blocks, hook, ran), view.agent.hooks.waits)
     put(view, "clock", clock)
-    own: Any = answer if inspect.iscoroutine(answer) else _awaited(answer)
-    is_beside = view.run is None or isinstance(current_task(), Spawned)
-    errands = view.session.tasks if is_beside else cast("Any", view.run).errands
-    began = perf_counter()
-    errand = ran.errand = errands.begin(own, view, clock)
-    done = errand.step()
-    spent = perf_counter() - began
-    _not_by_whom_it_is_called(spent)
+    is_beside = run is None or isinstance(caller, Spawned)
+    owner: Any = view.session if is_beside else run
+    errands: Errands = owner.tasks if is_beside else owner.errands
+    errand = ran.errand = errands.begin(coroutine, view, clock, caller)
+    set_awaited(view, outer)
+    try:
+        done = errand.step()
+    except BaseException:
+        put(view, "awaited", False)
+        raise
+    if done is NOTHING or outer is not None:
+        ran.seconds = perf_counter() - clock.began
+        _not_by_whom_it_is_called(ran.seconds)
     if done is not NOTHING:
-        return done
+        put(view, "awaited", False)
+    return done
+
+
+async def _in_time(hook: Hook, view: Context, ran: Ran) -> Any:
+    """What a hook answers before its time is over; it is left behind where it does not end then."""
+    errand, clock = cast(Errand, ran.errand), cast(Clock, view.clock)
     task = errand.task
     try:
         with standing(_clock_around()):
-            await clock.ended(task, spent)
+            await clock.ended(task, ran.seconds)
     except asyncio.CancelledError as error:
         if not task.done():
             _leave_behind(errand, task, view, "the run was cancelled")
         raise Cancelled from error
+    finally:
+        put(view, "awaited", False)
     if task.done():
         return task.result()
-    error = _too_late(hook, view, seconds, where)
+    error = _too_late(hook, view, clock.seconds, OF_CANCELLED if ran.hurried else "")
     _leave_behind(errand, task, view, str(error))
     raise error
 
@@ -309,13 +263,9 @@ def _clock_around() -> Clock | None:
     return doing.clock if isinstance(doing, Context) else None
 
 
-def _limit(hook: Hook, view: Context) -> tuple[float, str]:
-    """Seconds that a hook has: in a run that is cancelled few, and none where it hung before."""
-    run = view.run
-    if run is None or not run.cancelled:
-        return hook.timeout, ""
-    limit = 0.0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
-    return limit, " in a cancelled run"
+def _little(hook: Hook, run: RunContext) -> float:
+    """Seconds that a hook has in a run that is cancelled: none where it hung before."""
+    return 0.0 if hook in run.hung else min(hook.timeout, CANCELLED_TIMEOUT)
 
 
 def _too_late(hook: Hook, view: Context, seconds: float, where: str = "") -> TimeoutError:

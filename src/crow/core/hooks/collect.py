@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from crow.core.errors import HookError, nearest
+from crow.core.hooks.agent_hook import AgentHook
 from crow.core.hooks.hook import Owner
-from crow.core.hooks.points import AgentHook
 
 MARK = "__crow_hooks__"
 """Where ``@hook(...)`` writes events on a function, each with the options of `Hooks.register`."""
@@ -76,7 +76,7 @@ def _untouched(thing: object, name: str) -> bool:
 def unknown_event(event: str, known: Iterable[str]) -> str:
     """One line that says that there is no such event, and which one may be meant."""
     near = nearest(event, known) or nearest(event.lower(), known)
-    hint = f"; did you mean {near!r}?" if near else ": see crow.core.hooks.points for all of them"
+    hint = f"; did you mean {near!r}?" if near else ": all stand in crow.core.hooks.agent_hook"
     return f"there is no event {event!r}{hint}"
 
 

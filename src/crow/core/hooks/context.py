@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from crow.core.clock import Clock
 from crow.core.errors import HookError, ModelError
 from crow.core.events import Event, StopReason
 from crow.core.frozen import OwnList, OwnSet, frozen, kept
@@ -30,7 +31,7 @@ from crow.core.messages import (
 )
 from crow.core.ports import Client, Completion, Request
 from crow.core.session import CARRIER, TRACE_CONTEXT, Reply, Session
-from crow.core.tasks import Clock, Errands, was_abandoned
+from crow.core.tasks import Errands, running, was_abandoned
 from crow.core.trace import Trace
 from crow.core.ui import UI
 from crow.core.validation import check
@@ -313,19 +314,22 @@ class Context:
 class RunContext(Context):
     """One prompt, from its arrival to the end of its run.
 
-    ``count`` says how often hooks kept this run going, ``cap`` how often in a row they may.
+    ``count`` says how often hooks kept this run going, ``cap`` how often in a row they may;
+    ``cancelled`` is true once somebody cancelled it.
     """
 
     __slots__ = (
         "abandoned",
         "caller",
         "cancellation",
+        "cancelled",
         "cap",
         "count",
         "count_in_row",
         "errands",
         "holds_lock",
         "hung",
+        "loop",
         "open",
         "partial",
         "prompt",
@@ -367,6 +371,7 @@ class RunContext(Context):
         self.stored = False
         self.stopping: Stopping | None = None
         self.cancellation = asyncio.Event()
+        self.cancelled = False
         self.holds_lock = False
         self.abandoned = False
         self.task: asyncio.Task[None] | None = None
@@ -375,6 +380,7 @@ class RunContext(Context):
         self.open: OwnList[Any] = OwnList()
         self.hung: OwnSet[object] = OwnSet()
         self.errands = Errands()
+        self.loop = running()
         self.partial: OwnList[str] = OwnList()
         self.shown = True
         self.count = 0
@@ -391,7 +397,7 @@ class RunContext(Context):
             value = kept(value)
         object.__setattr__(self, name, value)
 
-    def mark(self, fact: Literal["stored", "holds_lock", "abandoned"]) -> None:
+    def mark(self, fact: Literal["stored", "holds_lock", "abandoned", "cancelled"]) -> None:
         """Note for the loop that something is so from now on."""
         object.__setattr__(self, fact, True)
 
@@ -415,11 +421,6 @@ class RunContext(Context):
         """The history; the list is a copy, the messages are not to be changed."""
         return list(self.session.messages)
 
-    @property
-    def cancelled(self) -> bool:
-        """True once somebody cancelled the run."""
-        return self.cancellation.is_set()
-
     def check(self) -> None:
         """Raise ``CancelledError`` where the run was cancelled and somebody swallowed that."""
         if self.cancelled:
@@ -428,6 +429,7 @@ class RunContext(Context):
     def cancel(self) -> None:
         """End the run as soon as anything can be ended; later calls change nothing."""
         if not self.cancelled:
+            self.mark("cancelled")
             self.cancellation.set()
             for task in (self.task, *self.errands):
                 if task is not None:

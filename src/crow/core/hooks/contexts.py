@@ -124,6 +124,20 @@ class CwdContext(Context):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class WorktreeContext(Context):
+    """A working tree of the project is wanted, or no longer needed.
+
+    ``name`` is what it is called, ``path`` where it is, absolute: empty where it is wanted and no
+    hook has made it. ``session`` is the one that is to work there; it need not be open yet.
+    """
+
+    shapes = MappingProxyType({"path": str})
+
+    name: str
+    path: str = ""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class NotificationContext(Context):
     """The user's attention is wanted; ``kind`` says for what, ``message`` in words."""
 

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import isasyncgenfunction, iscoroutinefunction
 from itertools import count
 from operator import attrgetter
 from types import CodeType
-from typing import Any, Generic, Protocol, TypeVar, cast, overload
+from typing import Any, cast
 
+from crow.core.clock import BLOCKING
 from crow.core.errors import HookError, last_line
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.points import COMMON, Filter, Point, sub
+from crow.core.hooks.points import COMMON, Filter, Point
 from crow.core.parameters import KEYWORD_ONLY, parameters
-from crow.core.session import Session
-from crow.core.tasks import BLOCKING
 from crow.core.trace import Role
 
 NUMBERS = count(1)
 """Hooks and extensions are numbered as they are hung."""
 
-C = TypeVar("C", bound=Context)
-F = TypeVar("F", bound=Callable[..., Any])
-
-Line = tuple["Hook", ...]
-RANK = attrgetter("judge", "order", "place")
-"""What the hooks of a point are sorted by."""
 WAITING = {dis.opmap[name] for name in ("GET_AWAITABLE", "GET_AITER", "GET_ANEXT")}
 
 
@@ -61,10 +54,12 @@ class Hook:
     ``asked`` is the name of the event that it was hung by, ``event`` the canonical one: empty while
     no extension in use makes that event happen. ``when`` says for which contexts it runs, ``place``
     when it was hung: those of an agent run before those of a session. ``name`` is the function's.
-    ``call`` takes the context, and at a wrap what it goes around; ``plain`` says that it may be
-    called there and then, ``always`` that it runs at every moment, ``instant`` that it is async and
-    waits for nothing; ``patience`` is for how many seconds it may keep everybody waiting.
-    ``blocked`` and ``checked`` say that it was named for that, and looked at for its ``tools``.
+    ``call`` takes the context, and at a wrap what it goes around. ``plain`` says that it may be
+    called there and then, ``lazy`` that a call does nothing as long as nobody waits, ``eager`` that
+    its first step may be made there and then, ``instant`` that it is async and waits for nothing,
+    ``always`` that it runs at every moment; ``patience`` is for how many seconds it may keep
+    everybody waiting. ``blocked`` and ``checked`` say that it was named for that, and looked at for
+    its ``tools``.
     """
 
     asked: str
@@ -83,8 +78,10 @@ class Hook:
     call: Callable[..., Any] = field(init=False, repr=False)
     role: Role = field(init=False, repr=False)
     plain: bool = False
+    eager: bool = False
     always: bool = False
     instant: bool = False
+    lazy: bool = False
     patience: float = BLOCKING
     failures: int = 0
     off: bool = False
@@ -101,12 +98,14 @@ class Hook:
         self.event, self.when = point.name, when
         changes = () if self.judge or self.background else point.changes
         self.role = Role(self.owner, point.name, self.name, changes)
-        self.plain = not (self.thread or self.background or point.kind == "wrap")
+        here = not (self.thread or self.background or point.kind == "wrap")
         self.always = self.tools is None and when is None and not self.off
         self.patience = min(BLOCKING, self.timeout)
+        self.lazy = iscoroutinefunction(self.function) or isasyncgenfunction(self.function)
         self.instant = not (self.thread or waits(self.function))
         if self.instant:
-            self.call = partial(_at_once, self.call)
+            self.call, self.lazy = partial(_at_once, self.call), False
+        self.plain, self.eager = here and not self.lazy, here and self.lazy
 
     def switch_off(self) -> None:
         """Let it run no more."""
@@ -153,7 +152,7 @@ def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
     get: Callable[[Any], Any] = attrgetter(*sources or ["agent"])
 
     def given(ctx: Any, call_next: Any = None) -> Any:
-        return fn(*(_fill(source, ctx, call_next) for source in sources))
+        return fn(*[_fill(source, ctx, call_next) for source in sources])
 
     def given_one(ctx: Any) -> Any:
         return fn(get(ctx))
@@ -161,7 +160,7 @@ def bind(fn: Callable[..., Any], point: Point) -> Callable[..., Any]:
     def given_fields(ctx: Any) -> Any:
         return fn(*get(ctx))
 
-    if sources == ["ctx"] and point.kind != "wrap":
+    if sources == (["ctx", "call_next"] if point.kind == "wrap" else ["ctx"]):
         return fn
     if not sources or point.kind == "wrap" or "ctx" in sources:
         return given
@@ -245,151 +244,3 @@ def _code_of(function: Any) -> CodeType | None:
         if code is not None:
             return code
     return None
-
-
-class Edits:
-    """How often something of what hangs on an agent, and on what belongs to it, has changed."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 0
-
-
-class Registry(Protocol):
-    """A point's `Hooks`: an agent's, or a session's own.
-
-    ``owners`` are the extensions in use there, ``edits`` counts the changes there and around.
-    """
-
-    edits: Edits
-    session: Session | None
-    register: Callable[..., Any]
-
-    @property
-    def owners(self) -> tuple[Owner, ...]: ...
-
-
-class HookPoint(Generic[C, F]):
-    """The hooks that hang at one point, in the order in which they run.
-
-    Calling it registers a hook, typed: ``@agent.hooks.before_tool``, with options
-    ``@agent.hooks.before_tool(tools={"Bash"})``. ``entries`` hang on this agent, or on this session
-    alone: ``root`` is its agent's then. ``parent`` is that of the agent that a sub-agent works
-    for.
-    """
-
-    __slots__ = ("_chain", "_here", "entries", "hooks", "parent", "point", "root")
-
-    def __init__(
-        self, point: Point, hooks: Registry, parent: HookPoint[C, F] | None = None
-    ) -> None:
-        self.point = point
-        self.hooks = hooks
-        self.parent = parent
-        self.root: HookPoint[C, F] | None = None
-        self.entries: Line = ()
-        self._here: tuple[Line, Line, tuple[Owner, ...], Line] = ((), (), (), ())
-        self._chain: tuple[Line, Line, Line] = ((), (), ())
-
-    @property
-    def context(self) -> type[C]:
-        """What it is fired with."""
-        return cast("type[C]", self.point.context)
-
-    @overload
-    def __call__(self, fn: F, /) -> F: ...
-    @overload
-    def __call__(
-        self,
-        /,
-        *,
-        tools: Iterable[str] | None = None,
-        order: int = 0,
-        timeout: float | None = 60.0,
-        background: bool = False,
-        judge: bool = False,
-        thread: bool = False,
-    ) -> Callable[[F], F]: ...
-    def __call__(self, fn: F | None = None, /, **options: Any) -> F | Callable[[F], F]:
-        """Register a hook at this point, with the options of `Hooks.register`."""
-
-        def add(fn: F) -> F:
-            self.hooks.register(self.point.name, fn, **options)
-            return fn
-
-        return add if fn is None else add(fn)
-
-    def put(self, hooks: list[Hook]) -> None:
-        """Replace the hooks; sorts them by their order, ties stay as they are."""
-        self.entries = tuple(sorted(hooks, key=RANK, reverse=self.point.reverse))
-        self.hooks.edits.count += 1
-
-    def chain(self, session: Session | None = None) -> Line:
-        """The hooks that a firing in a session calls, none twice.
-
-        First what the callers of a sub-agent, and their sessions, have there: every gate, else what
-        names sub-agents. Then what hangs on the agent and on the session itself. It is put together
-        once, until something of that changes.
-        """
-        here = self.nearest(session).here
-        if self.parent is None:
-            return here
-        above = self.parent.chain(session)
-        known = self._chain
-        if known[0] is not above or known[1] is not here:
-            gate = self.point.kind == "gate"
-            inherited = [hook for hook in above if gate or hook.when is sub]
-            functions = [hook.function for hook in inherited]
-            own = (hook for hook in here if hook.function not in functions)
-            known = self._chain = above, here, (*inherited, *own)
-        return known[2]
-
-    def nearest(self, session: Session | None) -> HookPoint[C, F]:
-        """That of a session of this agent, or of the nearest of those that it works for."""
-        while session is not None:
-            if (
-                session.hung is not None
-                and (hook_point := session.hung.hooks.below(self)) is not None
-            ):
-                return hook_point
-            session = session.parent
-        return self
-
-    @property
-    def here(self) -> Line:
-        """What hangs on the agent, and on the session if this is one's, the nearest by name."""
-        root, session = self.root, self.hooks.session
-        if root is None or session is None:
-            return self.entries
-        below, own, owners = root.nearest(session.parent).here, self.entries, self.hooks.owners
-        if not own and not owners:
-            return below
-        known = self._here
-        if known[0] is not below or known[1] is not own or known[2] is not owners:
-            counts = (hook for hook in (*below, *own) if not replaced(hook.owner, owners))
-            line = tuple(sorted(counts, key=RANK, reverse=self.point.reverse))
-            known = self._here = below, own, owners, line
-        return known[3]
-
-    def __bool__(self) -> bool:
-        return bool(self.entries)
-
-    def line(self, session: Session) -> Line:
-        """The same as `chain`, at less cost where nothing but the agent counts."""
-        alone = self.parent is None and session.parent is None and session.hung is None
-        return self.entries if alone else self.chain(session)
-
-    def due(self, ctx: C) -> list[Hook]:
-        """The hooks that there are at a moment."""
-        return [hook for hook in self.line(ctx.session) if hook.concerns(ctx)]
-
-
-def replaced(owner: Owner, owners: tuple[Owner, ...]) -> bool:
-    """True for an extension in whose place another one stands among these."""
-    return owner.used > 0 and owner not in owners and any(owner.name == o.name for o in owners)
-
-
-def behind(past: Sequence[Hook], line: Line) -> Line:
-    """The rest of a line that has changed: what is behind the last of those that were called."""
-    return line[1 + max((n for n, hook in enumerate(line) if hook in past), default=-1) :]

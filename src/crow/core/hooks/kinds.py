@@ -11,9 +11,11 @@ from copy import copy
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.events import Notice
-from crow.core.hooks.call import calls, finish_hook, run_hook
+from crow.core.hooks.call import finish_hook, run_hook
 from crow.core.hooks.context import Context, RunContext
-from crow.core.hooks.hook import Hook, HookPoint
+from crow.core.hooks.hook import Hook
+from crow.core.hooks.hook_point import HookPoint
+from crow.core.hooks.moment import calls
 from crow.core.hooks.points import Point, deny
 from crow.core.hooks.proxy import lend, seen
 from crow.core.hooks.report import Ran, described, excused, note, report

@@ -14,6 +14,7 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from crow.core.clock import Clock
 from crow.core.errors import HookError
 from crow.core.frozen import all_kept
 from crow.core.history import flaw, flaw_before, open_end
@@ -21,7 +22,7 @@ from crow.core.hooks.context import Context
 from crow.core.messages import Message
 from crow.core.ports import Request
 from crow.core.session import Session
-from crow.core.tasks import Clock, Spawned
+from crow.core.tasks import Spawned
 from crow.core.tools import Call
 from crow.core.trace import Role
 from crow.core.validation import check
@@ -99,6 +100,7 @@ class View:
             role = self._onlooker()
             value = [lend(each, role) for each in cast("list[Context]", value)]
             put(self, name, value)
+            self._touch()
         elif self._is_its_own(name, value):
             self._keep(name, own := copied(value), copied(value))
             put(self, name, own)
@@ -115,6 +117,7 @@ class View:
             self._assign(name, value)
         except (AttributeError, TypeError) as error:
             put(self, "wrong", error)
+            self._touch()
             raise
 
     def _assign(self, name: str, value: Any) -> None:
@@ -137,9 +140,13 @@ class View:
             put(cast(Any, self).call, "args", value)
 
     def _keep(self, name: str, own: Any, before: Any) -> None:
+        self._touch()[name] = own, before
+
+    def _touch(self) -> dict[str, tuple[Any, Any]]:
+        """Have something of one's own from now on: nobody else can have this view."""
         if self._given is None:
             put(self, "_given", {})
-        cast("dict[str, tuple[Any, Any]]", self._given)[name] = own, before
+        return cast("dict[str, tuple[Any, Any]]", self._given)
 
     def _onlooker(self) -> Role:
         """The same somebody, who may change nothing."""
@@ -229,17 +236,17 @@ def _made(cls: type[Context], after_end: bool) -> type[Any]:
 
 
 def lend(ctx: C, role: Role) -> C:
-    """A view of a context for somebody, who may change the fields that his role names."""
-    cls, put_base, put_role, _ = kind_of_view(type(ctx), is_over(ctx))
+    """A view of a context for somebody, who may change the fields that his role names.
+
+    Behind the end of a run whose own work goes on, since somebody does not end it, he still may.
+    """
+    run = ctx.run
+    cls, put_base, put_role, put_ended = kind_of_view(type(ctx), run is not None and run.abandoned)
     view: Any = _new(cls)
     put_base(view, ctx)
     put_role(view, role)
+    put_ended(view, "")
     return view
-
-
-def is_over(ctx: Context) -> bool:
-    """True behind the end of a run whose own work goes on, since somebody does not end it."""
-    return ctx.run is not None and ctx.run.abandoned
 
 
 def lend_by_name(ctx: C, name: str, moment: str) -> C:
@@ -251,9 +258,17 @@ given: Callable[[Any], object] = attrgetter("_given")
 """What of a moment a view has copies of, or new values; None where the hook saw nothing of that."""
 
 
+def is_as_it_was(ctx: Context) -> bool:
+    """True where a hook has changed nothing of what it saw."""
+    try:
+        return not seen(ctx).changed()
+    except Exception:  # noqa: BLE001 - what a hook leaves behind may raise anything
+        return False
+
+
 def seen(ctx: Context) -> View:
     """A context that `lend` has made, as a view."""
-    return cast(View, ctx)
+    return ctx  # pyright: ignore[reportReturnType] - a cast takes its time
 
 
 def copied(value: Any) -> Any:

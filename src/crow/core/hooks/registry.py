@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, cast, overloa
 
 from crow.core.errors import HookError
 from crow.core.events import Event
+from crow.core.hooks.agent_hook import ELSEWHERE, POINTS
 from crow.core.hooks.attempts import Next
 from crow.core.hooks.collect import hooks_of, owner_of, unknown_event
 from crow.core.hooks.context import Context, RunContext
@@ -25,10 +26,12 @@ from crow.core.hooks.contexts import (
     ToolContext,
     TurnContext,
     UpdateContext,
+    WorktreeContext,
 )
-from crow.core.hooks.hook import NUMBERS, Edits, Hook, HookPoint, Owner
+from crow.core.hooks.hook import NUMBERS, Hook, Owner
+from crow.core.hooks.hook_point import Edits, HookPoint
 from crow.core.hooks.kinds import Fold, Gate, StopPoint, Watch
-from crow.core.hooks.points import ELSEWHERE, POINTS, Filter, Point
+from crow.core.hooks.points import Filter, Point
 from crow.core.hooks.request_wraps import RequestWrap
 from crow.core.hooks.work import doing, moment_of
 from crow.core.hooks.wraps import ToolWrap, Wrap
@@ -38,6 +41,7 @@ from crow.core.session import Reply, Session
 from crow.core.tools import Call, ToolResult
 from crow.core.trace import Record
 from crow.core.verdicts import Answer, Continue, Deny, Ruling
+from crow.core.waits import Waits
 
 if TYPE_CHECKING:
     from crow.core.session import Agent
@@ -108,6 +112,8 @@ class Hooks:
     on_update: Fold[UpdateContext, Event | Deny]
     on_error: Watch[ErrorContext]
     on_cwd_changed: Watch[CwdContext]
+    on_worktree_create: Gate[WorktreeContext]
+    on_worktree_remove: Watch[WorktreeContext]
     on_notification: Watch[NotificationContext]
 
     def __init__(
@@ -123,6 +129,7 @@ class Hooks:
         self.host: Agent | None = None
         around = agent or parent
         self.edits = Edits() if around is None else around.edits
+        self.waits = Waits() if around is None else around.waits
         self.edits.count += 1
         self.watchers: list[Callable[[Record, Context], None]] = []
         self._owners: tuple[Owner, ...] = ()

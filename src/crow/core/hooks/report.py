@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from crow.core.errors import nearest, text_of
@@ -21,6 +22,7 @@ CROW = "crow"
 """Where extensions come from that come with Crow."""
 ALIKE = 0.75
 """How much a name must be like a tool's to be taken for a slip."""
+NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Ran:
@@ -28,47 +30,45 @@ class Ran:
 
     ``touched`` is the history before somebody changed it, as it was when the hook was called.
     ``unfinished`` says that there is more to do than to take its answer: to wait for that, or to
-    look at what the hook has done.
+    look at what the hook has done; ``hurried`` that its run was cancelled before.
     """
 
+    answer: Any = None
     changed: tuple[str, ...] = ()
     errand: Errand | None = None
+    error: BaseException | None = None
+    has_cancelled: bool = False
+    hurried: bool = False
+    seconds: float = 0.0
     unfinished: bool = True
+    values: Mapping[str, Any] = NOTHING_MORE
 
-    def __init__(
-        self,
-        answer: Any,
-        error: BaseException | None,
-        began: float,
-        seconds: float,
-        *,
-        has_cancelled: bool = False,
-        touched: list[Message] | None = None,
-    ) -> None:
-        self.answer = answer
-        self.error = error
+    def __init__(self, began: float, touched: list[Message] | None) -> None:
         self.began = began
-        self.seconds = seconds
-        self.has_cancelled = has_cancelled
         self.touched = touched
-        self.values: dict[str, Any] = {}
+
+    def keep(self, name: str, value: object) -> None:
+        """Let the trace have a value."""
+        self.values = {**self.values, name: value}
 
 
 def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
     """Put a run of a hook into the session's trace."""
     call = ctx.call.id if isinstance(ctx, ToolContext) else None
-    values, changed, session = ran.values, ran.changed, ctx.session
-    watchers = ctx.agent.hooks.watching(session)
-    if not (answer is not None or ran.error is not None or changed or values or watchers):
+    changed, session = ran.changed, ctx.session
+    hooks = ctx.agent.hooks
+    alone = hooks.parent is None and session.parent is None and session.hung is None
+    watchers = hooks.watchers if alone else hooks.watching(session)
+    if not (answer is not None or ran.error is not None or changed or ran.values or watchers):
         session.trace.add((hook.role, ran.seconds, call))
         return
     for name in changed:
         value: Any = getattr(ctx, name, None)
         if value is not None and not isinstance(value, list):
-            values[name] = copied(value)
+            ran.keep(name, copied(value))
     error = None if ran.error is None else described(hook, ran.error)
     owner = hook.owner.name
-    made = hook.role.moment, owner, hook.name, answer, changed, error, ran.seconds, call, values
+    made = hook.role.moment, owner, hook.name, answer, changed, error, ran.seconds, call, ran.values
     if watchers:
         tell(ctx, Record(*made), watchers)
     else:
@@ -116,7 +116,7 @@ def blocks(hook: Hook, ran: Ran, seconds: float) -> None:
 
     Who uses Crow is not warned of its own: nothing can be done about them from outside.
     """
-    ran.values["blocked"] = round(seconds, 3)
+    ran.keep("blocked", round(seconds, 3))
     if not hook.blocked:
         hook.blocked = True
         logger.log(

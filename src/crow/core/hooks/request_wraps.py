@@ -8,15 +8,17 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
+from crow.core.clock import Clock
 from crow.core.events import CallDelta, Notice, Retrying, TextDelta, ThoughtDelta
 from crow.core.frozen import kept
 from crow.core.history import flaw
 from crow.core.hooks.attempts import NextRequest, RequestAttempt
 from crow.core.hooks.contexts import TurnContext
+from crow.core.hooks.hook import Hook
+from crow.core.hooks.pieces import Channel, Heard, Outlet, Sink, nowhere
 from crow.core.hooks.proxy import IN_REQUEST, SHARED, copied
-from crow.core.hooks.wraps import FORGOTTEN, Layer, Sink, Wrap, nowhere
+from crow.core.hooks.wraps import FORGOTTEN, Go, Layer, Wrap
 from crow.core.ports import Completion, Delta, Request
-from crow.core.tasks import Clock
 from crow.core.validation import check
 from crow.core.verdicts import Answer
 
@@ -24,8 +26,6 @@ Said: TypeAlias = Awaitable[Completion | Answer] | AsyncIterable[Delta | Complet
 """What a hook around a request is: a coroutine that returns the reply, or yields its pieces."""
 DELTAS = (TextDelta, ThoughtDelta, CallDelta, Retrying, Notice)
 PIECES = (*DELTAS, Completion)
-ANEW = "\n\n[the answer above was thrown away]\n\n"
-"""What stands between an answer that was begun and the one that counts."""
 
 
 class RequestWrap(Wrap[TurnContext, NextRequest, Said]):
@@ -45,53 +45,50 @@ class RequestLayer(Layer):
 
     __slots__ = ("_failed", "_heard", "_out", "_yielded")
 
-    def __init__(self, *known: Any) -> None:
-        super().__init__(*known)
-        self._out = Outlet(self.sink)
-        self._heard = self._yielded = Heard()
+    _heard: Heard
+    _yielded: Heard
+
+    def __init__(self, hook: Hook, view: Any, ctx: Any, go: Go, sink: Sink) -> None:
+        Layer.__init__(self, hook, view, ctx, go, sink)
+        self._out = Outlet(sink)
         self._failed = False
 
-    async def run(self) -> Any:
-        """What the hook makes of it; shows what of that was not shown."""
-        reply = await super().run()
-        await self._out.end(reply, self.ctx.request.message_id)
-        return reply
+    def _unseen(self, answer: Any) -> Awaitable[None] | None:
+        out = self._out
+        return None if out.shows(answer) else out.end(answer, self.ctx.request.message_id)
 
     def call_next(self, request: Request | None = None, /, **changes: Any) -> RequestAttempt:
         """Ask the model, another request or a changed one where that is given."""
-        new = _changes(request, changes) if request is not None or changes else {}
-        return RequestAttempt(
-            self._attempt(lambda: self._passed_on(new)), lambda: self._pieces(new)
-        )
+        new = _changes(request, changes) if request is not None or changes else None
+        return RequestAttempt(self._attempt(new, self._out.put), self, new)
 
     async def _alone(self) -> Completion:
-        return await self._passed_on({})
+        return await self._onward(None, self._out.put)
 
-    def _asked(self, new: dict[str, Any]) -> TurnContext:
-        ctx: TurnContext = self.ctx
-        return TurnContext(ctx.run, replace(ctx.request, **new)) if new else ctx
-
-    async def _passed_on(self, new: dict[str, Any]) -> Completion:
-        out = self._out
+    async def _onward(self, new: dict[str, Any] | None, sink: Sink) -> Completion:
+        ctx, out = self.ctx, self._out
+        if new is not None:
+            ctx = TurnContext(ctx.run, replace(ctx.request, **new))
+        if sink != out.put:
+            return await self._go(ctx, sink)
         if out.busy:
-            return await self._go(self._asked(new), nowhere)
+            return await self._go(ctx, nowhere)
         out.begin()
         out.busy = True
         try:
-            reply: Completion = await self._go(self._asked(new), out.put)
+            reply: Completion = await self._go(ctx, sink)
         finally:
             out.busy = False
         out.reply = reply
         return reply
 
-    async def _pieces(self, new: dict[str, Any]) -> AsyncGenerator[Delta | Completion, None]:
+    async def pieces(self, new: dict[str, Any] | None) -> AsyncGenerator[Delta | Completion, None]:
         """What the model says, for the hook: its time stands still while it waits for that."""
         if self._failed:
             self._yielded, self._failed = Heard(), False
         channel, clock = Channel(), cast(Clock, self.view.clock)
         heard = self._heard = Heard()
-        go = self._attempt(lambda: self._go(self._asked(new), channel.put))
-        task: asyncio.Task[Completion] = asyncio.create_task(go)
+        task: asyncio.Task[Completion] = asyncio.create_task(self._attempt(new, channel.put))
         task.add_done_callback(channel.end)
         try:
             while (piece := await channel.get()) is not None:
@@ -114,7 +111,7 @@ class RequestLayer(Layer):
 
         What cannot go on is raised where it was yielded.
         """
-        self._yielded = Heard()
+        self._heard = self._yielded = Heard()
         wrong: TypeError | None = None
         async with aclosing(yielded):
             while True:
@@ -167,11 +164,12 @@ class RequestLayer(Layer):
         return made
 
     def _usable(self, answer: Any) -> Any:
+        if answer is not None and answer is self._out.reply:
+            return answer
         value = super()._usable(answer)
         if value is None:
             raise TypeError(FORGOTTEN)
-        if value is not self._out.reply:
-            check("the answer", value, Completion)
+        check("the answer", value, Completion)
         return value
 
 
@@ -204,200 +202,3 @@ async def _ended(task: asyncio.Task[Any]) -> None:
         await asyncio.wait([task])
     if not task.cancelled():
         task.exception()
-
-
-# an answer in pieces, of which several attempts make one
-
-
-class Track:
-    """The text that was passed on of an answer, and how far the next attempt has come in it."""
-
-    __slots__ = ("_at", "_parts")
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._at: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The answer so far."""
-        said = "".join(self._parts)
-        return said if self._at is None else said[: self._at]
-
-    def rewind(self) -> None:
-        """The answer comes again from its beginning."""
-        self._at = 0 if self._parts else None
-        self._parts = ["".join(self._parts)] if self._parts else []
-
-    def new(self, piece: str) -> tuple[str, ...]:
-        """What is to be passed on: nothing while a piece only says what was said before."""
-        if self._at is None:
-            self._parts.append(piece)
-            return (piece,)
-        before, at = self._parts[0], self._at
-        if before.startswith(piece, at):
-            self._at = at + len(piece)
-            return ()
-        now = before[:at] + piece
-        self._parts, self._at = [now], None
-        return (now[len(before) :],) if now.startswith(before) else (ANEW, now)
-
-    def end(self) -> tuple[str, ...]:
-        """What is to be passed on where the answer ends before what was said."""
-        if self._at is None or self._at == len(self._parts[0]):
-            self._at = None
-            return ()
-        self._parts, self._at = [self.text], None
-        return ANEW, self._parts[0]
-
-
-class Heard:
-    """The pieces of an answer, and the reply that came behind them."""
-
-    __slots__ = ("_text", "_thought", "reply")
-
-    def __init__(self) -> None:
-        self._text: list[str] = []
-        self._thought: list[str] = []
-        self.reply: Completion | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """True while nothing was said."""
-        return not (self._text or self._thought)
-
-    @property
-    def said(self) -> dict[str, str]:
-        """What was said, under the names that it has in a reply."""
-        return {"text": "".join(self._text), "reasoning": "".join(self._thought)}
-
-    def add(self, piece: Delta) -> None:
-        """Hear another piece."""
-        match piece:
-            case TextDelta(text):
-                self._text.append(text)
-            case ThoughtDelta(text):
-                self._thought.append(text)
-            case _:
-                pass
-
-    def agreed(self, heard: Heard) -> Completion:
-        """The reply to the pieces, which were made of those that somebody heard.
-
-        A text that stands in the reply alone counts; one that was left as it was heard is what the
-        pieces say.
-        """
-        reply, before = self.reply or Completion(), heard.reply or Completion()
-        was, new = heard.said, dict[str, Any]()
-        for name, said in self.said.items():
-            own = getattr(reply, name)
-            is_new = self.reply is None or said != was[name]
-            if is_new and own in ("", getattr(before, name)):
-                new[name] = said.rpartition(ANEW)[2]
-        if "reasoning" in new:
-            new["opaque"] = {}
-        return replace(reply, **new) if new else reply
-
-    def stands_for(self, reply: Completion, heard: Heard) -> bool:
-        """True where the pieces say what a reply does, or were left as they were."""
-        was = heard.said
-        return all(
-            said.rpartition(ANEW)[2] == getattr(reply, name)
-            or (said == was[name] and getattr(heard.reply, name, None) == getattr(reply, name))
-            for name, said in self.said.items()
-        )
-
-
-class Outlet:
-    """What a wrap passes on. An attempt that says the same as one before is not shown twice.
-
-    Where it says something else, that stands as a whole behind `ANEW`, a piece of its own. It is
-    ``busy`` while an attempt is passed on: others at the same time are not. ``reply`` is the answer
-    that the pieces stand for, once that is known.
-    """
-
-    __slots__ = ("_sink", "_text", "_thought", "busy", "reply")
-
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
-        self._text = Track()
-        self._thought = Track()
-        self.busy = False
-        self.reply: Completion | None = None
-
-    @property
-    def text(self) -> str:
-        """What was passed on of the attempt that is the last."""
-        return self._text.text
-
-    @property
-    def thought(self) -> str:
-        """The same of its reasoning."""
-        return self._thought.text
-
-    def begin(self) -> None:
-        """The answer comes again from its beginning."""
-        self._text.rewind()
-        self._thought.rewind()
-        self.reply = None
-
-    async def put(self, piece: Delta) -> None:
-        """Pass a piece on, as far as it is new."""
-        kind = type(piece)
-        if kind is not TextDelta and kind is not ThoughtDelta:
-            return await self._sink(piece)
-        delta = cast("TextDelta | ThoughtDelta", piece)
-        for text in (self._text if kind is TextDelta else self._thought).new(delta.text):
-            await self._sink(piece if text is delta.text else kind(text, delta.message_id))
-        return None
-
-    async def end(self, reply: Completion, message_id: str) -> None:
-        """Pass on what of the answer was not."""
-        shown = self.reply or Completion(self.text, reasoning=self.thought)
-        if (shown.text, shown.reasoning) != (reply.text, reply.reasoning):
-            self.begin()
-            if reply.reasoning:
-                await self.put(ThoughtDelta(reply.reasoning, message_id))
-            if reply.text:
-                await self.put(TextDelta(reply.text, message_id))
-        for text in filter(None, self._text.end()):
-            await self._sink(TextDelta(text, message_id))
-        self.reply = reply
-
-
-class Channel:
-    """Hands pieces from one task to another, each when it is asked for."""
-
-    __slots__ = ("_asked", "_over", "_piece", "_waiting")
-
-    def __init__(self) -> None:
-        self._piece: Any = None
-        self._over = False
-        self._waiting: asyncio.Future[None] | None = None
-        self._asked: asyncio.Future[None] | None = None
-
-    async def put(self, piece: Delta) -> None:
-        """Hand a piece over; returns when the next one is asked for."""
-        self._piece = piece
-        _wake(self._waiting)
-        self._asked = asyncio.get_running_loop().create_future()
-        await self._asked
-
-    async def get(self) -> Delta | None:
-        """The next piece; None once there is none."""
-        _wake(self._asked)
-        if not self._over:
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        piece, self._piece = self._piece, None
-        return piece
-
-    def end(self, _: object = None) -> None:
-        """There will be no more."""
-        self._over = True
-        _wake(self._waiting)
-
-
-def _wake(future: asyncio.Future[None] | None) -> None:
-    if future is not None and not future.done():
-        future.set_result(None)

@@ -12,12 +12,13 @@ from inspect import isawaitable, iscoroutine, unwrap
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from crow.core.clock import Clock
 from crow.core.errors import HookError, SessionError
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import ToolContext
 from crow.core.hooks.proxy import View, lend_by_name, put, seen
 from crow.core.session import SUBAGENTS, Key, Session
-from crow.core.tasks import DOING, Clock, Spawned, line_of
+from crow.core.tasks import DOING, Spawned, line_of
 from crow.core.tools import Call, ToolResult
 
 if TYPE_CHECKING:
@@ -40,14 +41,12 @@ def doing() -> Any:
     return now
 
 
-def set_awaited(ctx: Context, awaited: bool) -> None:
-    """Know of somebody's work whether a run waits for it."""
-    if awaited:
-        outer: View | Spawned | None = DOING.get()
-        while isinstance(outer, View) and not outer.awaited:
-            outer = outer.outer
-        put(ctx, "outer", outer)
-    put(ctx, "awaited", awaited)
+def set_awaited(ctx: Context, outer: View | Spawned | None) -> None:
+    """Know of somebody's work that a run waits for it, and whose work that is in turn."""
+    while isinstance(outer, View) and not outer.awaited:
+        outer = outer.outer
+    put(ctx, "outer", outer)
+    put(ctx, "awaited", True)
 
 
 def nested(ctx: Context) -> int:
@@ -57,6 +56,8 @@ def nested(ctx: Context) -> int:
     """
     view = seen(ctx)
     outer: View | Spawned | None = DOING.get()
+    if outer is None:
+        return 0
     own = count = 0
     while isinstance(outer, View):
         if outer.moment == view.moment:
@@ -146,13 +147,12 @@ async def attended(
     that hook which is named.
     """
     view = lend_by_name(ctx, by, what)
-    clock = Clock(inf, partial(_blocks, view, what, thing))
+    clock = Clock(inf, partial(_blocks, view, what, thing), ctx.agent.hooks.waits)
     put(view, "clock", clock)
     before = DOING.get()
-    set_awaited(view, True)
+    set_awaited(view, before)
     DOING.set(view)
     try:
-        clock.begin()
         try:
             begun: Any = work(view)
         finally:
@@ -162,7 +162,7 @@ async def attended(
         return await begun if isawaitable(begun) else begun
     finally:
         DOING.set(before)
-        set_awaited(view, False)
+        put(view, "awaited", False)
 
 
 @types.coroutine

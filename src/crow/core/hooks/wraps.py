@@ -5,22 +5,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from crow.core.errors import CrowError, HookError
 from crow.core.hooks.attempts import Attempt, NextCall
-from crow.core.hooks.call import run_hook
+from crow.core.hooks.call import run_hook, task_of
 from crow.core.hooks.context import Context
 from crow.core.hooks.contexts import ToolContext
-from crow.core.hooks.hook import Hook, HookPoint, place_of
-from crow.core.hooks.proxy import lend, seen
+from crow.core.hooks.hook import Hook, place_of
+from crow.core.hooks.hook_point import HookPoint
+from crow.core.hooks.pieces import Sink, nowhere
+from crow.core.hooks.proxy import given, lend, seen
 from crow.core.hooks.report import Ran, described, note, report
 from crow.core.hooks.result import HookResult
-from crow.core.ports import Delta
-from crow.core.tasks import Clock, Errand
+from crow.core.tasks import Errand
 from crow.core.tools import ToolResult
 from crow.core.validation import check, json_object
 from crow.core.verdicts import Answer, answerable
@@ -31,8 +32,6 @@ C = TypeVar("C", bound=Context)
 N = TypeVar("N", bound=Callable[..., Any])
 R = TypeVar("R")
 
-Sink: TypeAlias = Callable[[Delta], Awaitable[None]]
-"""Where the pieces of an answer go."""
 Go: TypeAlias = Callable[[Any, Sink], Awaitable[Any]]
 """What lies further in, from a context on; pieces of what it gives go to the sink meanwhile."""
 Other: TypeAlias = Callable[[ToolContext, dict[str, Any]], Awaitable[ToolContext]]
@@ -51,10 +50,6 @@ CUT_OFF = "the tool had begun, and was cut off"
 FORGOTTEN = "answered nothing (is a return missing?)"
 
 
-async def nowhere(piece: Delta) -> None:
-    """A sink for pieces that nobody is to see."""
-
-
 class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
     """Nested around an operation, the first registered outermost."""
 
@@ -68,14 +63,14 @@ class Wrap(HookPoint[C, Callable[[C, N], R]], Generic[C, N, R]):
 
         return await self._through(self.due(ctx), go, Layer, ctx, nowhere)
 
-    async def _through(
-        self, hooks: list[Hook], operation: Go, layer: LayerOf, ctx: C, sink: Sink
-    ) -> Any:
+    def _through(
+        self, hooks: Sequence[Hook], operation: Go, layer: LayerOf, ctx: C, sink: Sink
+    ) -> Awaitable[Any]:
         if not hooks:
-            return await operation(ctx, sink)
-        hook, *rest = hooks
+            return operation(ctx, sink)
+        hook, rest = hooks[0], hooks[1:]
         go = partial(self._through, rest, operation, layer) if rest else operation
-        return await layer(hook, lend(ctx, hook.role), ctx, go, sink).run()
+        return layer(hook, lend(ctx, hook.role), ctx, go, sink).run()
 
 
 class Layer:
@@ -119,47 +114,66 @@ class Layer:
         answer = None
         if ran.error is None:
             try:
-                seen(self.view).changed()
+                if given(self.view) is not None:
+                    seen(self.view).changed()
                 answer = self._usable(ran.answer)
             except Exception as error:  # noqa: BLE001 - what a hook answers may raise anything
                 ran.error = error
-        ran.changed += self.changed
-        error = ran.error
+        if self.changed:
+            ran.changed += self.changed
+        if ran.error is not None:
+            return await self._wrong(ran, ran.error)
+        self._note(ran)
+        if (more := self._unseen(answer)) is not None:
+            await more
+        return answer
+
+    def _unseen(self, answer: Any) -> Awaitable[None] | None:
+        """What shows that of the answer which nobody has seen yet; None where there is nothing."""
+
+    async def _wrong(self, ran: Ran, error: BaseException) -> Any:
+        """Raise what went wrong, if it was not only an assignment that could not be."""
         if error in self.errors:
             ran.error = None
         self._note(ran)
-        if error is not None and error is seen(self.view).wrong and self.is_spared:
+        if error is seen(self.view).wrong and self.is_spared:
             await report(self.hook, self.ctx, error)
-            return self.results[-1] if self.results else await self._alone()
-        if error is not None:
-            ran.error = error
-            raise error if error in self.errors else self._told(ran)
-        return answer
+            answer = self.results[-1] if self.results else await self._alone()
+            if (more := self._unseen(answer)) is not None:
+                await more
+            return answer
+        ran.error = error
+        raise error if error in self.errors else self._told(ran)
 
     async def _alone(self) -> Any:
         """What lies further in, as if the hook were not there."""
-        return await self._go(self.ctx, self.sink)
+        return await self._onward(None, self.sink)
 
     def call_next(self) -> Attempt[Any]:
         """Go on. Raises `HookError` once the hook has ended or its time is over."""
-        return Attempt(self._attempt(lambda: self._go(self.ctx, nowhere)))
+        return Attempt(self._attempt(None, nowhere))
 
-    async def _attempt(self, begin: Callable[[], Awaitable[Any]]) -> Any:
+    def _onward(self, new: Any, sink: Sink) -> Awaitable[Any]:
+        """Run what lies further in, with something new if there is that."""
+        return self._go(self.ctx, sink)
+
+    async def _attempt(self, new: Any, sink: Sink) -> Any:
         """Run what lies further in, while the hook's own time stands still."""
-        view, run = seen(self.view), self.view.run
+        view: Any = self.view
+        run = view.run
         if view.ended or (run is not None and run.cancelled):
             await self._hold_back()
         if view.ended:
             raise HookError(f"too late to call_next(): {view.ended}")
         if self._tasks and self.hook.event in ALONE:
             raise HookError("call_next() is at work already: await it before the next")
-        self.changed += view.settle()
-        clock = cast(Clock, self.view.clock)
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        if given(view) is not None:
+            self.changed += view.settle()
+        clock, task = view.clock, task_of(run)
         self._tasks.add(task)
         clock.pause()
         try:
-            result = await begin()
+            result = await self._onward(new, sink)
         except BaseException as error:
             if not self._is_own(error, task):
                 self.errors.append(error)
@@ -199,6 +213,8 @@ class Layer:
 
     def _usable(self, answer: Any) -> Any:
         """What the hook answered, as the result. Raises ``TypeError`` for what is none."""
+        if answer is None:
+            return None
         value = answer.value if isinstance(answer, Answer) else answer
         if isinstance(value, HookResult):
             raise TypeError("answered a HookResult: a wrap returns what it goes around gives")
@@ -266,15 +282,20 @@ class ToolLayer(Layer):
         """Run the tool, with other arguments where they are given."""
         if args is not None:
             check("what call_next() is given", args, json_object)
-        return Attempt(self._attempt(lambda: self._run(args)))
+        return Attempt(self._attempt(args, nowhere))
 
-    async def _run(self, args: dict[str, Any] | None) -> Any:
-        if args is None or args == self.ctx.args:
-            return await self._go(self.ctx, nowhere)
+    def _onward(self, new: dict[str, Any] | None, sink: Sink) -> Awaitable[Any]:
+        if new is None or new == self.ctx.args:
+            return self._go(self.ctx, sink)
+        return self._with(new)
+
+    async def _with(self, args: dict[str, Any]) -> Any:
         other = await self._other(self.ctx, args)
         return await self._go(other, nowhere) if other.result is None else other.result
 
     def _usable(self, answer: Any) -> Any:
+        if type(answer) is ToolResult and any(answer is each for each in self.results):
+            return answer
         value = super()._usable(answer)
         if value is None:
             raise TypeError(FORGOTTEN)
@@ -283,7 +304,7 @@ class ToolLayer(Layer):
 
     def _note(self, ran: Ran) -> None:
         if self.results:
-            ran.values["result"] = self.results[-1]
+            ran.keep("result", self.results[-1])
         super()._note(ran)
 
     def _told(self, ran: Ran) -> BaseException:

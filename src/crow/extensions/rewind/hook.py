@@ -21,15 +21,14 @@ from crow import (
     ToolContext,
     hook,
 )
-from crow.extensions.rewind.plan import Plan, planned
-from crow.extensions.rewind.restoring import Outcome, carry_out
-from crow.extensions.rewind.store import Store
-from crow.extensions.rewind.tree import STORES
-from crow.extensions.rewind.watch import Limits, Moment, Watched
 from crow.project import state_directory
 
 if TYPE_CHECKING:
-    from crow import Agent, ToolResult
+    from crow import Agent, Answer, CommandContext, ToolResult
+    from crow.extensions.rewind.plan import Plan
+    from crow.extensions.rewind.restoring import Outcome
+    from crow.extensions.rewind.store import Store
+    from crow.extensions.rewind.watch import Moment, Watched
 
 NAME = "rewind"
 HARMLESS = frozenset({"read", "search", "fetch", "think", "switch_mode"})
@@ -72,13 +71,14 @@ class RewindHook:
     """Where it is kept; else in the user's directory of states, `~/.local/state/crow/rewind`."""
 
     def __post_init__(self) -> None:
-        self._limits = Limits(self.largest, self.folder, self.files, frozenset(self.skip) | STORES)
         self._store: Store | None = None
 
     @property
     def store(self) -> Store:
         """Where it is kept."""
         if self._store is None:
+            from crow.extensions.rewind.store import Store
+
             told = self.directory
             folder = Path(os.path.expanduser(told)) if told else state_directory() / NAME
             self._store = Store(folder / "files.db", days=self.days, most=self.most)
@@ -86,10 +86,14 @@ class RewindHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""
+        what = "Go back to before an earlier prompt: files, conversation, or both"
+        agent.add_command(Command(NAME, what, self.go_back, "[NUMBER|back]"))
+
+    async def go_back(self, ctx: CommandContext) -> Answer:
+        """Ask where to and what, and do it."""
         from crow.extensions.rewind.command import Rewinding
 
-        what = "Go back to before an earlier prompt: files, conversation, or both"
-        agent.add_command(Command(NAME, what, Rewinding(self).run, "[NUMBER|back]"))
+        return await Rewinding(self).run(ctx)
 
     async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
         """Close the store at the end."""
@@ -112,9 +116,17 @@ class RewindHook:
             if moment is not None:
                 await self._end(ctx, moment)
 
+    def _watched(self, session: Session) -> Watched:
+        from crow.extensions.rewind.tree import STORES
+        from crow.extensions.rewind.watch import Limits, Watched
+
+        skip = frozenset(self.skip) | STORES
+        limits = Limits(self.largest, self.folder, self.files, skip)
+        return Watched(session.id, self.store, limits)
+
     async def _begin(self, ctx: ToolContext, paths: Sequence[str] | None) -> Moment | None:
         root = ctx.session.root
-        watched = WATCHED.get(root) or WATCHED.set(root, Watched(root.id, self.store, self._limits))
+        watched = WATCHED.get(root) or WATCHED.set(root, self._watched(root))
         work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, ctx.roots))
         try:
             moment = await asyncio.shield(work)
@@ -161,6 +173,8 @@ class RewindHook:
 
         Looks, and touches nothing. Raises ``OSError``.
         """
+        from crow.extensions.rewind.plan import planned
+
         line = line_of(session)
         return await asyncio.to_thread(planned, self.store, line, since, self.largest)
 
@@ -172,6 +186,8 @@ class RewindHook:
         What is there is kept: going back to the outcome's ``since`` takes it back. Raises
         ``OSError``.
         """
+        from crow.extensions.rewind.restoring import carry_out
+
         line: list[str] = session.state.setdefault(NAME, {}).setdefault(LINE, [])
         if session.id not in line:
             line.append(session.id)

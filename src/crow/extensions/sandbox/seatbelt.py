@@ -30,7 +30,6 @@ _BASE = """(version 1)
   (global-name "com.apple.system.opendirectoryd.libinfo")
   (global-name "com.apple.system.logger")
   (global-name "com.apple.system.notification_center")
-  (global-name "com.apple.SecurityServer")
   (global-name "com.apple.trustd.agent"))
 """
 _NETWORK = "(allow network*)\n(allow system-socket)\n"

@@ -20,8 +20,8 @@ from types import TracebackType
 from typing import Self
 
 from crow import frozen
-from crow.extensions.sandbox import ramfiles
 from crow.extensions.sandbox.policy import Limits
+from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.survivors import filters, own_filters
 
 _EVERY = 0.05  # seconds between glances at the machine
@@ -83,7 +83,7 @@ class Watch:
         limits = self._limits
         if os.path.isdir("/proc/self") and (limits.processes or limits.memory):  # noqa: PTH112
             self._total, self._left = memory()
-            self._files = ramfiles.total()
+            self._files = total()
             self._tasks = self._at_first = tasks()
             self._bound(pid)
             # not of `threading`, which waits until it runs
@@ -156,8 +156,8 @@ class Watch:
         What lies in files of memory (``/dev/shm``) is no process's, and counts beside.
         """
         most = self._limits.memory or 0
-        grown = ramfiles.total() - self._files > most // _PART
-        files = ramfiles.held_by(each.pid for each in family) if grown else 0
+        grown = total() - self._files > most // _PART
+        files = held_by(each.pid for each in family) if grown else 0
         at_most = min(sum(each.memory for each in family) + files, self._total - self._left)
         if at_most <= most:
             return at_most

@@ -1,0 +1,145 @@
+"""An errand's own time, which stands still while it waits for somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from math import inf
+from time import perf_counter
+from typing import Any
+
+from crow.core.waits import Waits
+
+BLOCKING = 0.05
+"""Seconds for which somebody's code may keep everything else from running before it is named."""
+
+
+class Clock:
+    """An errand's own time, of which it has so many seconds.
+
+    It is made where the first step begins, at ``began``. ``blocks`` is called with the seconds for
+    which a step of the errand's own has kept everything else from running; what others did in that
+    step is ``elsewhere``, and what the thread was kept from doing in it is known by ``waits``.
+    """
+
+    elsewhere: float = 0.0
+    expired: bool = False
+    waiter: asyncio.Future[None] | None = None
+    _handle: asyncio.TimerHandle | None = None
+    _in_step: bool = True
+    _loop: asyncio.AbstractEventLoop | None = None
+    _pauses: int = 1
+    _since: float = 0.0
+
+    def __init__(
+        self,
+        seconds: float,
+        blocks: Callable[[float], None] | None = None,
+        waits: Waits | None = None,
+    ) -> None:
+        self.blocks = blocks
+        self._waits = waits
+        self.seconds = self._left = seconds
+        self.began = now = perf_counter()
+        if waits is not None and now > waits.stale:
+            waits.look(now)
+
+    def begin(self) -> None:
+        """Look at how long a step takes, from here on."""
+        self._in_step = True
+        self.began = now = perf_counter()
+        self.elsewhere = 0.0
+        if self._waits is not None and now > self._waits.stale:
+            self._waits.look(now)
+
+    def end(self) -> None:
+        """Look no longer."""
+        if perf_counter() - self.began > BLOCKING:
+            self._look()
+        self._in_step = False
+
+    def _look(self) -> None:
+        """Tell of a step that took long, as far as that was the errand's own doing."""
+        if not self._in_step or self._pauses != (self._loop is None) or self.blocks is None:
+            return
+        seconds = perf_counter() - self.began - self.elsewhere
+        if seconds > BLOCKING and self._waits is not None:
+            seconds = self._waits.own(self.began, seconds)
+        if seconds > BLOCKING:
+            self.blocks(seconds)
+
+    def pause(self) -> None:
+        """Stop the clock; pauses nest, and it begins paused."""
+        if self._in_step and perf_counter() - self.began > BLOCKING:
+            self._look()
+        self._pauses += 1
+        if self._pauses == 1 and self._loop is not None:
+            self._left -= self._loop.time() - self._since
+
+    def resume(self) -> None:
+        """Let the clock run again."""
+        self._pauses -= 1
+        self.began, self.elsewhere = perf_counter(), 0.0
+        if self._pauses == 0 and self._loop is not None:
+            self._since = self._loop.time()
+            if self._handle is None:
+                self._set(self._left)
+
+    def _set(self, seconds: float) -> None:
+        """Have the loop look when the time can be over: a pause only makes that later."""
+        if seconds != inf and self._loop is not None:
+            self._handle = self._loop.call_later(max(seconds, 0), self._expire)
+
+    def _expire(self) -> None:
+        self._handle = None
+        if self._pauses > 0 or self._loop is None:
+            return
+        left = self._left - (self._loop.time() - self._since)
+        if left > 0:
+            self._set(left)
+        else:
+            self.expired = True
+            self.wake()
+
+    def wake(self) -> None:
+        """Let `ended` look again."""
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
+
+    async def ended(self, task: asyncio.Task[Any], spent: float) -> None:
+        """Wait until the task is done or its time is over, of which so much is spent already.
+
+        Where the waiting is cancelled, so is the task, which has the rest of its time to end.
+        """
+        self._left -= spent
+        self._loop = loop = task.get_loop()
+        self.resume()
+        cancelled = False
+        try:
+            while not task.done() and not self.expired:
+                self.waiter = loop.create_future()
+                try:
+                    await self.waiter
+                except asyncio.CancelledError:
+                    cancelled = True
+                    if not task.cancelling():  # or its tidying up would be cancelled
+                        task.cancel()
+        finally:
+            self.pause()
+            if self._handle is not None:
+                self._handle.cancel()
+        if cancelled:
+            raise asyncio.CancelledError
+
+
+@contextmanager
+def standing(clock: Clock | None) -> Generator[None]:
+    """Let a clock stand still meanwhile, where there is one."""
+    if clock is not None:
+        clock.pause()
+    try:
+        yield
+    finally:
+        if clock is not None:
+            clock.resume()

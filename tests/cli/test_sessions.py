@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Crow, Here
 
 from crow.core.agent import Agent
-from crow.extensions import PersistenceHook
+from crow.extensions import PersistenceHook, RewindHook
 from crow.testing.model import ScriptedModel, call, text
 from crow.tools import builtin
 
@@ -119,3 +119,34 @@ async def test_a_session_can_be_copied_and_exported(here: Here, stored: list[str
 async def test_the_beginning_of_an_id_must_mean_one_session(here: Here, stored: list[str]) -> None:
     ended = await here("sessions", "show", "")
     assert (ended.status, ended.complaint) == (1, "3 sessions begin with '': give more of the id")
+
+
+async def test_files_and_conversation_go_back_to_before_a_prompt_and_files_return(
+    crow: Crow, here: Here
+) -> None:
+    file = crow.cwd / "kept.txt"
+    file.write_text("old", "utf-8")
+    write = call("Bash", command="echo new > kept.txt; echo > made")
+    model = ScriptedModel("Hello.", write, "Done.")
+    async with Agent(model, tools=builtin(), hooks=[PersistenceHook(), RewindHook()]) as agent:
+        session = await agent.new_session(cwd=str(crow.cwd))
+        await agent.run("Hi", session=session)
+        await agent.run("Change it", session=session)
+    start = session.id[:8]
+    listed = (await here("sessions", "rewind", start)).out.splitlines()
+    assert listed[:2] == ["  1  Hi  2 to change", "  2  Change it  2 to change"]
+    asked = await here("sessions", "rewind", start, "2")
+    assert (asked.status, asked.out.splitlines()[:2]) == (
+        1,
+        ["  restore  kept.txt", "  delete   made"],
+    )
+    assert file.read_text("utf-8") == "new\n"
+    done = await here("sessions", "rewind", start, "2", "--yes")
+    assert "2 files were brought back" in done.out
+    assert "ends before that prompt: crow --resume" in done.out
+    assert file.read_text("utf-8") == "old"
+    assert not (crow.cwd / "made").exists()
+    await here("sessions", "rewind", start, "back", "--yes")
+    assert file.read_text("utf-8") == "new\n"
+    wrong = await here("sessions", "rewind", start, "7")
+    assert "there is no prompt '7'" in wrong.err

@@ -32,7 +32,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
     session_id = await whole_id(store, options.words[0])
     points = await able(store, "tree")(session_id)
     prompts = [each for each in points if each.is_here and each.kind == "prompt"]
-    session = await store.load(session_id)
+    session = await _looked_at(store, session_id)
     if len(options.words) == 1:
         await _list(keeper, session, prompts, options, out)
         return 0
@@ -45,13 +45,21 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
         return 1
     if plan.steps:
         outcome = await keeper.carry_out_rewind(session, plan, overwrite=options.overwrite)
-        store.save(session)
         out.line(told(outcome))
         out.line(f"crow sessions rewind {session_id[:8]} {BACK} undoes that", "dim")
     if point is not None:
         copied = await able(store, "fork")(session_id, before=point.before)
         out.line(f"session {copied[:8]} ends before that prompt: crow --resume {copied[:8]}")
     return 0
+
+
+async def _looked_at(store: Store, session_id: str) -> Session:
+    """A session as it is stored, without being opened: another process may have it."""
+    from crow.core.session import Session
+
+    text = await able(store, "export")(session_id)
+    head = json.loads(text.partition("\n")[0])
+    return Session(id=session_id, cwd=head["cwd"], state=head["state"])
 
 
 async def _chosen(

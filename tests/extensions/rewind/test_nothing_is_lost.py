@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.properties import examples
 
@@ -137,8 +137,12 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]]) -> None:
         assert seen(folder) == last
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(120))
 @given(STEPS)
+@example([("session", "move", "a", "b"), ("others", "write", "a", "a")])
+@example(
+    [("session", "write", "b", "a"), ("others", "write", "b", "a"), ("session", "move", "b", "a")]
+)
 def test_going_back_loses_nothing_of_others_and_going_back_twice_is_where_one_was(
     steps: list[tuple[str, str, str, str]],
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -19,6 +20,7 @@ BETWEEN = "somebody else changed it in between"
 UNSURE = "how it came to be is not known"
 UNKEPT = "what it was is not kept"
 NO_WAY_BACK = "it is too large to be kept for a way back"
+MOVED = "it has what somebody else had in a file that is left alone"
 ODD = "it is no file, folder or link"
 ELSEWHERE = "the way to it leads elsewhere now"
 
@@ -85,8 +87,33 @@ def planned(store: Store, sessions: Sequence[str], since: float, largest: int) -
         else:
             cut = Change(sessions[-1], at, path, before, UNKNOWN)
             chains.setdefault(path, []).append(cut)
-    steps = _steps(chains, store.has, largest)
+    others = {mark for chain in chains.values() for mark in _contents_of_others(chain)}
+    steps = _with_last_places([*_steps(chains, store.has, largest)], others)
     return Plan(since, tuple(sorted(steps, key=lambda each: each.path)), tuple(notes))
+
+
+def _with_last_places(steps: list[Step], others: set[str]) -> list[Step]:
+    """The steps; none takes away the last place of a content that was not the session's.
+
+    It was moved there, and where it came from is left alone.
+    """
+    while True:
+        stays = {step.now.mark for step in steps if step.action == "leave"}
+        comes = {step.then.mark for step in steps if step.action != "leave"}
+        lost = others - stays - comes
+        found = {s.path for s in steps if s.action != "leave" and s.now.mark in lost}
+        if not found:
+            return steps
+        steps = [
+            replace(s, action="leave", reason=MOVED, can_overwrite=True) if s.path in found else s
+            for s in steps
+        ]
+
+
+def _contents_of_others(chain: Sequence[Change]) -> set[str]:
+    """The contents that a session found at a path: at first, and after each gap in its changes."""
+    gaps = (two.before for one, two in pairwise(chain) if not one.after.same(two.before))
+    return {shape.mark for shape in (chain[0].before, *gaps) if shape.kind == "file"} - {""}
 
 
 def _steps(

@@ -16,6 +16,7 @@ from crow.core.history import flaw, repaired
 from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import Completion, NullClient
+from crow.core.session import Session
 from crow.core.tools import Call
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay
@@ -521,3 +522,13 @@ async def test_what_a_hook_begins_is_its_own_though_others_come_after_it_at_once
     assert {hook.owner.name for hook in agent.hooks.on_error.entries} == {"begins"}
     assert kept[0].owner == "keeps"
     assert {record.error for record in reply.session.trace} == {None}
+
+
+async def test_a_session_that_is_not_open_can_be_closed_and_its_hooks_hear_of_it():
+    ended = list[str]()
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    agent.hooks.register("on_session_end", lambda reason: ended.append(reason))
+    session = Session()
+    await agent.close_session(session)
+    assert session.closed
+    assert ended == ["closed"]

@@ -532,3 +532,21 @@ async def test_a_session_that_is_not_open_can_be_closed_and_its_hooks_hear_of_it
     await agent.close_session(session)
     assert session.closed
     assert ended == ["closed"]
+
+
+async def test_hooks_that_say_something_to_each_message_do_not_answer_one_another_without_end():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session()
+    for name in ("a", "b", "c"):
+
+        class Says:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            async def on_message(self, ctx: Any) -> None:
+                await ctx.inject_context("noted")
+
+        agent.use(Says(name))
+    for _ in range(6):
+        await agent.prompt(session, "go")
+    assert len(session.messages) < 6 * 10

@@ -550,3 +550,40 @@ async def test_hooks_that_say_something_to_each_message_do_not_answer_one_anothe
     for _ in range(6):
         await agent.prompt(session, "go")
     assert len(session.messages) < 6 * 10
+
+
+async def test_hooks_that_call_one_another_are_ended_before_they_are_thousands():
+    agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
+    for name in ("a", "b", "c"):
+
+        class Again:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            async def on_message(self, ctx: Any) -> None:
+                await ctx.append(user("again"))
+
+        agent.use(Again(name))
+    session = await agent.new_session()
+    reply = await agent.prompt(session, "go")
+    assert reply.stop_reason != "error"
+    assert len(session.messages) < 1000
+    errors = {record.error for record in session.trace if record.error}
+    assert any("makes happen what it is called for, 64 times over" in error for error in errors)
+
+
+async def test_a_hook_may_say_as_much_as_it_likes_where_it_is_not_called_again():
+    agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
+    count = 0
+
+    async def on_message(ctx: Any) -> None:
+        nonlocal count
+        count += 1
+        if ctx.message["content"] == "go":
+            for _ in range(200):
+                await ctx.append(user("more"))
+
+    agent.use(on_message)
+    reply = await agent.run("go")
+    assert count == 202
+    assert {record.error for record in reply.session.trace} == {None}

@@ -170,3 +170,9 @@ def test_the_reference_has_every_name_with_the_first_sentence_of_its_docstring(m
     texts = {name: documented(module, name) for name in names}
     assert rows == {name: first_sentence(text) for name, text in texts.items()}
     assert [name for name, text in texts.items() if not text or "crow.core" in text] == []
+
+
+def test_the_page_of_signatures_is_what_the_code_says():
+    from tests.signatures import PAGE, page
+
+    assert PAGE.read_text("utf-8") == page(), "python -m tests.signatures"

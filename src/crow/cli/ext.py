@@ -16,8 +16,8 @@ crow ext test PATH          its own tests, and plays that are made up: prompts, 
 from __future__ import annotations
 
 import argparse
-import os
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING

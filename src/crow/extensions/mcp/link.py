@@ -41,7 +41,7 @@ from mcp.types import (
 )
 
 from crow import __version__
-from crow.extensions.mcp.auth.vault import key_of
+from crow.extensions.mcp.auth.auth import auth_of
 from crow.extensions.mcp.channel import channel_streams
 from crow.extensions.mcp.failure import (
     Failure,
@@ -55,11 +55,10 @@ from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
-from crow.extensions.mcp.web import bounded_client, http_streams, sse_streams
+from crow.extensions.mcp.web import http_streams, sse_streams
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.auth import Auth
     from crow.extensions.mcp.auth.person import Person
     from crow.extensions.mcp.auth.vault import Vault
     from crow.extensions.mcp.description import Description, Transport
@@ -320,29 +319,12 @@ def streams_of(
                 described, owner.cwd, failure, limits.close, owner.reaper, owner.launcher
             )
         case "http":
-            return http_streams(described, failure, limits.connect, _auth(owner, failure))
+            return http_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "sse":
-            return sse_streams(described, failure, limits.connect, _auth(owner, failure))
+            return sse_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "client" | "process":
             assert described.channel is not None
             return channel_streams(described.channel)
-
-
-def _auth(owner: Owner, failure: Failure) -> Auth | None:
-    """Who gives requests a token."""
-    described = owner.description
-    if described.oauth is None:
-        return None
-    from crow.extensions.mcp.auth.auth import Auth
-    from crow.extensions.mcp.auth.storage import Storage
-
-    key = key_of(described.name, described.url)
-    storage = Storage(owner.vault, key, owner.learn)
-
-    def client() -> AbstractAsyncContextManager[Any]:
-        return bounded_client(described.url, owner.limits.connect)
-
-    return Auth(described, storage, owner.person, client, failure)
 
 
 async def _listen(link: Link, owner: Owner) -> None:

@@ -16,6 +16,7 @@ COMMANDS = {
     "models": "which models can be asked, and what one of them can do",
     "login": "store an API key (logout removes it)",
     "logout": "remove stored API keys",
+    "mcp": "MCP servers: add, list, sign in, try",
     "demo": "three prompts with the embedded model: no key, no network",
     "sessions": "list, show, search, copy and delete stored sessions",
     "eval": "recorded sessions as tests: record one, run them again",

@@ -41,8 +41,16 @@ from mcp.types import (
 )
 
 from crow import __version__
+from crow.extensions.mcp.auth.auth import auth_of
 from crow.extensions.mcp.channel import channel_streams
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
+from crow.extensions.mcp.failure import (
+    Failure,
+    Gone,
+    Refused,
+    first_of,
+    plain,
+    without_secrets,
+)
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
@@ -51,6 +59,8 @@ from crow.extensions.mcp.web import http_streams, sse_streams
 from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
+    from crow.extensions.mcp.auth.person import Person
+    from crow.extensions.mcp.auth.vault import Vault
     from crow.extensions.mcp.description import Description, Transport
     from crow.extensions.mcp.limits import Limits
     from crow.keys import Launcher
@@ -79,6 +89,7 @@ class Owner(Protocol):
     description: Description
     limits: Limits
     reaper: ProcessReaper
+    vault: Vault
 
     @property
     def cwd(self) -> str:
@@ -116,6 +127,14 @@ class Owner(Protocol):
         """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
         ...
 
+    def person(self) -> Person | None:
+        """Who can sign in now."""
+        ...
+
+    def learn(self, secret: str) -> None:
+        """Know something that nobody may see."""
+        ...
+
 
 class Link:
     """A connection that is up until ``gone``."""
@@ -128,6 +147,13 @@ class Link:
     def is_modern(self) -> bool:
         """True where it speaks the protocol without a handshake."""
         return self.client.session.discover_result is not None
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the server says of itself, and which protocol is spoken."""
+        told = self.client.server_info
+        name = plain(f"{told.name} {told.version}") if told else ""
+        return {"server": name, "protocol": self.client.protocol_version}
 
     @property
     def tells_of_changes(self) -> bool:
@@ -293,9 +319,9 @@ def streams_of(
                 described, owner.cwd, failure, limits.close, owner.reaper, owner.launcher
             )
         case "http":
-            return http_streams(described, failure, limits.connect)
+            return http_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "sse":
-            return sse_streams(described, failure, limits.connect)
+            return sse_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "client" | "process":
             assert described.channel is not None
             return channel_streams(described.channel)

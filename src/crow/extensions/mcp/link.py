@@ -6,7 +6,7 @@ Imported when the first server is connected, and not before: the library takes a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -56,14 +56,10 @@ from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
-from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.person import Person
-    from crow.extensions.mcp.auth.vault import Vault
-    from crow.extensions.mcp.description import Description, Transport
-    from crow.extensions.mcp.limits import Limits
-    from crow.keys import Launcher
+    from crow.extensions.mcp.description import Transport
+    from crow.extensions.mcp.owner import Owner
 
 T = TypeVar("T")
 PATIENCE = 3.0
@@ -80,59 +76,6 @@ class Progress(Protocol):
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """So far, of how much, and in words."""
-        ...
-
-
-class Owner(Protocol):
-    """Whoever a connection belongs to: asked and told by it."""
-
-    description: Description
-    limits: Limits
-    reaper: ProcessReaper
-    vault: Vault
-
-    @property
-    def cwd(self) -> str:
-        """Where a process runs."""
-        ...
-
-    @property
-    def launcher(self) -> Launcher | None:
-        """Who confines a process."""
-        ...
-
-    @property
-    def roots(self) -> Sequence[str]:
-        """The folders that are worked in."""
-        ...
-
-    @property
-    def way(self) -> Way | None:
-        """How it was reached the last time."""
-        ...
-
-    def remember(self, way: Way | None) -> None:
-        """It was reached in this way."""
-        ...
-
-    def drop(self, tool: str, reason: str) -> None:
-        """A tool was left out."""
-        ...
-
-    def changed(self, what: str) -> None:
-        """The list of ``tools`` or ``prompts`` is another one now."""
-        ...
-
-    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-        """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
-        ...
-
-    def person(self) -> Person | None:
-        """Who can sign in now."""
-        ...
-
-    def learn(self, secret: str) -> None:
-        """Know something that nobody may see."""
         ...
 
 

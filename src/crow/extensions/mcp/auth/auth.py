@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.failure import Failure
-    from crow.extensions.mcp.link import Owner
+    from crow.extensions.mcp.owner import Owner
 
 NOBODY = "http://127.0.0.1/callback"
 """Where nobody is sent: a client is not registered with it."""

@@ -1,8 +1,10 @@
 """The screen: from the start to a prompt, what a key takes to be echoed, what waiting costs.
 
-Crow on a terminal beside a bare prompt-toolkit prompt in the same run, in an empty home. Keys are
-pressed while a model says 200 tokens a second, on a server on loopback; the bare prompt has nothing
-else to do. Wanted: a prompt within 0.25 s, a key within 16 ms, waiting below 5 % of a core.
+Crow on a terminal beside a bare prompt-toolkit prompt in the same run, in an empty home: until
+there is a prompt that takes keys, and until it says which model answers. Keys are pressed while a
+model says 200 tokens a second, on a server on loopback: in paragraphs, and in one of which 3,000
+words are there already; the bare prompt has nothing else to do. Wanted: a prompt within 0.25 s, a
+key within 16 ms, waiting below 5 % of a core.
 """
 
 from __future__ import annotations
@@ -20,20 +22,23 @@ import termios
 import time
 from pathlib import Path
 
-from crow.testing.endpoint import USAGE, Endpoint, delta, stream
+from crow.testing.endpoint import USAGE, Endpoint, Response, delta, stream
 
 ROUNDS = 7
 TOKENS, RATE = 2400, 200
-PARAGRAPH = 80
+PARAGRAPH, ENDLESS = 80, 10_000
 """Words in one."""
+SAID = 3000
+"""Words of the endless one that are there when the keys begin."""
 KEYS = string.ascii_uppercase + string.digits
 """Letters that nothing else on the screen has: the first one that is seen is the echo."""
 WAITS = 5.0
 READY = "scripted"
 BARE = "from prompt_toolkit import PromptSession; PromptSession('ready> ').prompt()"
-PROGRAMS = {
-    "bare": ([sys.executable, "-c", BARE], "ready>"),
-    "crow": ([str(Path(sys.executable).with_name("crow"))], READY),
+CROW = [str(Path(sys.executable).with_name("crow"))]
+STARTS = {
+    "a bare prompt": ([sys.executable, "-c", BARE], ("ready>",)),
+    "crow": (CROW, ("> ", READY)),
 }
 
 
@@ -107,11 +112,57 @@ def told(took: list[float]) -> str:
     return f"{statistics.median(took) * 1e3:5.1f} {ordered[int(len(ordered) * 0.95)] * 1e3:6.1f}"
 
 
-async def main() -> None:
+def spoken(paragraph: int, said: int = 0) -> Response:
+    """An answer that comes word by word, in paragraphs of so many; ``said`` come at once."""
     words = [
-        delta(content=f"word{n % 10}" + (" " if n % PARAGRAPH else ".\n\n")) for n in range(TOKENS)
+        delta(content=f"word{n % 10}" + (" " if (n + 1) % paragraph else ".\n\n"))
+        for n in range(said + TOKENS)
     ]
-    paced = [step for word in words for step in (word, 1 / RATE)]
+    paced = [step for word in words[said:] for step in (word, 1 / RATE)]
+    return stream(*words[:said], *paced, delta(finish="stop"), USAGE)
+
+
+async def starts(env: dict[str, str], home: str) -> None:
+    """Start both in turn, and print how long each takes."""
+    took: dict[str, list[float]] = {}
+    for _ in range(ROUNDS):
+        for name, (argv, texts) in STARTS.items():
+            terminal = Terminal(argv, env, home)
+            for text in texts:
+                seconds = await terminal.until(text) - terminal.began
+                took.setdefault(f"{name}: {text.strip()!r}", []).append(seconds)
+            terminal.end()
+    for name, each in took.items():
+        median, least = statistics.median(each) * 1e3, min(each) * 1e3
+        print(f"to a prompt (median, least, ms)   {name:24} {median:4.0f} {least:4.0f}")
+
+
+async def keys(endpoint: Endpoint, env: dict[str, str], home: str) -> None:
+    """Press keys, and print how long each takes."""
+    bare = Terminal(STARTS["a bare prompt"][0], env, home)
+    await bare.until("ready>")
+    await asyncio.sleep(0.5)
+    print(f"a key (median, 95th, ms)   bare, idle              {told(await typed(bare, 3))}")
+    bare.end()
+    for scene, paragraph, said in (("paragraphs", PARAGRAPH, 0), ("a paragraph", ENDLESS, SAID)):
+        endpoint.play(spoken(paragraph, said))
+        crow = Terminal(CROW, env, home)
+        await crow.until(READY)
+        await asyncio.sleep(1)
+        before = crow.cpu()
+        await asyncio.sleep(WAITS)
+        waiting = (crow.cpu() - before) / WAITS
+        os.write(crow.fd, b"go\r")
+        await crow.until("word1")
+        await asyncio.sleep(1 if said else 0)
+        busy, began = crow.cpu(), time.perf_counter()
+        print(f"{'':27}{RATE} tokens/s, {scene:11} {told(await typed(crow, 8))}", end="")
+        used = (crow.cpu() - busy) / (time.perf_counter() - began)
+        crow.end()
+        print(f"   a core: waiting {waiting:.1%}, then {used:.0%}")
+
+
+async def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         async with Endpoint() as endpoint:
             env = {
@@ -119,37 +170,8 @@ async def main() -> None:
                 "PROMPT_TOOLKIT_NO_CPR": "1", "CROW_BASE_URL": endpoint.url,
                 "CROW_MODEL": READY, "CROW_API_KEY": "k",
             }  # fmt: skip
-            starts: dict[str, list[float]] = {name: [] for name in PROGRAMS}
-            for _ in range(ROUNDS):
-                for name, (argv, ready) in PROGRAMS.items():
-                    terminal = Terminal(argv, env, home)
-                    starts[name].append(await terminal.until(ready) - terminal.began)
-                    terminal.end()
-            medians = {name: statistics.median(each) for name, each in starts.items()}
-            ratio = medians["crow"] / medians["bare"]
-            print(f"to a prompt   bare {medians['bare'] * 1e3:4.0f} ms   crow "
-                  f"{medians['crow'] * 1e3:4.0f} ms   {ratio:.1f} times")  # fmt: skip
-
-            bare = Terminal(*PROGRAMS["bare"][:1], env, home)
-            await bare.until(PROGRAMS["bare"][1])
-            await asyncio.sleep(0.5)
-            print(f"a key (median, 95th, ms)   bare, idle   {told(await typed(bare, 3))}")
-            bare.end()
-
-            endpoint.play(stream(*paced, delta(finish="stop"), USAGE))
-            crow = Terminal(*PROGRAMS["crow"][:1], env, home)
-            await crow.until(READY)
-            await asyncio.sleep(1)
-            before = crow.cpu()
-            await asyncio.sleep(WAITS)
-            waiting = (crow.cpu() - before) / WAITS
-            os.write(crow.fd, b"go\r")
-            await crow.until("word1")
-            busy, began = crow.cpu(), time.perf_counter()
-            print(f"                           crow, {RATE} tokens/s {told(await typed(crow, 8))}")
-            used = (crow.cpu() - busy) / (time.perf_counter() - began)
-            crow.end()
-            print(f"a core   waiting {waiting:.1%}   streaming, with keys {used:.0%}")
+            await starts(env, home)
+            await keys(endpoint, env, home)
 
 
 if __name__ == "__main__":

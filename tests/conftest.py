@@ -15,6 +15,8 @@ from tests import properties
 
 UV_CACHE = os.environ.get("UV_CACHE_DIR", str(Path("~/.cache/uv").expanduser()))
 ALL = pytest.StashKey[bool]()
+NOBODY = Path(__file__).with_name("nobody.pem")  # a certificate whose key is nowhere
+FAR = ("clients", "node", "real", "slow")  # what may install something first
 FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
 
 
@@ -64,9 +66,14 @@ def is_foreign(name: str) -> bool:
 
 @pytest.fixture(autouse=True)
 def home(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Path]:
-    """The home directory of this test, empty; gone with it, or thousands are left for the end."""
+    """The home directory of this test, empty; gone with it, or thousands are left for the end.
+
+    No server of the internet is trusted: to read all that vouch for one costs each client 30 ms.
+    """
     path = tmp_path_factory.mktemp("home")
     for name in filter(is_foreign, list(os.environ)):
         monkeypatch.delenv(name)
@@ -79,6 +86,9 @@ def home(
     ):
         monkeypatch.setenv(name, str(path / folder))
     monkeypatch.setenv("UV_CACHE_DIR", UV_CACHE)
+    if not any(map(request.node.get_closest_marker, FAR)):
+        monkeypatch.setenv("SSL_CERT_FILE", str(NOBODY))
+        monkeypatch.delenv("SSL_CERT_DIR", raising=False)
     monkeypatch.setenv(
         "CROW_SANDBOX", "off"
     )  # what machines have differs; tests of it switch it on

@@ -86,6 +86,17 @@ def test_type_checkers_find_what_is_there(module: str):
             public.nothing_of_this_name  # noqa: B018
 
 
+def test_a_type_checker_refuses_names_that_are_not_there(tmp_path: Path):
+    lines = [f"from {module} import nosuchthing" for module in PUBLIC]
+    path = tmp_path / "program.py"
+    path.write_text("\n".join(["# pyright: strict", *lines]), "utf-8")
+    pyright = Path(sys.executable).with_name("pyright")
+    argv = [pyright, "--pythonpath", sys.executable, str(path)]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    refused = re.findall(r':(\d+):\d+ - error: "nosuchthing" is unknown import symbol', said)
+    assert [*map(int, refused)] == [line + 2 for line in range(len(PUBLIC))], said
+
+
 def test_importing_it_imports_nothing_else():
     show = "import sys, crow; print(*(name for name in sys.modules if name.startswith('crow')))"
     shown = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
@@ -159,3 +170,9 @@ def test_the_reference_has_every_name_with_the_first_sentence_of_its_docstring(m
     texts = {name: documented(module, name) for name in names}
     assert rows == {name: first_sentence(text) for name, text in texts.items()}
     assert [name for name, text in texts.items() if not text or "crow.core" in text] == []
+
+
+def test_the_page_of_signatures_is_what_the_code_says():
+    from tests.signatures import PAGE, page
+
+    assert PAGE.read_text("utf-8") == page(), "python -m tests.signatures"

@@ -16,7 +16,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), GUIDE]
 
 
 def blocks(page: Path) -> list[Any]:
-    """Every Python block of a page; one that begins with ``# not run`` only has to compile."""
+    """Every Python block of a page."""
     if page.name == "first-package.md":  # followed from beginning to end, in tests/guides
         return []
     found = re.finditer(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)

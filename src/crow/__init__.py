@@ -12,8 +12,6 @@ from crow._version import __version__ as __version__
 
 TYPE_CHECKING = False  # what type checkers take for true; `typing` costs more than all of this
 if TYPE_CHECKING:
-    from typing import Any
-
     from crow.acp import run_agent as run_agent
     from crow.annotations.arg import Arg as Arg
     from crow.app import build as build
@@ -115,18 +113,20 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name of the front door; `Agent` comes with the built-in tools and models."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
 
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'crow' has no attribute {name!r}")
-    if name == "Agent":
-        import_module("crow.defaults").install()
-    thing = getattr(import_module(home), name)
-    globals()[name] = thing
-    return thing
+    def __getattr__(name: str) -> object:
+        """Import a name of the front door; `Agent` comes with the built-in tools and models."""
+        from importlib import import_module
+
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'crow' has no attribute {name!r}")
+        if name == "Agent":
+            import_module("crow.defaults").install()
+        thing = getattr(import_module(home), name)
+        globals()[name] = thing
+        return thing
 
 
 def __dir__() -> list[str]:

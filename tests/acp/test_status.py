@@ -72,3 +72,8 @@ async def test_a_session_says_what_its_commands_run_in(tmp_path: Path) -> None:
     told, text = await opened(tmp_path, "none")
     assert told == "nothing, with all that you may do"
     assert text.count("NO SANDBOX: commands run with all that you may do;") == 1
+    told, text = await opened(tmp_path, "off")
+    assert told == (
+        "nothing, with all that you may do: the sandbox is switched off (CROW_SANDBOX=off)"
+    )
+    assert "NO SANDBOX" not in text

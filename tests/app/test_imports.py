@@ -248,3 +248,36 @@ def test_what_is_swapped_after_the_start_is_not_imported_any_more(
     write(folder / "_helper.py", "SAID = 'swapped'\n")
     with pytest.raises(ImportError, match="has changed since this project was trusted"):
         later()
+
+
+def test_tests_beside_an_extension_are_no_extensions_and_take_no_trust_away(
+    project: Path, folder: Path
+) -> None:
+    write(folder / "mine.py", BENIGN)
+    write(folder / "test_mine.py", "from mine import SAID\ndef test_it(): assert SAID\n")
+    write(folder / "conftest.py", "def init_agent(agent): agent.said = 'from conftest'\n")
+    trust(project)
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    pytest_run = [sys.executable, "-m", "pytest", "-q", "test_mine.py"]
+    subprocess.run(pytest_run, cwd=folder, env=env, check=True, capture_output=True)
+    assert {each.name for each in folder.iterdir()} > {".pytest_cache", "__pycache__"}
+    for each in folder.glob("__pycache__/mine.*.pyc"):  # this one Python would import
+        assert not is_trusted(project)
+        each.unlink()
+    assert is_trusted(project)
+    agent = build(cwd=project)
+    assert [each.name for each in agent.found if str(folder) in each.source] == ["mine"]
+    write(folder / "test_mine.py", "import os\n")
+    assert not is_trusted(project), "an extension could import it"
+
+
+@pytest.mark.parametrize(
+    "name", [".pytest_cache/lib.py", ".ruff_cache/lib.so", "x/lib-pytest-8.py"]
+)
+def test_code_is_part_of_what_is_trusted_wherever_it_lies(
+    project: Path, folder: Path, name: str
+) -> None:
+    write(folder / "mine.py", BENIGN)
+    trust(project)
+    write(folder / name, EVIL)
+    assert not is_trusted(project)

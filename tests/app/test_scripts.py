@@ -72,6 +72,26 @@ def test_trust_ends_with_a_script_of_a_hook_a_server_or_front_matter(
     assert is_trusted(project)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"apiKeyHelper": "scripts/key.sh --now"},
+        {"providers": {"mine": {"base_url": "http://x", "apiKeyHelper": "sh scripts/key.sh"}}},
+        {"statusLine": {"type": "command", "command": "scripts/key.sh"}},
+    ],
+)
+def test_trust_ends_with_a_script_that_settings_name_outside_of_hooks(
+    project: Path, settings: Any
+) -> None:
+    write(project / ".crow/settings.json", settings)
+    write(project / "scripts/key.sh", "1")
+    trust(project)
+    assert is_trusted(project)
+    write(project / "scripts/key.sh", "2")
+    assert not is_trusted(project)
+    assert "script: scripts/key.sh" in wanted(load(project))
+
+
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize(
     "change",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
 import shlex
 from pathlib import Path
 from typing import Any
@@ -115,6 +117,65 @@ def test_what_a_project_wants_is_listed_without_its_secrets(project: Path) -> No
     assert "SECRET" not in lines
     assert "MCP server one: npx -y it --api-key (hidden)" in lines
     assert "hook at Stop: curl -H 'Authorization: Bearer (hidden)' x" in lines
+
+
+@pytest.mark.parametrize("where", ["skills/guard/SKILL.md", "agents/guard.md"])
+def test_hooks_in_front_matter_are_listed_before_they_are_trusted(
+    project: Path, where: str
+) -> None:
+    head = {"description": "x", "hooks": settings_of(project)["hooks"]}
+    text = f"---\n{json.dumps(head)}\n---\nDo it.\n"
+    path = project / ".claude" / where
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    listed = [line for line in wanted(load(project)) if line.startswith("hook at")]
+    assert listed == [f"hook at {name}: cat >> {project}" for name in head["hooks"]]
+
+
+def shared(project: Path) -> Path:
+    """A file of a skill that lies behind a link to a folder."""
+    path = project / "shared/one/SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("Do it.")
+    (project / ".claude/skills").mkdir(parents=True)
+    return path
+
+
+def test_what_lies_behind_a_link_to_a_folder_is_part_of_what_is_trusted(project: Path) -> None:
+    path = shared(project)
+    (project / ".claude/skills/one").symlink_to("../../shared/one")
+    assert not is_trusted(project)
+    trust(project)
+    assert is_trusted(project)
+    assert is_trusted(project, project / ".claude/skills/one/SKILL.md")
+    path.write_text("Do something else.")
+    assert not is_trusted(project)
+
+
+@pytest.mark.parametrize("target", ["..", "../..", "../../..", "/", "one", "../skills"])
+def test_links_that_go_round_end(project: Path, target: str) -> None:
+    path = shared(project)
+    (project / ".claude/skills/one").symlink_to("../../shared/one")
+    (project / ".claude/skills/again").symlink_to(target)
+    (path.parent / "back").symlink_to("../..")
+    (path.parent / "home").symlink_to(project / ".claude")
+    trust(project)
+    assert is_trusted(project)
+    assert not is_trusted(project, project / ".claude/skills/again/SKILL.md")
+
+
+async def test_a_file_of_any_size_is_compared_in_little_memory(project: Path) -> None:
+    path = project / ".claude/hooks/large"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        file.truncate(6 << 30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    trust(project)
+    assert is_trusted(project)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    with path.open("r+b") as file:
+        file.write(b"x")
+    assert not is_trusted(project)
 
 
 def test_a_project_that_only_denies_wants_nothing(project: Path) -> None:

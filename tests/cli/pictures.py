@@ -36,7 +36,7 @@ CODE = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http:
 """
 """What rich makes a picture of, without the font that it would fetch from the network."""
 ID = re.compile(r"\b[0-9a-f]{8}\b")
-TOOK = re.compile(r" · [\d.]+ (?:s|ms|min)\b")
+TOOK = re.compile(r" (?:· )?[\d.]+ (?:s|ms|min)\b")
 """What is there where something took its time, and is no part of what a picture shows."""
 
 

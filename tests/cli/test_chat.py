@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+from PIL import Image
 from tests.cli.conftest import Crow, calls
 from tests.cli.screens import Tmux, needs_tmux
 from tests.cli.test_ask import Screen
@@ -185,9 +186,7 @@ async def test_keys_amid_a_question_are_words_until_nobody_types(
     await tmux.until(READY)
     await tmux.type("Go")
     await tmux.keys("Enter")
-    for letter in "yayn" * 4:  # the question appears while somebody types
-        await tmux.type(letter)
-        await asyncio.sleep(0.05)
+    await tmux.type_slowly("yayn" * 4)  # the question appears while somebody types
     await tmux.until("? Bash wants to run", "yayn")
     assert not (crow.cwd / "made").exists()
     await asyncio.sleep(0.8)
@@ -279,7 +278,7 @@ async def test_a_talk_goes_on_where_it_was(crow: Crow, endpoint: Endpoint, tmux:
     endpoint.play(calls(READ), answer("It is a **thing**."), answer("Yes."))
     ended = await crow("run", "What is it?")
     assert ended.status == 0
-    await tmux.start(crow, "--continue")
+    await tmux.start(crow, "-c")
     screen = await tmux.until("It is a thing.", READY)
     shown = ("> What is it?", "● Read README.md · ✓ 3 lines", "It is a thing.")
     assert [screen.index(text) for text in shown] == sorted(screen.index(text) for text in shown)
@@ -530,6 +529,23 @@ async def test_the_terminal_is_asked_for_its_background_and_a_late_answer_is_no_
     assert await screen.close(process) == 143
     assert sent(endpoint) == ["Go"]
     assert b"rgb:" not in screen.shown
+
+
+async def test_a_terminal_that_says_that_it_draws_sixels_is_given_them(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    Image.new("RGB", (8, 6), (255, 0, 0)).save(crow.cwd / "a.png")
+    endpoint.play(answer("It is red."))
+    screen = Screen()
+    process = await screen.start(crow)
+    await screen.until("\x1b[c")
+    screen.type("\x1b[?62;4;22c")
+    await screen.until("scripted")
+    screen.type("look at a.png\r")
+    for text in ('\x1bP0;1;0q"1;1;8;6#0;2;100;0;0#0!8~-\x1b\\', "PNG · 8×6", "It is red."):
+        await screen.until(text)
+    process.send_signal(signal.SIGTERM)
+    assert await screen.close(process) == 143
 
 
 async def test_the_last_line_is_what_a_command_of_the_settings_makes_of_what_is_known(

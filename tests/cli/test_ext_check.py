@@ -26,6 +26,31 @@ WRONG = {
         "before_tol hangs nowhere: there is no such event",
         "did you mean before_tool?",
     ),
+    "a mark": (
+        "from crow import hook\n@hook('befor_tool')\ndef mine(ctx): ...\n",
+        2,
+        "there is no event 'befor_tool'",
+        "did you mean before_tool?",
+    ),
+    "a Flask style that hangs nothing": (
+        (
+            f"{CLASS}    def __init__(self, agent=None):\n        if agent is not None:\n"
+            "            self.init_agent(agent)\n    def init_agent(self, agent):\n"
+            "        self.agent = agent\n    def before_run(self): ...\n"
+        ),
+        5,
+        "Guard(agent) hangs nothing",
+        "let it call agent.use(self)",
+    ),
+    "a kind": (
+        (
+            "from crow import tool\n@tool(kind='reed')\ndef f() -> str:\n    '''Do it.'''\n"
+            "    return ''\n"
+        ),
+        2,
+        "TypeError: tool f: there is no kind 'reed'; did you mean 'read'?",
+        "",
+    ),
     "a parameter": (
         "def before_tool(ctx, nonsense): ...\n",
         1,
@@ -118,7 +143,7 @@ WRONG = {
 }
 
 
-FAST = ("a name", "an error", "a file", "instructions that change")
+FAST = ("a name", "a mark", "instructions that change")  # "an error" is what a person reads, below
 WHAT = [pytest.param(what, marks=() if what in FAST else pytest.mark.slow) for what in WRONG]
 
 
@@ -137,6 +162,7 @@ async def test_what_is_wrong_is_found(crow: Crow, what: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["stopwatch.py", "ask_before_removing.py", "crow-weather"])
+@pytest.mark.variants(1)
 async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
     done = await crow("ext", "check", str(EXAMPLES / name))
     assert (done.status, done.out) == (0, "")
@@ -147,6 +173,12 @@ async def test_what_crow_writes_is_clean(crow: Crow) -> None:
     await crow("ext", "new", "my-guard")
     done = await crow("ext", "check", "crow-my-guard")
     assert (done.status, done.out) == (0, "")
+
+
+async def test_a_file_of_the_project_has_a_name(crow: Crow) -> None:
+    await crow("ext", "new", "my-guard", "--file")
+    done = await crow("ext", "check", "my-guard")
+    assert (done.status, done.out, done.err) == (0, "", "nothing is wrong with it\n")
 
 
 async def test_a_person_reads_the_place_first(crow: Crow) -> None:

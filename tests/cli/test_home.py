@@ -48,3 +48,19 @@ def test_an_absolute_home_is_what_it_says(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.splitlines() == [f"{tmp_path} {tmp_path}/x", f"{tmp_path}"]
+
+
+def test_a_folder_of_the_users_that_is_no_absolute_path_is_none(tmp_path: Path) -> None:
+    """Else a repository could bring along what Crow keeps there: which projects are trusted."""
+    names = [f"XDG_{each}_HOME" for each in ("CONFIG", "STATE", "CACHE", "DATA")]
+    asks = f"import os, crow.project.home as h; print([os.environ.get(n) for n in {names}])"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{FACES['command']}\n{asks}; print(h.state_directory())"],
+        env={**os.environ, "HOME": f"{tmp_path}", **dict.fromkeys(names, "here")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-2:] == [f"{[None] * 4}", f"{tmp_path}/.local/state/crow"]
+    assert not (tmp_path / "here").exists()

@@ -80,9 +80,8 @@ async def test_what_needs_a_permission_is_told_and_denied(crow: Crow, endpoint: 
     assert told["tool_ended"]["outcome"] == "denied"
 
 
-@pytest.mark.parametrize("form", ["json", "stream-json"])
-async def test_a_run_that_cannot_begin_is_one_error(crow: Crow, form: str) -> None:
-    ended = await crow("run", "--output-format", form, "--model", "openai/gpt-5", "hello")
+async def test_a_run_that_cannot_begin_is_one_error(crow: Crow) -> None:
+    ended = await crow("run", "--json", "--model", "openai/gpt-5", "hello")
     assert ended.status == 1
     assert [event["type"] for event in ended.events] == ["error"]
     assert ended.events[0]["message"] == ended.complaint
@@ -98,16 +97,3 @@ async def test_what_an_extension_prints_stays_out_of_the_lines(
     ended = await crow("run", "--json", "--extension", "chatty.py", "What?")
     assert ended.events[-1]["text"] == "Things."
     assert ended.err == "on import\nin a hook\n"
-
-
-async def test_the_result_alone_is_one_object(crow: Crow, endpoint: Endpoint) -> None:
-    endpoint.play(calls(("Read", {"file_path": "README.md"})), answer("Things."))
-    ended = await crow("run", "--output-format", "json", "What?")
-    (told,) = ended.events
-    assert (told["type"], told["text"], ended.err) == ("result", "Things.", "")
-    endpoint.play(answer("Things."))
-    ended = await crow("run", "--output-format", "stream-json", "What?")
-    assert [ended.events[0]["type"], ended.events[-1]["type"]] == ["session", "result"]
-    ended = await crow("run", "--output-format", "xml", "What?")
-    assert ended.status == 2
-    assert "invalid choice: 'xml'" in ended.complaint

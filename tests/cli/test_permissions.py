@@ -50,7 +50,7 @@ async def test_what_was_answered_with_always_is_taken_back(
     kept = settle(crow, home)
     ended = await here("permissions", "revoke", "Bash(make *)")
     assert ended.out == "Bash(make *) is taken back, in the project's settings too.\n"
-    assert json.loads(kept.read_text()) == {"env": {"A": "b"}, "permissions": {"allow": []}}
+    assert json.loads(kept.read_text()) == {"env": {"A": "b"}}
     assert is_trusted(crow.cwd)
     checked = await here("permissions", "check", "--json", "Bash(make all)")
     assert checked.events[0]["decision"] == "ask"

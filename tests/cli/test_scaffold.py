@@ -65,8 +65,22 @@ async def test_type_checkers_and_linters_find_nothing_in_a_new_package(
 
 async def test_a_new_file_is_in_use_where_the_project_is_trusted(here: Here, project: Path) -> None:
     assert (await here("ext", "new", "my-guard", "--file")).status == 0
-    assert (project / ".crow" / "extensions" / "my_guard.py").is_file()
+    folder = project / ".crow" / "extensions"
+    assert {each.name for each in folder.iterdir()} == {"my_guard.py", "test_my_guard.py"}
     assert (await here("trust", "-y")).status == 0
+    lines = (await here("ext", "list")).out.splitlines()
+    assert any(line.startswith("in use") and " my_guard " in line for line in lines)
+
+
+async def test_the_test_of_a_new_file_passes_and_leaves_it_trusted(
+    crow: Crow, here: Here, project: Path
+) -> None:
+    await here("ext", "new", "my-guard", "--file")
+    await here("trust", "-y")
+    ended = await crow("ext", "test", "my-guard", "--plays", "2")
+    assert ended.status == 0, ended.out + ended.err
+    assert "2 passed" in ended.out
+    outside(project, sys.executable, "-m", "pytest", "-q", ".crow/extensions/test_my_guard.py")
     lines = (await here("ext", "list")).out.splitlines()
     assert any(line.startswith("in use") and " my_guard " in line for line in lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -154,3 +155,32 @@ async def test_a_key_in_pieces_is_shown_in_no_piece_and_kept_in_no_file(
     assert not [each for each in results if KEY[:7] in each or KEY[7:] in each]
     assert [path for path in home.rglob("outputs/*/*") if b"(hidden)" in path.read_bytes()]
     assert leaks(home) == []
+
+
+async def test_a_key_is_known_as_programs_print_it(
+    crow: Crow, endpoint: Endpoint, settled: Path, home: Path
+) -> None:
+    """In Base64, of ``user:key`` too and in lines, in hexadecimal digits, in addresses, in JSON."""
+    del settled, home
+    key = 'sk-q/7+Zo="x' + "aB3" * 25
+    command = """
+        python3 - <<'EOF'
+import base64, json, pathlib, urllib.parse
+key = "sk-q/7+Zo=" + chr(34) + "x" + "aB3" * 25
+for who in ("", "x:", "me:", "user:", "longer-name:"):
+    for code in (base64.b64encode, base64.urlsafe_b64encode):
+        print("basic", code((who + key).encode()).decode(), code((who + key + "@h").encode()).decode())
+print(base64.encodebytes(key.encode()).decode(), "hex", key.encode().hex(), key.encode().hex().upper())
+print("url", urllib.parse.quote(key), urllib.parse.quote(key, safe=""), urllib.parse.urlencode({"k": key}))
+print("json", json.dumps(key))
+EOF
+    """
+    endpoint.play(calls(("Bash", {"command": command})), SAID)
+    ended = await crow("run", "--json", "Look", CROW_API_KEY=key)
+    assert ended.status == 0, ended.err
+    [told] = [m["content"] for m in endpoint.requests[1].body["messages"] if m["role"] == "tool"]
+    lines = told.splitlines()
+    assert told.count("(hidden)") >= 27, told
+    assert max(map(len, lines)) < 80, told
+    pieces = ("aB3aB3", base64.b64encode(b"aB3aB3").decode(), b"aB3aB3".hex())
+    assert not [each for each in pieces if each.lower() in told.lower()], told

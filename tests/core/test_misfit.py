@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from crow import Context, ToolContext
+from crow import Context, Deny, Stop, ToolContext
 from crow.testing import call
 from crow.testing.plugin import AgentOf
 
@@ -65,3 +65,22 @@ async def test_arguments_that_a_hook_mends_are_judged(agent_of: AgentOf) -> None
     agent = agent_of(call("Bash", cmd="echo mended"), "Done.", hooks=[before_tool])
     reply = await agent.run("Go")
     assert "mended" in str(reply.session.messages[2]["content"])
+
+
+@pytest.mark.parametrize("verdict", [Deny("not here"), Stop("not here")])
+async def test_who_refuses_a_call_whose_arguments_do_not_fit_is_heard(
+    agent_of: AgentOf, verdict: Deny | Stop
+) -> None:
+    def before_tool(ctx: ToolContext) -> Deny | Stop:
+        return verdict
+
+    outcomes: list[object] = []
+
+    def after_tool(outcome: str) -> None:
+        outcomes.append(outcome)
+
+    script = [call("Bash")] if isinstance(verdict, Stop) else [call("Bash"), "Done."]
+    agent = agent_of(*script, hooks=[Reads(), before_tool, after_tool])
+    reply = await agent.run("Go")
+    assert reply.session.messages[2].get("content") == "not here"
+    assert outcomes == ["denied"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -364,6 +365,29 @@ async def test_a_hook_whose_own_thread_prompts_is_told_when_its_time_is_over():
     [told] = [record.error for record in reply.session.trace if record.error]
     assert "took longer than 0.2 s, while a prompt of its session waited" in told
     assert "use agent.queue(...)" in told
+    assert reply.text == "one"
+
+
+@pytest.mark.parametrize("waits", ["on the loop", "beside it"])
+async def test_a_prompt_in_another_event_loop_is_refused_while_the_session_is_at_work(waits: str):
+    agent = Agent(ScriptedModel("one", "two"), tools=())
+    raised: list[str] = []
+
+    def prompt(session: Any) -> None:
+        with pytest.raises(SessionError) as told:
+            asyncio.run(agent.prompt(session, "again"))
+        raised.append(str(told.value))
+
+    async def after_turn(ctx: Any) -> None:
+        thread = threading.Thread(target=prompt, args=[ctx.session])
+        thread.start()
+        await asyncio.sleep(0) if waits == "on the loop" else await asyncio.to_thread(thread.join)
+        thread.join()
+
+    agent.hooks.register("after_turn", after_turn)
+    async with asyncio.timeout(20):
+        reply = await agent.run("go")
+    assert "another event loop" in raised[0]
     assert reply.text == "one"
 
 

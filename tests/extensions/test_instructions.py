@@ -385,3 +385,69 @@ async def test_a_session_that_goes_on_does_not_read_nested_instructions_twice(
         session = await agent.load_session(first.session.id)
         await agent.run("Two", session=session)
     assert str(session.messages).count("Packages rule.") == 1
+
+
+RULES = {
+    ".claude/CLAUDE.md": "in the folder",
+    "CLAUDE.local.md": "for me alone",
+    ".claude/rules/style.md": "short lines",
+    ".claude/rules/deep/tests.md": '---\npaths: ["tests/**/*.py"]\n---\ntests are sentences',
+    ".cursor/rules/always.mdc": "---\nalwaysApply: true\n---\nno tabs",
+    ".cursor/rules/web.mdc": "---\nglobs: *.tsx,*.css\nalwaysApply: false\n---\nno inline styles",
+    ".cursor/rules/asked.mdc": "---\ndescription: where asked\nalwaysApply: false\n---\nnever here",
+    ".cursorrules": "old ones",
+}
+
+
+def lay(project: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+
+
+async def test_files_of_ones_own_and_rules_are_read_with_the_name_of_their_file(
+    instructed: Instructed, project: Path, home: Path
+):
+    lay(project, RULES)
+    lay(home, {".claude/rules/mine.md": "my rule"})
+    told = await instructed(project)
+    for text in ("in the folder", "for me alone", "short lines", "no tabs", "old ones", "my rule"):
+        assert text in told
+    for text in ("tests are sentences", "no inline styles", "never here", "alwaysApply"):
+        assert text not in told
+    assert f'file="{project / ".cursor/rules/always.mdc"}"' in told
+    kinds = {Path(path).name: kind for path, kind, *_ in instructed.loaded}
+    assert (kinds["CLAUDE.local.md"], kinds["mine.md"], kinds["style.md"]) == (
+        "Local",
+        "User",
+        "Project",
+    )
+
+
+async def test_a_rule_for_certain_files_is_told_once_where_one_is_touched(
+    agent_of: AgentOf, project: Path
+):
+    lay(project, {**RULES, "tests/a.py": "1", "tests/b.py": "2", "page.tsx": "3", "a.py": "4"})
+    files = ["a.py", "tests/a.py", "tests/b.py", "page.tsx"]
+    script = [call("Read", file_path=str(project / name)) for name in files]
+    agent = agent_of(*script, "Done.", hooks=[InstructionsHook()])
+    reply = await agent.run("Go", cwd=project)
+    texts = [str(each.get("content")) for each in reply.session.messages]
+    assert sum("tests are sentences" in text for text in texts) == 1
+    assert sum("no inline styles" in text for text in texts) == 1
+    first = next(n for n, text in enumerate(texts) if "tests are sentences" in text)
+    assert "hold for a file that you have just been at" in texts[first]
+    second = [n for n, each in enumerate(reply.session.messages) if each["role"] == "tool"][1]
+    assert first == second + 1
+
+
+async def test_a_rule_that_leads_out_of_the_project_is_refused_and_named(
+    instructed: Instructed, project: Path, tmp_path: Path
+):
+    (tmp_path / "secret.md").write_text("a secret")
+    lay(project, {".claude/rules/a.md": "fine"})
+    (project / ".claude/rules/b.md").symlink_to(tmp_path / "secret.md")
+    told = await instructed(project)
+    assert "fine" in told
+    assert "a secret" not in told
+    assert any("outside of the project" in text for text in instructed.notices.texts)

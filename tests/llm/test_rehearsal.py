@@ -37,6 +37,13 @@ def calls(request: str) -> list[tuple[str, dict[str, Any]]]:
         ("Delete all temporary files in 'a b/'", [("Bash", {"command": "rm -f 'a b'/*.tmp"})]),
         ("Delete all temporary files in /", [("Bash", {"command": "rm -f /*.tmp"})]),
         ("Delete the file `a;b`", [("Bash", {"command": "rm 'a;b'"})]),
+        ('Call weather {"city": "Rome"}', [("weather", {"city": "Rome"})]),
+        ("Call the tool weather.", [("weather", {})]),
+        (
+            'Call mcp__a__b-c with {"days": [1, {"x": "y, then z"}]}, then call weather',
+            [("mcp__a__b-c", {"days": [1, {"x": "y, then z"}]}), ("weather", {})],
+        ),
+        ("Write the file new.py", [("Write", {"file_path": "new.py", "content": ""})]),
         ("Run `pytest -q`", [("Bash", {"command": "pytest -q"})]),
         ("Run the command ls -l | wc -l", [("Bash", {"command": "ls -l | wc -l"})]),
         ("Find TODO in src", [("Grep", {"pattern": "TODO", "path": "src"})]),
@@ -178,3 +185,8 @@ async def test_a_long_result_is_clipped_with_a_word_about_it():
     text, _ = await ask(Request(messages, TOOLS))
     assert text.count("    line\n") == 12
     assert "… and 39 more lines" in text
+
+
+def test_the_page_has_every_sentence():
+    page = (Path(__file__).parents[2] / "docs/first-run.md").read_text("utf-8")
+    assert [phrase.example for phrase in PHRASES if f"\n- {phrase.example}" not in page] == []

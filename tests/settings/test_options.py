@@ -227,7 +227,7 @@ def test_the_options_of_an_installed_package_are_checked_and_shown_as_those_of_c
     agent = build(settings, cwd=project, env={})
     used = agent.extensions["weather"]
     assert (used.place, used.days, used.unit) == ("Rome", 1, "C")
-    assert used.cache == Path("~/x")
+    assert used.cache == home / "x"
     assert used.towns["a"].north == 1
     node = whole()["properties"]["extensions"]["properties"]["weather"]
     assert node["description"] == "Tells the weather when somebody asks."
@@ -319,3 +319,11 @@ def test_an_option_of_several_values_has_each_of_them(
 def test_a_default_that_has_no_form_in_json_is_not_shown(project: Path, weather: str) -> None:
     shown = {row.name: row for row in rows(load(project, managed=()), {})}
     assert "object" not in str(shown.get("extensions.weather.missing"))
+
+
+def test_a_path_has_the_users_home_for_its_tilde(home: Path) -> None:
+    class Notes:
+        def __init__(self, folder: Path, more: list[Path] | None = None) -> None: ...
+
+    read = options_of(Notes).read({"folder": "~/notes", "more": ["~/a", "b"]})
+    assert read == {"folder": home / "notes", "more": [home / "a", Path("b")]}

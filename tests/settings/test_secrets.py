@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from crow.settings.schema import Sieve
 from crow.settings.secrets import hidden
 
 
@@ -51,3 +52,20 @@ def test_a_number_of_tokens_is_no_secret() -> None:
     assert hidden("limits.tokens", 5000) == 5000
     assert hidden("limits.session_tokens", "SECRET") == "(hidden)"
     assert hidden("headers.tokens", 5000) == "(hidden)"
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("extensions.x.token_limit", 5), ("extensions.x.tokens", 1.5), ("extensions.x.cookies", True)],
+)
+def test_numbers_are_shown_under_names_of_counts(path: str, value: Any) -> None:
+    assert hidden(path, value) == value
+    assert hidden("x.token", 1234) == hidden("x.password", 1234) == "(hidden)"
+
+
+def test_what_stands_where_a_number_is_wanted_is_shown_in_the_complaint() -> None:
+    said: list[str] = []
+    count = {"type": "object", "properties": {"token_limit": {"type": "integer"}}}
+    table = {"token_limit": "many"}
+    Sieve(lambda path, value, text: said.append(text), count).sift(table, "extensions.budget")
+    assert said == ["'extensions.budget.token_limit' must be a whole number, not \"many\""]

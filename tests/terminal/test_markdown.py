@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties import examples
 
-from crow.terminal.answer import Answer
+from crow.terminal.answer import Answer, Thought
 from crow.terminal.markdown import Block, Code, Fence, FenceEnd, Piece, Splitter
 from crow.terminal.palette import Palette, plain
+from crow.terminal.rendering import lines_of
 
 TEXT = """\
 # Title
@@ -178,3 +180,66 @@ def test_wide_characters_fit() -> None:
 
     for line in shown("日本語の文章は長い。" * 9 + "\n\n| 日本 | b |\n|---|---|\n| 1 | 語 |\n", 23):
         assert columns(plain(line)) <= 23
+
+
+WORDS = [
+    "plain",
+    "**bold**",
+    "`two words`",
+    "[name](http://x.y)",
+    "snake_case",
+    "*of two*",
+    "[1]",
+    "語",
+]
+
+
+def final_rows(text: str, width: int = 60) -> tuple[list[str], list[str], int]:
+    """The rows that are final before the end, those that come then, and the most that were open."""
+    answer = Answer(Palette())
+    early: list[str] = []
+    most = 0
+    for start in range(0, len(text), 150):
+        answer.take(text[start : start + 150])
+        early += answer.final(width)
+        most = max(most, len(answer.live(width, now=1e9)))
+    answer.end()
+    return early, answer.final(width), most
+
+
+@settings(max_examples=examples(40))
+@given(st.lists(st.sampled_from(WORDS), min_size=200, max_size=300))
+def test_a_long_paragraph_is_final_row_by_row_and_looks_as_if_it_came_at_once(
+    words: list[str],
+) -> None:
+    text = " ".join(words)
+    early, late, most = final_rows(text)
+    assert [*early, *late] == lines_of(text, 60, Palette())
+    assert most < 25
+
+
+def test_a_mark_that_is_still_open_keeps_its_words_back_for_a_while() -> None:
+    text = f"Some words, **{'and many more ' * 120}of them**, and so on."
+    early, late, _ = final_rows(text)
+    assert [*early, *late] == lines_of(text, 60, Palette())
+    early, late, most = final_rows("**Never closed, " + "word after word " * 1000)
+    assert most < 120
+    assert len(early) > 200
+    assert plain(early[0]).startswith("**Never closed")
+
+
+def test_what_ends_a_long_paragraph_without_a_blank_line_is_drawn_behind_it() -> None:
+    text = "word after word " * 100 + "\n- an item\n- another\n\nThe end."
+    early, late, _ = final_rows(text)
+    block, end = text.split("\n\n")
+    assert [*early, *late] == [*lines_of(block, 60, Palette()), "", end]
+
+
+def test_a_long_list_item_and_a_long_thought_take_no_longer_with_each_word() -> None:
+    _, late, most = final_rows("- " + "word after word " * 1000)
+    assert most < 60
+    assert len(late) > 200
+    thought = Thought(Palette())
+    thought.take("word after word " * 5000)
+    assert len(thought.live(60, 0)) == 4
+    assert len(thought.lines(60)) > 1000

@@ -189,6 +189,23 @@ async def test_a_long_change_leaves_room_for_the_answers() -> None:
     assert texts(asked, 30)[-1] == "  e  Explain what it would do"
 
 
+async def test_in_a_small_window_the_change_is_seen_and_answers_are_a_row_each() -> None:
+    path = "//home/somebody/with/a/long/name/of/a/project/app.py"
+    rule = Option("allow_always", f"Always allow Edit({path})", "allow_always")
+    request = permission(
+        diffs=(Diff("/project/a.py", None, LONG),), options=(ALLOW_ONCE, rule, REJECT_ONCE)
+    )
+    asked = PermissionAsked(request, "/project", PLAIN, 0.0)
+    lines = texts(asked, 14, 40)
+    assert len(lines) == 14
+    assert sum(" + " in line for line in lines) >= 3
+    assert "  a  Always allow…e/of/a/project/app.py)" in lines
+    assert all(len(line) <= 40 for line in lines)
+    assert "  a  Always allow" in texts(asked, 40, 40)
+    asked.press("w")
+    assert "".join(texts(asked, 14, 40)).endswith("Esc goes back.")
+
+
 async def test_every_line_of_a_change_can_be_seen_whole_before_it_is_allowed() -> None:
     rows = [f"row {n} {'wide' * 30} end of {n}" for n in range(60)]
     diff = Diff("/project/a.py", None, "\n".join(rows))

@@ -1,4 +1,4 @@
-"""Every test that the page about testing shows is run by pytest, as a reader would run it."""
+"""Every test that a page shows is run by pytest, as a reader would run it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+FACES = {"testing.md": 2 + 1}
+"""More than one run of a test."""
 
 
-def test_every_test_of_the_page_passes(tmp_path: Path):
-    for number, block in enumerate(BLOCKS):
+@pytest.mark.parametrize("page", ["testing.md", "tools.md", "recipes.md", "extension-events.md"])
+def test_every_test_of_the_page_passes(tmp_path: Path, page: str):
+    text = (DOCS / page).read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    for number, block in enumerate(blocks):
         (tmp_path / f"test_{number}.py").write_text(block, "utf-8")
-    shown = re.findall(r"^(?:async )?def test_", "\n".join(BLOCKS), re.MULTILINE)
-    faces = 2 + 1  # more than one of a test
-    count = len(shown) + faces
+    shown = re.findall(r"^(?:async )?def test_", "\n".join(blocks), re.MULTILINE)
+    count = len(shown) + FACES.get(page, 0)
     options = "-q", "-o", "asyncio_mode=auto", "-p", "no:cacheprovider", "--basetemp=temporary"
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options], cwd=tmp_path, capture_output=True, text=True

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
 from crow import Context, Deny
+from crow.events import Notice
 from crow.testing import call
 from crow.testing.pilot import Pilot
 
+RAW = Path(__file__).parent.parent / "extensions" / "mcp" / "servers" / "raw.py"
 PUSH = call("Bash", command="git push --force")
 
 
@@ -69,6 +74,7 @@ def test_the_user_answers_where_somebody_is_there(crow: Pilot):
 
 
 @pytest.mark.faces
+@pytest.mark.variants(2)
 def test_rules_hold_through_every_face(crow: Pilot):
     crow.configure(allow=["Bash(touch *)"])
     crow.user.answers("reject_once")
@@ -78,7 +84,29 @@ def test_rules_hold_through_every_face(crow: Pilot):
     assert (crow.cwd / "a").exists()
 
 
+class Slow:
+    """Brings a server that is there once somebody has been told that it is waited for."""
+
+    mcp_servers: ClassVar = {
+        "slow": {"command": sys.executable, "args": [str(RAW), json.dumps({"gate": "gate"})]}
+    }
+
+    def on_update(self, update: object, session: Any) -> None:
+        """Let the server go on; in a session that does not wait for it, it would be too late."""
+        if isinstance(update, Notice) and "for up to" in update.text:
+            Path(session.cwd, "gate").touch()
+
+
+@pytest.mark.faces("process", "acp")
+def test_a_server_is_waited_for_however_slow_the_machine_is(crow: Pilot):
+    crow.use(Slow)
+    crow.configure(allow=["mcp__slow"])
+    crow.run("Go", call("mcp__slow__echo", x=1), "Done.")
+    assert [each.outcome for each in crow.called("mcp__slow__echo")] == ["ok"]
+
+
 @pytest.mark.faces
+@pytest.mark.variants(2)
 async def test_an_async_test_awaits_it(crow: Pilot):
     async with crow:
         crow.use(NoForcePush)
@@ -87,6 +115,7 @@ async def test_an_async_test_awaits_it(crow: Pilot):
 
 
 @pytest.mark.faces
+@pytest.mark.variants(2)
 def test_the_end_of_the_session_is_seen_once_it_is_closed(crow: Pilot):
     crow.use(on_session_end)
     crow.run("Go", "Done.")
@@ -106,7 +135,7 @@ def test_what_cannot_go_to_another_process_is_refused(crow: Pilot):
     for thing in (before_tool, NoForcePush()):
         with pytest.raises(TypeError, match="use a class, a function or a module that stands at"):
             crow.use(thing)
-    with pytest.raises(TypeError, match="takes allow, deny, extensions, not hooks"):
+    with pytest.raises(TypeError, match="takes allow, deny, extensions, settings, not hooks"):
         crow.configure(hooks=[])
     with pytest.raises(TypeError, match="cannot say ValueError"):
         crow.run("Go", ValueError())

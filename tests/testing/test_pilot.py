@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from crow import Agent, Context, Deny
+from crow import Agent, Context, Deny, ToolContext
 from crow.testing import ScriptedModel, call
 from crow.testing.pilot import Pilot
 
@@ -195,3 +196,80 @@ def test_requests_that_begin_otherwise_are_told(crow: Pilot):
     crow.use(before_llm_request)
     crow.run("Go", call("Bash", command="ls"), "Done.")
     assert "request 2 began otherwise than the one before" in failure(crow.prefix_stable)
+
+
+FILE = """
+from crow import tool
+
+@tool
+def weather(city: str = "Rome") -> str:
+    \"\"\"Say how the weather is.\"\"\"
+    return f"rain in {city}"
+"""
+
+
+def weather(tmp_path: Path, text: str = FILE) -> Path:
+    path = tmp_path / "weather.py"
+    path.write_text(text, "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("how", ["a path", "a text", "a module", "the agent"])
+def test_a_file_that_has_only_tools_is_used_by_its_path_or_as_a_module(
+    crow: Pilot, tmp_path: Path, how: str
+):
+    path = weather(tmp_path)
+    crow.configure(allow=["weather"])
+    module = ModuleType("weather")
+    exec(FILE, vars(module))
+    match how:
+        case "a path":
+            crow.use(path)
+        case "a text":
+            crow.use(str(path))
+        case "a module":
+            crow.use(module)
+        case _:
+            crow.agent.use(module)
+    crow.run("Weather?", call("weather"), "Rain.")
+    crow.sent("rain in Rome")
+
+
+def test_a_file_has_the_options_of_the_users_settings(crow: Pilot, tmp_path: Path):
+    text = "class Weather:\n    def __init__(self, city: str = 'Rome') -> None:\n"
+    text += "        self.city = city\n    def before_run(self) -> str:\n        return self.city\n"
+    crow.configure(settings={"extensions": {"weather": {"city": "Oslo"}}})
+    crow.use(weather(tmp_path, text))
+    crow.run("Weather?", "Snow.")
+    crow.sent("Oslo")
+
+
+def test_a_class_is_used_with_options(crow: Pilot):
+    class City:
+        def __init__(self, city: str) -> None:
+            self.city = city
+
+        def before_run(self) -> str:
+            return self.city
+
+    crow.use(City, city="Oslo")
+    crow.run("Weather?", "Snow.")
+    crow.sent("Oslo")
+
+
+def test_the_arguments_are_those_that_ran(crow: Pilot):
+    def before_tool(ctx: ToolContext) -> None:
+        ctx.args["command"] = "echo two"
+
+    crow.configure(allow=["Bash"])
+    crow.use(before_tool)
+    crow.run("Go", call("Bash", command="echo one"), "Done.")
+    crow.called("Bash", command="echo two")
+    crow.called("Bash", command="echo one", times=0)
+    with pytest.raises(AssertionError, match=r"which became .'command': 'echo two'"):
+        crow.called("Bash", command="echo three")
+
+
+def test_what_it_is_not_made_with_is_named(crow: Pilot):
+    with pytest.raises(TypeError, match="configure has no 'alow'; did you mean 'allow'"):
+        crow.configure(alow=["Bash"])

@@ -508,3 +508,11 @@ def test_replace_all_is_what_python_does(old: str, text: str) -> None:
         return
     assert result == text.replace(old, "Z")
     assert count == text.count(old)
+
+
+@pytest.mark.parametrize("path", ["", "."])
+async def test_a_path_that_means_the_sessions_directory_is_said_to_be_one(
+    bench: Any, path: str
+) -> None:
+    result = await bench.use("Write", file_path=path, content="x")
+    assert result.text == f"{bench.cwd} is a directory. LS lists it."

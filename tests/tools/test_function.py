@@ -376,3 +376,12 @@ def test_a_function_that_yields_is_refused_at_once():
     for function in (lines, more):
         with pytest.raises(TypeError, match="it yields; return the whole answer"):
             tool(function)
+
+
+def test_a_kind_that_is_none_is_refused_with_the_nearest_one():
+    with pytest.raises(TypeError, match="tool f: there is no kind 'reed'; did you mean 'read'"):
+
+        @tool(kind="reed")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        def f() -> str:  # pyright: ignore[reportUnusedFunction]
+            """Do nothing."""
+            return ""

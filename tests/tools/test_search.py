@@ -82,6 +82,11 @@ async def test_a_name_that_is_no_utf8_can_be_stored_and_sent(bench: Any) -> None
     assert (await bench.use("LS")).text.endswith("caf\ufffd.txt")
 
 
+async def test_glob_says_of_a_file_that_it_is_no_directory(tree: Any) -> None:
+    result = await tree.use("Glob", pattern="*", path="main.py")
+    assert result.text == f"{tree.path('main.py')} is no directory."
+
+
 async def test_glob_shows_a_hundred_files_at_most(bench: Any) -> None:
     for number in range(120):
         bench.put(f"{number}.txt", "")

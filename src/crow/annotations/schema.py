@@ -6,6 +6,7 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+import os
 import pathlib
 import types
 import typing
@@ -95,12 +96,19 @@ def _named(annotation: Any, above: tuple[Any, ...]) -> Shape:
     if issubclass(annotation, enum.Enum):
         return Shape(_choice([member.value for member in annotation]), annotation)
     if issubclass(annotation, pathlib.PurePath):
-        return Shape({"type": "string"}, annotation)
+        return Shape({"type": "string"}, _path_reader(annotation))
     if typing.is_typeddict(annotation):
         return _typed_dict(annotation, above)
     if dataclasses.is_dataclass(annotation):
         return _dataclass(annotation, above)
     return _rich(annotation)
+
+
+def _path_reader(cls: type[pathlib.PurePath]) -> Reader:
+    """Makes a path of a text, with the user's home in the place of ``~``."""
+    if not issubclass(cls, pathlib.Path):
+        return cls
+    return lambda text: cls(os.path.expanduser(text))
 
 
 def _annotated(inner: Any, notes: tuple[Any, ...], above: tuple[Any, ...]) -> Shape:

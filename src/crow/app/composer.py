@@ -218,7 +218,7 @@ class Composer:
             self.sources.watch(str(folder))
         for path in sorted(folder.glob("*.py")):
             name = path.stem
-            if name.startswith("_"):
+            if name.startswith(("_", "test_")) or name == "conftest":
                 continue
             off = name in self.disabled
             if any(each.source == str(path) and each.names for each in self.agent.found):

@@ -16,6 +16,7 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
+from crow.core.scope import tools_in
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.settings.files import Stamp, stamp
 
@@ -160,7 +161,7 @@ def things(thing: Any) -> list[Any]:
     found: list[Any] = [thing]
     if not hangs(thing):
         found = [each for each in members if _is_own(each, thing) and hangs(each)]
-    tools = [each for each in members if _is_tool(each)]
+    tools = tools_in(thing)
     if tools and found != [thing]:
         found.append(ToolBox(tools))
     if not found:
@@ -184,12 +185,6 @@ class ToolBox:
 
 def _is_own(thing: Any, module: ModuleType) -> bool:
     return inspect.isclass(thing) and thing.__module__ == module.__name__
-
-
-def _is_tool(thing: Any) -> bool:
-    return not inspect.isclass(thing) and all(
-        hasattr(thing, name) for name in ("name", "description", "parameters", "run")
-    )
 
 
 def hangs(thing: Any) -> bool:

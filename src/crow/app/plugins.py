@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from crow.app.loading import in_a_line
@@ -43,12 +43,22 @@ def _places(settings: Settings) -> Iterator[tuple[str, Path, Path]]:
             yield id_, root, kept
     for entry in settings.plugins:
         yield "", Path(place_of(entry)), data
+    ids = added(home)
     projects = [Path(settings.project)] if settings.project and settings.trusted else []
     for base in dict.fromkeys([home, *projects]):
         for root in sorted(base.joinpath(FOLDER).glob("*")):
             # a link of a project's leads to what nobody looks at when it is trusted
             if is_plugin(root) and (base == home or not root.is_symlink()):
-                yield "", root, data
+                yield ids.get(root.name, "") if base == home else "", root, data
+
+
+def added(home: Path) -> Mapping[str, str]:
+    """The ids of the plugins that ``crow plugin add`` has put into the user's folder, by theirs."""
+    if not home.joinpath(FOLDER, "installed.json").is_file():
+        return {}
+    from crow.project.marketplaces import Installed
+
+    return Installed(home).ids()
 
 
 def may_hook(settings: Settings, plugin: Plugin) -> bool:

@@ -91,12 +91,15 @@ def home_of_rules(settings: Settings) -> Path:
 
 def _drop(project: Path, rule: str) -> bool:
     table = _kept(project) or {}
-    lists: Any = table.get("permissions")
-    values = cast("dict[str, object]", lists).values() if isinstance(lists, dict) else ()
-    rules = [cast("list[object]", each) for each in values if isinstance(each, list)]
-    found = [each for each in rules if rule in each]
-    for each in found:
-        each.remove(rule)
+    said: Any = table.get("permissions")
+    lists = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    found = [name for name, rules in lists.items() if isinstance(rules, list) and rule in rules]
+    for name in found:
+        lists[name].remove(rule)
+        if not lists[name]:
+            del lists[name]
+    if found and not lists:
+        del table["permissions"]  # as it was before the first rule
     if found:
         _write(project, table)
     return bool(found)

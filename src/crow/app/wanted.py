@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from crow.project.frontmatter import FrontMatter
 from crow.project.trust import HOMES, WATCHED, WATCHED_FOLDERS, what_would_run
 from crow.settings import Settings, Withheld
 from crow.settings.secrets import hidden
@@ -127,10 +128,22 @@ def _file(path: Path, project: Path) -> Iterator[str]:
         yield from _servers(_read(path))
         return
     folder = watched_folder(name)
+    if path.suffix == ".md":
+        yield from _front_matter(path)
     if folder in FOLDERS and not (folder == "skills" and path.name == "SKILL.md"):
         yield f"{FOLDERS[folder]}: {name}"
     elif folder not in WATCHED_FOLDERS and path.name not in WATCHED:
         yield f"script: {name}"
+
+
+def _front_matter(path: Path) -> Iterator[str]:
+    """The hooks that a skill or a sub-agent brings."""
+    try:
+        hooks = FrontMatter.parse(path.read_text("utf-8-sig", errors="replace")).table.get("hooks")
+    except OSError:
+        return
+    if isinstance(hooks, dict):
+        yield from _hooks(cast(Table, hooks))
 
 
 def watched_folder(name: Path) -> str:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from crow._version import __version__
+from crow.cli.habits import is_print, prompt_meant
 from crow.cli.options import declare_agent, load_agent
 from crow.cli.output import Output, hold
 from crow.cli.parser import COMMANDS, Help, Parser, UsageError, overview
@@ -65,7 +66,7 @@ def complain(out: Output, error: Exception, status: int, text: str = "") -> int:
 
 def dispatch(argv: list[str], out: Output) -> int:
     """Run one sub-command."""
-    if not argv or argv[0].startswith("-"):
+    if not argv or argv[0].startswith("-") or prompt_meant(argv):
         return without_command(argv, out)
     name, *rest = argv
     if name == "help":
@@ -77,13 +78,15 @@ def without_command(argv: list[str], out: Output) -> int:
     """``crow`` to talk, where a person is there; ``crow --help``, ``crow --version``."""
     from crow.cli.ask import somebody_is_there
 
-    if not {"-h", "--help", "--version"} & set(argv):
+    if is_print(argv) or (prompt_meant(argv) and not out.is_terminal):
+        return start("run", Parser(prog="crow run"), argv, out)
+    if not {"-h", "--help", "-v", "--version"} & set(argv):
         if somebody_is_there() and out.is_terminal:
             return start("chat", Parser(prog="crow", usage="crow [options]"), argv, out)
         if not argv:
             out.write(overview_of_all().format_help())
             return MISUSED
-    parser = overview() if "--version" in argv else overview_of_all()
+    parser = overview() if {"-v", "--version"} & set(argv) else overview_of_all()
     options = parser.understand(argv)
     out.line(f"crow {__version__}" if options.version else parser.format_help())
     return DONE

@@ -53,6 +53,12 @@ ENDING = (signal.SIGTERM, signal.SIGHUP) if sys.platform != "win32" else ()
 
 
 def declare(parser: Parser) -> None:
+    """What ``crow`` alone takes."""
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to begin with")
+    declare_options(parser)
+
+
+def declare_options(parser: Parser) -> None:
     """The options of ``crow`` alone."""
     declare_agent(parser)
     declare_session(parser)
@@ -164,6 +170,8 @@ class Talk:
                     return
                 await self._begin(tab, session)
                 await self._choose_model(tab, session)
+                if options.prompt:
+                    begin_with(tab, options.prompt)
                 self._start(self._answer_all(tab, session))
                 await self._finish()
 
@@ -240,9 +248,9 @@ class Talk:
         conversing = attach(tab, self.agent, session, self.settings)
         session.spawn(conversing.list_files())
         if prompt:
-            tab.first = prompt
-            tab.outbox.put(prompt)
-        tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
+            begin_with(tab, prompt)
+        if len(self.terminal.tabs) == 2:  # once known, it is
+            tab.tell("another session: Alt-1 … Alt-9 and /sessions go to one, /close ends this one")
         self.terminal.show(tab)
         self._start(self._answer_all(tab, session))
 
@@ -302,6 +310,12 @@ class Talk:
     def _files(self) -> Sequence[str]:
         conversing = self.terminal.front.conversation
         return conversing.listed if conversing is not None else ()
+
+
+def begin_with(tab: Tab, prompt: str) -> None:
+    """Let a prompt be the first that is answered."""
+    tab.first = prompt
+    tab.outbox.put(prompt)
 
 
 def conclude(tab: Tab, reply: Reply) -> None:

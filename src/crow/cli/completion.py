@@ -44,8 +44,8 @@ def whole() -> Parser:
         prog="crow",
         description="A coding agent that is extended, not forked; alone it talks with you.",
     )
-    parser.add_argument("--version", action="store_true", help="print the version and end")
-    chat.declare(parser)
+    parser.add_argument("-v", "--version", action="store_true", help="print the version and end")
+    chat.declare_options(parser)
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for name, text in {**COMMANDS, **dict(summaries())}.items():
         command = imported(name)

@@ -116,7 +116,7 @@ class Conversing:
         """The files of the project, as git knows them."""
         with suppress(OSError):
             git = await asyncio.create_subprocess_exec(
-                *("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+                *("git", "-c", "core.fsmonitor=false", "ls-files", "-zco", "--exclude-standard"),
                 cwd=self.session.cwd,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=PIPE,

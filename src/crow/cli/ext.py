@@ -17,11 +17,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crow.app import UNTRUSTED
-from crow.app.composer import Composer
+from crow.app.composer import FOLDER, Composer
 from crow.app.plugins import plugins_of
 from crow.cli.installed import left_out
 from crow.cli.options import agent_of, declare_place, directory, settings_of
@@ -65,6 +67,9 @@ def main(options: argparse.Namespace, out: Output) -> int:
     return ACTIONS[options.action](options, out)
 
 
+FINE = "nothing is wrong with it"
+
+
 def list_all(options: argparse.Namespace, out: Output) -> int:
     """Say what became of each extension and plugin; 1 where one is broken."""
     settings = settings_of(options)
@@ -97,9 +102,15 @@ def write_new(options: argparse.Namespace, out: Output) -> int:
         raise UsageError("what is it called? crow ext new my-guard")
     name, place = scaffold.name_of(options.name), directory(options)
     if options.file:
-        path = scaffold.write_file(name, place).relative_to(place)
-        told = {"crow trust": "let this project's extensions run", "crow ext list": "see it there"}
+        path, test = (each.relative_to(place) for each in scaffold.write_file(name, place))
+        told = {
+            f"crow ext test {path}": "its tests, and plays: no key, no network",
+            f"crow ext check {path}": "what is wrong with it, its types as well",
+            "crow trust": "let this project's extensions run",
+            "crow ext list": "see it there",
+        }
         out.line(str(path))
+        out.line(str(test))
     else:
         for path in scaffold.write_package(name, place):
             out.line(str(path.relative_to(place)))
@@ -146,17 +157,17 @@ def check(options: argparse.Namespace, out: Output) -> int:
     """Say what is wrong with an extension, a line each; 1 where anything is."""
     from crow.cli.checking.checks import check
 
-    return report(check(named(options)), options, out)
+    return report(check(placed(options)), options, out)
 
 
 def test(options: argparse.Namespace, out: Output) -> int:
     """Run an extension's tests, and live with it; 1 where something is wrong."""
     from crow.cli.checking.tests import lives, run_tests
 
-    spec = named(options)
+    spec = placed(options)
     failed = run_tests(spec, out)
     out.note(f"{counted(options.plays, 'play')} of it, with the seed {options.seed}")
-    return report(lives(spec, options.plays, options.seed), options, out) or failed
+    return report(lives(spec, options.plays, options.seed), options, out, failed) or failed
 
 
 def named(options: argparse.Namespace) -> str:
@@ -169,8 +180,20 @@ def named(options: argparse.Namespace) -> str:
     return options.name
 
 
-def report(findings: Iterable[Finding], options: argparse.Namespace, out: Output) -> int:
-    """Say what was found as it comes; 1 where it is anything."""
+def placed(options: argparse.Namespace) -> str:
+    """The extension that is meant; one of the project's or the user's files has a name as well."""
+    spec = named(options)
+    if Path(os.path.expanduser(spec)).exists():
+        return spec
+    folders = (directory(options) / FOLDER, Path.home() / FOLDER)
+    files = (folder / f"{spec.replace('-', '_')}.py" for folder in folders)
+    return next((str(path) for path in files if path.is_file()), spec)
+
+
+def report(
+    findings: Iterable[Finding], options: argparse.Namespace, out: Output, failed: int = 0
+) -> int:
+    """Say what was found as it comes; 1 where it is anything. Its tests may have ``failed``."""
     count = 0
     for finding in findings:
         count += 1
@@ -179,7 +202,8 @@ def report(findings: Iterable[Finding], options: argparse.Namespace, out: Output
         else:
             out.line(str(finding))
     if not options.json:
-        out.note(counted(count, "finding") if count else "nothing is wrong with it")
+        fine = "its tests failed, and nothing else was found" if failed else FINE
+        out.note(counted(count, "finding") if count else fine)
     return 1 if count else 0
 
 

@@ -93,15 +93,6 @@ class Lines:
         self.out.verbatim(json.dumps(value, ensure_ascii=True, default=str))
 
 
-class Result(Lines):
-    """A client that writes one object, the last one: the result, or why there is none."""
-
-    def put(self, value: Record) -> None:
-        """Write the last object."""
-        if value["type"] in ("result", "error"):
-            super().put(value)
-
-
 def record(event: Event) -> Record:
     """An event as a JSON object."""
     match event:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
+from crow.cli.habits import directories_of, settle_session
 from crow.cli.options import directory
 from crow.cli.parser import Parser, UsageError
 from crow.core.errors import SessionError
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from crow.settings import Settings
 
 
+ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 CHOOSE = "?"
 """What stands for the id of a session that is to be chosen from a list."""
 
@@ -23,21 +26,32 @@ CHOOSE = "?"
 def declare_session(parser: Parser) -> None:
     """Which session to go on with."""
     parser.add_argument(
-        "--resume",
+        *("--resume", "-r"),
         metavar="ID",
         nargs="?",
         const=CHOOSE,
         help="go on with a stored session; crow alone lets you choose where none is named",
     )
     parser.add_argument(
-        "--continue", dest="latest", action="store_true", help="go on with the latest one here"
+        *("--continue", "-c"),
+        dest="latest",
+        action="store_true",
+        help="go on with the latest one here",
     )
+    parser.add_argument("--fork-session", action="store_true", help="go on with a copy of it")
+    parser.add_argument("--session-id", metavar="ID", help="the id of a new session")
 
 
 def check_session(options: argparse.Namespace, *, chooses: bool = False) -> None:
     """Raise `UsageError` where two sessions are meant, or one that nobody can choose."""
     if options.resume and options.latest:
         raise UsageError("--resume and --continue exclude each other")
+    if options.fork_session and not (options.resume or options.latest):
+        raise UsageError("--fork-session goes with --resume or --continue")
+    if options.session_id and not ID.fullmatch(options.session_id):
+        raise UsageError("--session-id takes letters, digits, - and _, at most 64")
+    if options.session_id and (options.resume or options.latest):
+        raise UsageError("--session-id is for a new session: not with --resume and --continue")
     if options.resume == CHOOSE and not chooses:
         raise UsageError("--resume takes the ID of a session: crow sessions lists them")
 
@@ -46,25 +60,54 @@ async def session_of(
     agent: Agent, options: argparse.Namespace, settings: Settings, client: Client
 ) -> Session:
     """The session that was asked for, or a new one."""
-    cwd = str(directory(options))
+    session = await _opened(agent, options, settings, client)
+    settle_session(options, session)
+    return session
+
+
+async def _opened(
+    agent: Agent, options: argparse.Namespace, settings: Settings, client: Client
+) -> Session:
+    cwd, beside = str(directory(options)), directories_of(options)
     if not (options.resume or options.latest):
-        return await new_session(agent, cwd, settings, client)
-    from crow.cli.stored import stored, whole_id
+        if options.session_id:
+            await refuse_known(agent, options.session_id)
+        return await new_session(agent, cwd, settings, client, beside, options.session_id)
+    from crow.cli.stored import able, stored, whole_id
 
     store = stored(agent)
     known = await (whole_id(store, options.resume) if options.resume else latest(store, cwd))
-    session = await agent.load_session(known, client=client, source="resume")
+    if options.fork_session:
+        known = await able(store, "fork")(known)
+    more = {"directories": beside} if beside else {}
+    session = await agent.load_session(known, client=client, source="resume", **more)
     session.mode = options.mode or session.mode
     session.model = None if options.model else session.model
     return session
 
 
-async def new_session(agent: Agent, cwd: str, settings: Settings, client: Client) -> Session:
+async def refuse_known(agent: Agent, session_id: str) -> None:
+    """Raise for the id of a session that is stored."""
+    from crow.cli.stored import ids
+
+    if agent.store is not None and session_id in await ids(agent.store, session_id):
+        raise SessionError(f"there is a session {session_id!r} already: --resume goes on with it")
+
+
+async def new_session(
+    agent: Agent,
+    cwd: str,
+    settings: Settings,
+    client: Client,
+    beside: tuple[str, ...] = (),
+    session_id: str | None = None,
+) -> Session:
     """A new session, with the directories beside that the settings name."""
     from crow.app import place_of
 
-    directories = tuple(map(place_of, settings.permissions.directories))
-    return await agent.new_session(cwd, client=client, directories=directories)
+    directories = (*map(place_of, settings.permissions.directories), *beside)
+    named: dict[str, Any] = {"id": session_id} if session_id else {}
+    return await agent.new_session(cwd, client=client, directories=directories, **named)
 
 
 async def latest(store: Store, cwd: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crow.cli.habits import choose_tools, declare_habits, flags_of, layers_of, merged, names_in
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
 
@@ -40,7 +41,11 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="the model to ask; `rehearsal` needs no key"
     )
-    parser.add_argument("--mode", metavar="MODE", help="permission mode, such as acceptEdits")
+    parser.add_argument(
+        *("--mode", "--permission-mode"),
+        metavar="MODE",
+        help="permission mode, such as acceptEdits",
+    )
     for name, text in (("allow", "run such calls unasked"), ("deny", "never run such calls")):
         parser.add_argument(
             f"--{name}", metavar="RULE", action="append", default=[], help=f"{text}: 'Bash(ls *)'"
@@ -55,6 +60,7 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a Python file, a module or module:Name",
     )
+    declare_habits(parser)
 
 
 def declare_face(parser: argparse.ArgumentParser) -> None:
@@ -108,8 +114,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
     if model := getattr(options, "model", None):
         flags["model"] = model
     permissions = {
-        "allow": getattr(options, "allow", None),
-        "deny": getattr(options, "deny", None),
+        "allow": [*getattr(options, "allow", ()), *names_in(getattr(options, "allowedTools", ()))],
+        "deny": [*getattr(options, "deny", ()), *names_in(getattr(options, "disallowedTools", ()))],
         "defaultMode": getattr(options, "mode", None),
     }
     given = {name: value for name, value in permissions.items() if value}
@@ -121,7 +127,11 @@ def settings_of(options: argparse.Namespace) -> Settings:
         flags["extensions"] = extensions
     if disabled := getattr(options, "disable", None):
         flags["extensions"] = {**flags.get("extensions", {}), "disable": disabled}
-    return load(directory(options), file=options.settings, flags=flags)
+    if hasattr(options, "setting_sources"):
+        flags, layers = merged(flags_of(options), flags), layers_of(options)
+    else:
+        layers = None
+    return load(directory(options), file=options.settings, flags=flags, layers=layers)
 
 
 def refuse_unread(settings: Settings) -> None:
@@ -146,6 +156,8 @@ def agent_of(
     agent = build(settings, cwd=directory(options), extensions=named)
     live_of(agent).effect.exported = exported
     check_rules(options, agent)
+    if hasattr(options, "tools"):
+        choose_tools(options, agent)
     return agent
 
 

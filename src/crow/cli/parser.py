@@ -16,10 +16,12 @@ COMMANDS = {
     "models": "which models can be asked, and what one of them can do",
     "login": "store an API key (logout removes it)",
     "logout": "remove stored API keys",
+    "mcp": "MCP servers: add, list, sign in, try",
     "demo": "three prompts with the embedded model: no key, no network",
     "sessions": "list, show, search, copy and delete stored sessions",
     "eval": "recorded sessions as tests: record one, run them again",
     "ext": "which extensions were found, loaded or broken; new writes one",
+    "plugin": "plugins in Claude Code's shape, and marketplaces of them",
     "hooks": "which hooks run, in which order, from which file",
     "config": "effective settings and the file that each came from",
     "trust": "let a project's settings and extensions run",
@@ -132,5 +134,5 @@ def overview(more: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()) ->
         description="A coding agent that is extended, not forked.",
         epilog=f"commands:\n{rows}\n\n{last}",
     )
-    parser.add_argument("--version", action="store_true", help="print the version and end")
+    parser.add_argument("-v", "--version", action="store_true", help="print the version and end")
     return parser

@@ -46,7 +46,8 @@ async def talk(agent: Agent, options: argparse.Namespace, settings: Settings, ou
         offer_leaving(agent, session)
         papers = Papers(agent, session, Lines(out, asker))
         papers.offer(PAPERS)
-        while (prompt := await read(out)) is not None:
+        given = [options.prompt] if options.prompt else []
+        while (prompt := given.pop() if given else await read(out)) is not None:
             if not prompt:
                 continue
             if leaves(prompt):

@@ -49,6 +49,8 @@ SETTING_UP = {
     "maintenance": "run the Setup hooks that maintain something first",
 }
 FORMATS = ("text", "json", "stream-json")
+LINES = "lines"
+"""Crow's own events, a line each."""
 SERVER = 10.0
 """Seconds until a model's server on this machine must listen, where nobody looks on."""
 
@@ -68,22 +70,41 @@ def declare(parser: Parser) -> None:
         dest="form",
         choices=FORMATS,
         default="text",
-        help="text; json: the result as one object; stream-json: one event a line",
+        help="text; as `claude -p` has them: json, the result as one object; stream-json, messages",
     )
     form.add_argument(
         "--json",
         dest="form",
         action="store_const",
-        const="stream-json",
+        const=LINES,
         help="one event a line, for programs",
     )
+    parser.add_argument(
+        "--input-format",
+        choices=("text", "stream-json"),
+        default="text",
+        help="stream-json: prompts are lines on standard input (with --output-format stream-json)",
+    )
+    parser.add_argument(
+        "--include-partial-messages", action="store_true", help="stream-json: pieces of answers"
+    )
+    parser.add_argument(
+        "--permission-prompt-tool",
+        metavar="stdio",
+        choices=("stdio",),
+        help="stream-json: ask the program for permission",
+    )
+    parser.add_argument("-p", "--print", action="store_true", help="what `crow run` does anyway")
+    parser.add_argument("--verbose", action="store_true", help="what stream-json is anyway")
     parser.add_argument("-q", "--quiet", action="store_true", help="the answer and nothing else")
 
 
 def main(options: argparse.Namespace, out: Output) -> int:
     """Run ``crow run``."""
-    prompt = "" if options.init_only else prompt_of(options, out)
     check_session(options)
+    check_formats(options)
+    is_driven = options.input_format != "text"
+    prompt = "" if options.init_only or is_driven else prompt_of(options, out)
     if options.init or options.init_only or options.maintenance:
         trigger = "maintenance" if options.maintenance else "init"
         options.extensions = {"setup": {"trigger": trigger}}
@@ -92,20 +113,48 @@ def main(options: argparse.Namespace, out: Output) -> int:
         settings = replace(settings, timeouts={"listen": SERVER, **settings.timeouts})
     try:
         refuse_unread(settings)
-        if not options.init_only and is_looked_at(options, out):
-            from crow.cli.shown import ShownRun
-
-            return asyncio.run(ShownRun(options, settings, prompt, out).run())
-        with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):
-            return asyncio.run(answer(options, settings, prompt, out))
+        return start(options, settings, None if is_driven else prompt, out)
     except asyncio.CancelledError:
         return INTERRUPTED
     except CrowError as error:
-        if options.form != "text":
+        if options.form == LINES:
             from crow.cli.jsonl import Lines
 
             Lines(out).put({"type": "error", "message": str(error)})
+        elif options.form != "text":
+            from crow.cli.stream import complain
+
+            complain(out, error)
         raise
+
+
+def start(options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output) -> int:
+    """Answer in the form that is wanted; the exit status."""
+    if not options.init_only and is_looked_at(options, out):
+        from crow.cli.shown import ShownRun
+
+        return asyncio.run(ShownRun(options, settings, prompt or "", out).run())
+    with redirect_stdout(sys.stdout if options.form == "text" else sys.stderr):
+        if options.form in ("text", LINES) or options.init_only:
+            return asyncio.run(answer(options, settings, prompt or "", out))
+        return asyncio.run(stream(options, settings, prompt, out))
+
+
+async def stream(
+    options: argparse.Namespace, settings: Settings, prompt: str | None, out: Output
+) -> int:
+    """Answer as `claude -p` does; the exit status."""
+    from crow.cli.stream import Streaming
+
+    return await Streaming(options, settings, prompt, out).run()
+
+
+def check_formats(options: argparse.Namespace) -> None:
+    """Raise `UsageError` for forms that do not go together."""
+    if options.input_format != "text" and options.form != "stream-json":
+        raise UsageError("--input-format stream-json needs --output-format stream-json")
+    if options.input_format != "text" and options.prompt is not None:
+        raise UsageError("with --input-format stream-json prompts come on standard input alone")
 
 
 def is_looked_at(options: argparse.Namespace, out: Output) -> bool:
@@ -165,8 +214,8 @@ async def talk(agent: Agent, session: Session, prompt: str, view: View | Lines) 
 def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> View | Lines:
     """Who shows what happens."""
     if options.form != "text":
-        from crow.cli.jsonl import Lines, Result
+        from crow.cli.jsonl import Lines
 
-        return Lines(out) if options.form == "stream-json" else Result(out)
+        return Lines(out)
     told = out if out.is_terminal else out.beside()
     return View(out, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)

@@ -7,7 +7,7 @@ crow sessions show ID           what was said and done; the first letters of the
 crow sessions search TEXT       sessions in which all words of TEXT were said together
 crow sessions rename ID TITLE
 crow sessions fork ID           a copy to go on with, even where the session is in use
-crow sessions export ID         all that is stored of it, as JSON Lines
+crow sessions export ID         all that is stored of it, as JSON Lines; --format has others' shapes
 crow sessions archive ID        put it away: editors list it no more; unarchive takes it back
 crow sessions delete ID
 """
@@ -54,6 +54,7 @@ WORDS: dict[str, tuple[str, Style]] = {
     "idle": ("idle", "dim"),
 }
 """What the state of an open session is called, and how that looks."""
+FORMATS = ("lines", "atif", "claude")
 SHORT = 8
 PAGE = 20
 
@@ -67,6 +68,12 @@ def declare(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, default=PAGE, metavar="N", help="how many at once")
     parser.add_argument("--cursor", metavar="CURSOR", help="where the next page begins")
     parser.add_argument("--json", action="store_true", help="one object a line, for programs")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="lines",
+        help="of export: lines, with all; atif, a trajectory; claude, as Claude Code keeps them",
+    )
     declare_place(parser)
 
 
@@ -251,7 +258,16 @@ async def fork(store: Store, options: argparse.Namespace, out: Output) -> None:
 async def export(store: Store, options: argparse.Namespace, out: Output) -> None:
     """Print all that is stored of a session."""
     lines = able(store, "export")
-    out.verbatim((await lines(await whole_id(store, options.words[0]))).rstrip("\n"))
+    text: str = (await lines(await whole_id(store, options.words[0]))).rstrip("\n")
+    if options.format == "lines":
+        out.verbatim(text)
+        return
+    from crow.cli.trajectory import claude_lines, trajectory
+
+    rows = list(map(json.loads, text.splitlines()))
+    made = [trajectory(rows)] if options.format == "atif" else claude_lines(rows)
+    for each in made:
+        out.verbatim(json.dumps(each, ensure_ascii=False))
 
 
 async def archive(store: Store, options: argparse.Namespace, out: Output) -> None:

@@ -28,19 +28,24 @@ def able(store: Store, what: str) -> Any:
     return method
 
 
+async def ids(store: Store, start: str) -> list[str]:
+    """The ids that begin so."""
+    found: list[str] = []
+    page, cursor = await store.sessions(limit=500)
+    while True:
+        found += [info.id for info in page if info.id.startswith(start)]
+        if cursor is None:
+            return found
+        page, cursor = await store.sessions(cursor=cursor, limit=500)
+
+
 async def whole_id(store: Store, start: str) -> str:
     """The id that begins so. Raises `SessionError` where there is none, or several."""
     if len(start) >= WHOLE:
         return start
-    matching: list[str] = []
-    cursor = None
-    while True:
-        page, cursor = await store.sessions(cursor=cursor, limit=500)
-        matching += [info.id for info in page if info.id.startswith(start)]
-        if start in matching:
-            return start
-        if cursor is None:
-            break
+    matching = await ids(store, start)
+    if start in matching:
+        return start
     if len(matching) == 1:
         return matching[0]
     if matching:

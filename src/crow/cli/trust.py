@@ -99,11 +99,11 @@ def show_list(options: argparse.Namespace, out: Output) -> int:
     return 0
 
 
-def confirmed(out: Output) -> bool:
+def confirmed(out: Output, question: str = "Trust them?") -> bool:
     """Ask the person."""
     import sys
 
-    out.write("Trust them? y/N: ")
+    out.write(f"{question} y/N: ")
     answer = sys.stdin.readline().strip().casefold()
     out.at_start = True
     return answer in ("y", "yes")

@@ -178,6 +178,7 @@ class Question:
     ``text`` a string. ``kinds`` says what the choices mean, where they permit something.
     ``detail`` is what the user should know before answering, in lines. ``word`` is what somebody
     who types must write for the last choice, which then no number and no key alone stands for.
+    ``url`` is a page that the first choice leads to; a client may show it in its own way.
     """
 
     text: str
@@ -187,6 +188,7 @@ class Question:
     kinds: tuple[OptionKind, ...] = ()
     detail: str = ""
     word: str = ""
+    url: str = ""
 
 
 class Files(Protocol):

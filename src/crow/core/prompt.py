@@ -27,6 +27,10 @@ GRACE = 0.5
 TRIES = 8
 """How often the end of a call is gone on with where somebody cancels that."""
 FOLLOWING = "after_run"
+ELSEWHERE = (
+    "the session is at work in another event loop, and can only be waited for there: use "
+    "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"
+)
 
 
 async def answer(ctx: RunContext) -> None:
@@ -94,6 +98,8 @@ async def _work(ctx: RunContext) -> None:
 
 async def _turn(session: Session) -> None:
     """Wait until the session is free. Raises `SessionError` once that waits for who prompts."""
+    if session.lock.locked() and _is_elsewhere(session):
+        raise SessionError(ELSEWHERE)
     doing = DOING.get()
     try:
         async with asyncio.timeout(None) as limit:
@@ -106,6 +112,13 @@ async def _turn(session: Session) -> None:
                 await session.lock.acquire()
     except TimeoutError:
         raise SessionError(OWN) from None
+
+
+def _is_elsewhere(session: Session) -> bool:
+    """Whether another event loop works on a session: its lock would wake nobody in this one."""
+    here = asyncio.get_running_loop()
+    work = [*session.tasks, *(run.task for run in session.runs if run.task is not None)]
+    return any(task.get_loop() is not here for task in work)
 
 
 async def accepted(ctx: RunContext) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 from weakref import WeakSet
 
 from crow.core.errors import CrowError, ExtensionError, HookError, nearest, with_place
@@ -73,6 +73,13 @@ class Catalog(Mapping[str, T], Generic[T]):
 
         return dispose
 
+    def claim(self, thing: object, owner: object) -> None:
+        """Give an owner what is nobody's, and a method of its, or made of one."""
+        self._entries[:] = [
+            (name, each, owner if held is None and bound_to(each) is thing else held)
+            for name, each, held in self._entries
+        ]
+
     def remove(self, owner: object) -> None:
         """Take away everything of one owner."""
         self._entries[:] = [entry for entry in self._entries if entry[2] is not owner]
@@ -99,6 +106,23 @@ class Catalog(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+
+def bound_to(thing: object) -> object:
+    """Whose method is called by a tool or a command; None for nobody's."""
+    called = getattr(thing, "function", None) or getattr(thing, "run", None)
+    return getattr(called, "__self__", None)
+
+
+def tools_in(module: object) -> list[Tool]:
+    """The tools that stand in a module."""
+    return [each for each in vars(module).values() if is_tool(each)]
+
+
+def is_tool(thing: object) -> TypeGuard[Tool]:
+    """True for what a model can call."""
+    wanted = "name", "description", "parameters", "run"
+    return not inspect.isclass(thing) and all(hasattr(thing, name) for name in wanted)
 
 
 class Extensions(dict[str, Any]):
@@ -212,6 +236,7 @@ class Scope:
         self._removed: list[Lifespan] = []
         self._starting = asyncio.Lock()
         self._at = 0
+        self._looked: tuple[int, ...] = ()
         outside: Scope | None = agent.scope if session else parent.scope if parent else None
         if outside is not None:
             outside._inside.add(self)  # noqa: SLF001 - its own class
@@ -305,8 +330,11 @@ class Scope:
     ) -> Any:
         """Hang an extension here; what fails half-way leaves nothing behind.
 
-        Without a ``name`` it has its own, with a number where that is taken: ``rules_2``.
+        Without a ``name`` it has its own, with a number where that is taken: ``rules_2``. One that
+        says so itself, in its ``init_agent``, hangs once.
         """
+        if self.hooks.owner is not None and self.hooks.owner.thing is thing:
+            return thing
         known_as = self._free_name(name_of(thing)) if name is None else name
         self._refuse_taken(known_as)
         if inspect.isclass(thing):
@@ -326,6 +354,42 @@ class Scope:
         finally:
             hooks.owner = outer
         return thing
+
+    def _adopt(self) -> None:
+        """Use the rest of extensions that brought themselves, as those of Flask do.
+
+        Such a one has an ``init_agent`` that nobody but itself has called: it has put itself into
+        ``extensions``, or hung a hook, a tool or a command that is a method of its own.
+        """
+        catalogs = [each.version for each in self.catalogs]
+        looked = self.hooks.edits.count, len(self.extensions), *catalogs
+        if looked == self._looked:
+            return
+        for thing in self._strangers():
+            names = [name for name, each in self.extensions.items() if each is thing]
+            owner = Owner(names[0] if names else self._free_name(name_of(thing)), thing)
+            owner.used = next(NUMBERS)
+            self.hooks.owners = (*self.hooks.owners, owner)
+            for hook in self.hooks.of(owner):
+                hook.owner = owner
+            for catalog in self.catalogs:
+                catalog.claim(thing, owner)
+            self.hooks.add(thing, owner)
+            self.extensions[owner.name] = thing
+            self._hold(thing, owner)
+        self._looked = self.hooks.edits.count, len(self.extensions), *catalogs
+
+    def _strangers(self) -> list[Any]:
+        """What has an ``init_agent``, has hung something here, and was used by nobody."""
+        around = [owner for hooks in self.hooks.around(self.session) for owner in hooks.owners]
+        known = {id(self), id(None), *(id(owner.thing) for owner in around)}
+        hung = [hook.owner.thing for hook in self.hooks if not hook.owner.used]
+        owned = [each for catalog in self.catalogs for each in catalog.owned.values()]
+        made = [bound_to(each) for each, owner in owned if owner is None]
+        found = {id(each): each for each in (*self.extensions.values(), *hung, *made)}
+        return [
+            each for at, each in found.items() if at not in known and hasattr(each, "init_agent")
+        ]
 
     def _refuse_taken(self, name: str) -> None:
         other = next((each for each in self.hooks.owners if each.name == name), None)
@@ -366,6 +430,9 @@ class Scope:
             self.extensions[owner.name] = thing
         if owner.moved:
             self.extensions.settle(self.hooks.owners)
+        self._hold(thing, owner)
+
+    def _hold(self, thing: Any, owner: Owner) -> None:
         lifespan = getattr(thing, "lifespan", None)
         if lifespan is not None:
             host = self.session or self.agent
@@ -375,10 +442,13 @@ class Scope:
         initialise = self._initialiser(thing)
         if getattr(thing, "__dict__", {}).get("agent", self) is None:
             setattr(thing, "agent", self.agent)  # noqa: B010 - made without the agent it wants
+        tools = tools_in(thing) if initialise is None and inspect.ismodule(thing) else ()
+        for tool in tools:
+            self.add_tool(tool)
         if initialise is not None:
             initialise(self.session or self.agent)
         self.hooks.add(thing, owner)
-        brings = initialise is not None or hasattr(thing, "lifespan")
+        brings = initialise is not None or hasattr(thing, "lifespan") or tools
         if not brings and not self.hooks.of(owner):
             host = "agent" if self.session is None else "session"
             raise ExtensionError(
@@ -489,6 +559,8 @@ class Scope:
 
     async def start(self) -> None:
         """Enter the lifespans that are not entered yet."""
+        if self.session is None:
+            self._adopt()
         if not self._lifespans:
             return
         async with self._starting:

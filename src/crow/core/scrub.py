@@ -1,34 +1,77 @@
-"""Secrets that the agent knows, taken out of what tools say before anybody hears of it."""
+"""Secrets that the agent knows, taken out of what tools say before anybody hears of it.
+
+As they are, and as programs print them: in Base64 (of ``user:key`` as well), in hexadecimal digits,
+as parts of an address, and in JSON. Who wants to hide one from this can.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from crow.core.tools import Diff, ToolResult
 
 HIDDEN = "(hidden)"
+_FOR_ADDRESSES = str.maketrans("+/", "-_")
+_WIDTHS = (76, 64)  # characters of a line, as `base64` and `openssl` print it
 
 
 def scrubbed(value: Any, secrets: Sequence[str]) -> Any:
     """A text, JSON, or a result of a tool without them."""
+    return _without(value, spellings(secrets))
+
+
+def spellings(secrets: Iterable[str]) -> list[str]:
+    """All that secrets look like, the longest first."""
+    found = {spelling for secret in secrets for spelling in _spellings(secret)}
+    return sorted(found, key=len, reverse=True)
+
+
+@lru_cache(64)
+def _spellings(secret: str) -> frozenset[str]:
+    from json import dumps
+    from urllib.parse import quote, quote_plus
+
+    data = secret.encode("utf-8", "surrogateescape")
+    found = {secret, data.hex(), data.hex().upper(), quote(data), quote(data, ""), quote_plus(data)}
+    found |= {dumps(secret)[1:-1], dumps(secret, ensure_ascii=False)[1:-1]}
+    return frozenset(found | {*_in_base64(data)})
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """What of it does not depend on what stands before and behind it, at each place of three."""
+    from base64 import b64encode
+
+    for before in range(3):
+        whole = b64encode(bytes(before) + data).decode().rstrip("=")
+        is_cut = (before + len(data)) % 3
+        inner = whole[(0, 2, 3)[before] : len(whole) - bool(is_cut)]
+        for text in {inner, inner.translate(_FOR_ADDRESSES)}:
+            yield text
+            for width in _WIDTHS if not before else ():
+                lines = (text[at : at + width] for at in range(0, len(text), width))
+                yield "\n".join(lines)
+
+
+def _without(value: Any, spelled: Sequence[str]) -> Any:
     match value:
         case str():
-            for secret in secrets:
-                if secret in value:
-                    value = value.replace(secret, HIDDEN)
+            for each in spelled:
+                if each in value:
+                    value = value.replace(each, HIDDEN)
             return value
         case dict():
             table = cast("dict[str, Any]", value)
-            return {name: scrubbed(each, secrets) for name, each in table.items()}
+            return {name: _without(each, spelled) for name, each in table.items()}
         case list():
-            return [scrubbed(each, secrets) for each in cast("list[Any]", value)]
+            return [_without(each, spelled) for each in cast("list[Any]", value)]
         case ToolResult(content, _, data, diffs):
-            content, data, diffs = scrubbed([content, data, list(diffs)], secrets)
+            content, data, diffs = _without([content, data, list(diffs)], spelled)
             return replace(value, content=content, data=data, diffs=tuple(diffs))
         case Diff(_, old, new):
-            return replace(value, old=scrubbed(old, secrets), new=scrubbed(new, secrets))
+            return replace(value, old=_without(old, spelled), new=_without(new, spelled))
         case _:
             return value
 
@@ -40,7 +83,8 @@ class Scrubber:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = [secret.encode("utf-8", "surrogateescape") for secret in secrets]
+        spelled = spellings(secrets)
+        self._secrets = [each.encode("utf-8", "surrogateescape") for each in spelled]
         self._longest = max(map(len, self._secrets), default=0)
         self._kept = b""
 

@@ -65,13 +65,16 @@ class UI:
         kinds: Sequence[OptionKind] = (),
         detail: str = "",
         word: str = "",
+        url: str = "",
     ) -> Choice | None:
         """One of several; the default where nobody can answer.
 
         ``kinds`` says what each choice permits, ``detail`` what to know before answering, ``word``
-        what must be typed for the last choice, so that it is not made by chance.
+        what must be typed for the last choice, so that it is not made by chance, and ``url`` the
+        page that the first one leads to.
         """
-        question = Question(text, "select", tuple(choices), default, tuple(kinds), detail, word)
+        told = tuple(choices), default, tuple(kinds), detail, word, url
+        question = Question(text, "select", *told)
         return await self._ask(question)
 
     async def ask(self, text: str, *, default: str = "") -> str:

@@ -64,6 +64,11 @@ class Deny:
 
 
 @frozen
+class Undecided(Deny):
+    """What stands for a hook that failed: whoever cannot decide denies."""
+
+
+@frozen
 class Stop:
     """Do not do it, and end the run."""
 
@@ -112,6 +117,11 @@ class Ruling:
         return isinstance(self.verdict, Deny | Stop)
 
     @property
+    def spoken(self) -> bool:
+        """True where somebody said that it must not happen."""
+        return self.refused and not isinstance(self.verdict, Undecided)
+
+    @property
     def reason(self) -> str:
         """Why, in the words of whoever was strictest."""
         return self.verdict.reason if self.verdict else ""
@@ -126,6 +136,7 @@ class Ruling:
         if isinstance(verdict, Ask) and not verdict.options:
             closed = closed or verdict
         stricter = strictness(verdict) > strictness(self.verdict)
+        stricter = stricter or (isinstance(self.verdict, Undecided) and isinstance(verdict, Deny))
         return Ruling(verdict if stricter else self.verdict, self.answer, ring, closed)
 
 

@@ -72,4 +72,5 @@ _ROOMS = {
     "crow.extensions.web": "WebHook",
 }
 
-__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

@@ -1,4 +1,4 @@
-"""Instruction files (AGENTS.md, CLAUDE.md): in the system prompt, and where a tool comes by later.
+"""Instruction files (AGENTS.md, CLAUDE.md, rules): in the system prompt, or where a tool comes by.
 
 They are text for the model and nothing more: a file of the project can tell the model what it
 likes, but reaches no file outside of the project, and permits nothing.
@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 from crow import Arg, Context, Key, Point, PromptSection, Session, ToolContext, frozen, mutable
 
@@ -29,6 +30,7 @@ What follows was written by the user or by the project's authors for whoever wor
 where it bears on the task; the user's own words in the conversation come first.\
 """
 NESTED = "These instructions hold below their folder, where you have just been:"
+RULED = "These instructions hold for a file that you have just been at:"
 GONE = "These instructions hold in the directory where the user has gone:"
 POINT = Point(
     "on_instructions_loaded",
@@ -37,6 +39,11 @@ POINT = Point(
     aliases=("InstructionsLoaded",),
 )
 TOUCHING = frozenset({"read", "edit", "move", "delete"})
+LOCAL = "CLAUDE.local.md"
+"""What somebody keeps for themselves, beside what the project has for everybody."""
+RULE_SUFFIXES = (".md", ".mdc")
+MOST_RULES = 200
+"""Files of one folder of rules that are looked at."""
 _CODE = r"(?sm)^(```|~~~).*?^\1|`[^`\n]*`|<!--.*?-->"
 _IMPORT = r"(?<!\S)@((?:\\ |[^\s\\])+)"
 
@@ -44,9 +51,9 @@ _IMPORT = r"(?<!\S)@((?:\\ |[^\s\\])+)"
 class InstructionsContext(Context):
     """An instruction file was read.
 
-    ``memory_type`` is ``User`` or ``Project``; ``load_reason`` is ``session_start``, ``include``
-    (another file names it: ``parent_file_path``), ``compact`` or ``nested_traversal`` (a tool
-    touched a file below it: ``trigger_file_path``).
+    ``memory_type`` is ``User``, ``Project`` or ``Local``; ``load_reason`` is ``session_start``,
+    ``include`` (another file names it: ``parent_file_path``), ``compact`` or ``nested_traversal``
+    (a tool touched a file below it, or one that a rule is for: ``trigger_file_path``).
     """
 
     __slots__ = (
@@ -77,7 +84,7 @@ class Instructions:
 
     path: Path
     text: str
-    memory_type: Literal["User", "Project"]
+    memory_type: Literal["User", "Project", "Local"]
     parent: Path | None = None
 
 
@@ -90,6 +97,10 @@ class InstructionsHook:
     ``@path`` in a file imports another, up to ``DEPTH`` deep; a project's file can import only
     from the project. Files are cut at ``limit`` characters, and a notice says so.
 
+    Files in folders of ``rules`` count, too, the user's in a folder ``rules`` of theirs. One whose
+    front matter names ``paths`` (Claude Code) or ``globs`` (Cursor) is read when a tool first reads
+    or changes a file that fits; Cursor's with neither these nor ``alwaysApply`` is left out.
+
     What lies in a folder below is read when a tool first reads or changes a file there, and stands
     behind that tool's result; nothing outside of the session's directories is read so. Fires
     ``on_instructions_loaded`` (``InstructionsLoaded``) for every file.
@@ -99,8 +110,13 @@ class InstructionsHook:
     order = 40
     is_its_options = True
 
-    names: Sequence[str] = ("AGENTS.md", "CLAUDE.md")
+    names: Sequence[str] = (
+        *("AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", LOCAL),
+        ".cursorrules",
+    )
     """What such files are called."""
+    rules: Sequence[str] = (".claude/rules", ".cursor/rules")
+    """Folders of a project whose files are such, some for certain files alone."""
     _: KW_ONLY
     user: Sequence[str | Path] = ("~/.crow", "~/.claude")
     """The user's folders."""
@@ -140,6 +156,7 @@ class InstructionsHook:
             return
         reading = READING.setdefault(ctx, Reading(self.limit))
         for location in ctx.locations:
+            await self._fit(ctx, reading, location.path)
             if reading.is_first_visit(location.path, ctx.session):
                 await self._visit(ctx, reading, location.path)
 
@@ -151,6 +168,28 @@ class InstructionsHook:
             await self._tell(ctx, reading, found)
         if found:
             await ctx.inject_context("\n\n".join([GONE, *map(_shown, found)]))
+
+    async def _fit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
+        """Read the rules for a file that nobody has read before."""
+        known, found = _known(ctx), list[Instructions]()
+        for rule, top, root in self._rules(reading, ctx.session.cwd):
+            if rule.patterns and str(rule.path) not in known and rule.fits(path, top):
+                known.append(str(rule.path))
+                found += reading.read(rule.path, root)
+        if found:
+            await self._tell(ctx, reading, found, path)
+            await ctx.inject_context("\n\n".join([RULED, *map(_shown, found)]))
+
+    def _rules(self, reading: Reading, cwd: str) -> Iterator[tuple[Rule, Path, Path | None]]:
+        """The rules that there are, the folder that their patterns begin in, and their border."""
+        folders = project_folders(Path(cwd))
+        for folder in self.user:
+            place = Path(os.path.expanduser(folder), "rules")
+            yield from ((rule, folders[0], None) for rule in reading.rules(place))
+        for folder in folders:
+            for name in self.rules:
+                found = reading.rules(folder / name)
+                yield from ((rule, folder, folders[0].resolve()) for rule in found)
 
     async def _visit(self, ctx: ToolContext, reading: Reading, path: str) -> None:
         """Read what lies on the way to a file, as far as nobody has looked there before."""
@@ -173,6 +212,9 @@ class InstructionsHook:
         for folder in folders:
             for name in self.names:
                 yield from reading.read(folder / name, folders[0].resolve())
+        for rule, _, root in self._rules(reading, cwd):
+            if rule.patterns is None:
+                yield from reading.read(rule.path, root)
 
 
 def _known(ctx: Context) -> list[str]:
@@ -180,6 +222,47 @@ def _known(ctx: Context) -> list[str]:
     if ctx.state.get("segment") != ctx.session.segment:
         ctx.state.update(segment=ctx.session.segment, folders=[])
     return ctx.state["folders"]
+
+
+class Rule(NamedTuple):
+    """A file of a folder of rules: for files that fit ``patterns``, None for all."""
+
+    path: Path
+    patterns: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, path: Path) -> Rule:
+        """What the front matter of a file says; one that cannot be read is for no file."""
+        from crow.project import FrontMatter
+
+        try:
+            with path.open(encoding="utf-8-sig", errors="replace") as opened:
+                table = FrontMatter.parse(opened.read(LONGEST_HEAD)).table
+        except OSError:
+            return cls(path, ())
+        patterns = tuple(_listed(table.get("paths")) + _listed(table.get("globs")))
+        is_chosen = path.suffix != ".mdc" or table.get("alwaysApply") is True
+        return cls(path, patterns or (None if is_chosen else ()))
+
+    def fits(self, path: str, top: Path) -> bool:
+        """True for a file below a folder that a pattern is for."""
+        from pathspec import GitIgnoreSpec
+
+        if not Path(path).is_relative_to(top):
+            return False
+        within = Path(path).relative_to(top).as_posix()
+        return GitIgnoreSpec.from_lines(self.patterns or ()).match_file(within)
+
+
+LONGEST_HEAD = 10_000
+"""Characters of a rule in which its front matter ends."""
+
+
+def _listed(value: object) -> list[str]:
+    """Patterns as a list, or as a text with commas."""
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",") if each.strip()]
+    return [str(each) for each in cast("list[Any]", value)] if isinstance(value, list) else []
 
 
 @mutable
@@ -190,6 +273,7 @@ class Reading:
     room: int = TOTAL_LIMIT
     seen: set[Path] = field(default_factory=set[Path])
     complaints: list[str] = field(default_factory=list[str])
+    ruled: dict[Path, list[Rule]] = field(default_factory=dict[Path, "list[Rule]"])
     visited: set[tuple[int, tuple[str, ...], str]] = field(
         default_factory=set[tuple[int, tuple[str, ...], str]]
     )
@@ -200,6 +284,14 @@ class Reading:
         is_first = visit not in self.visited
         self.visited.add(visit)
         return is_first
+
+    def rules(self, folder: Path) -> list[Rule]:
+        """The rules in a folder, as they were when it was first looked at."""
+        if folder not in self.ruled:
+            found = (each for each in folder.rglob("*") if each.suffix in RULE_SUFFIXES)
+            files = sorted(islice(filter(Path.is_file, found), MOST_RULES))
+            self.ruled[folder] = list(map(Rule.of, files))
+        return self.ruled[folder]
 
     def read(
         self, path: Path, root: Path | None, parent: Path | None = None, depth: int = 0
@@ -214,7 +306,7 @@ class Reading:
         self.seen.add(real)
         text = self._text(path, real)
         if text:
-            yield Instructions(path, text, "Project" if root else "User", parent)
+            yield Instructions(path, text, _kind(path, root), parent)
         if depth < DEPTH:
             for imported in imports(text, path.parent):
                 yield from self.read(imported, root, path, depth + 1)
@@ -231,10 +323,23 @@ class Reading:
             text = text[:limit]
             self.complaints.append(f"{path} is too long: only {limit} characters of it are used")
         self.room -= len(text)
-        return text.replace("\0", "").strip()
+        return _without_head(path, text.replace("\0", "")).strip()
 
 
 READING: Key[Reading] = Key(NAME)
+
+
+def _kind(path: Path, root: Path | None) -> Literal["User", "Project", "Local"]:
+    return "User" if root is None else "Local" if path.name == LOCAL else "Project"
+
+
+def _without_head(path: Path, text: str) -> str:
+    """The text of a rule without its front matter; of other files it is a part of the text."""
+    if "rules" not in path.parts or not text.startswith("---"):
+        return text
+    from crow.project import FrontMatter
+
+    return FrontMatter.parse(text).body
 
 
 def project_folders(cwd: Path) -> list[Path]:

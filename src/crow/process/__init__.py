@@ -19,4 +19,5 @@ _ROOMS = {
     "crow.process.reaper": "ProcessReaper",
 }
 
-__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

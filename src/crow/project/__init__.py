@@ -33,4 +33,5 @@ _ROOMS = {
     "crow.project.use": "FrontMatterContext define_front_matter use_front_matter",
 }
 
-__all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)  # pyright: ignore[reportUnsupportedDunderAll]
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+    __all__, __getattr__, __dir__ = lazy(__name__, _ROOMS)

@@ -1,4 +1,7 @@
-"""The user's folders: an empty or relative ``HOME`` names none, and the user's own is used."""
+"""The user's folders: an empty or relative ``HOME`` names none, and the user's own is used.
+
+The same is true of the variables by which the XDG specification names others.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,18 @@ import os
 import sys
 from pathlib import Path
 
+XDG = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
+
 
 def settle_home() -> None:
     """Let every look-up of ``~``, in this process and those it starts, find the user's own home.
 
-    An empty ``HOME`` would be ``/`` there, and a relative one another folder in each directory.
+    An empty ``HOME`` would be ``/`` there, and a relative one another folder in each directory,
+    which may be anybody's. Relative XDG variables are taken away.
     """
+    for name in XDG:
+        if not os.path.isabs(os.environ.get(name, "/")):  # noqa: PTH117
+            del os.environ[name]
     told = os.environ.get("HOME")
     if told is None or os.path.isabs(told):  # noqa: PTH117 - "" is no path
         return
@@ -27,7 +36,8 @@ def state_directory() -> Path:
         import platformdirs
 
         return Path(platformdirs.user_state_dir("crow", appauthor=False))
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state", "crow")
+    told = os.environ.get("XDG_STATE_HOME", "")
+    return Path(told if os.path.isabs(told) else Path.home() / ".local/state", "crow")  # noqa: PTH117
 
 
 def config_directory() -> Path:

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeGuard, cast
 
 LARGEST = 1_000_000
 ROOT = (
@@ -33,8 +33,10 @@ KEY = r"(?m)^\s*(?:-\s+)?(?:[\w-]+:(?:\s+|$))?|^\s*-\s+"
 BLOCK = r"(?ms)^hooks:(.*?)(?=^\S|\Z)"
 
 SETTINGS = frozenset({"settings", "settings.local"})
-RUNNING = ("hooks", "mcpServers", "extensions", "statusLine")
+RUNNING = ("hooks", "mcpServers", "extensions", "statusLine", "apiKeyHelper", "providers")
 """What of settings runs commands; those of ``fileSuggestion`` and the like Crow does not run."""
+COMMANDS = ("command", "apiKeyHelper")
+"""The keys whose text is a command."""
 
 
 class Named(NamedTuple):
@@ -77,7 +79,7 @@ def _told_in(path: Path, project: Path, stamp: tuple[int, int, int]) -> tuple[Na
         table = _table(text, path.suffix)
         if path.stem in SETTINGS and isinstance(table, dict):
             told = cast("Mapping[str, object]", table)
-            table = [told.get(key) for key in RUNNING]
+            table = [{key: told[key]} for key in RUNNING if key in told]
         return tuple(_told(table, project))
     except (OSError, ValueError, RecursionError):
         return ()
@@ -97,14 +99,18 @@ def _told(value: object, project: Path) -> Iterator[Named]:
             yield from _told(each, project)
     elif isinstance(value, dict):
         table = cast("Mapping[str, object]", value)
-        command, args, cwd = table.get("command"), table.get("args"), table.get("cwd")
-        if isinstance(command, str):
+        args, cwd = table.get("args"), table.get("cwd")
+        for command in filter(_is_text, map(table.get, COMMANDS)):
             words = cast("list[object]", args) if isinstance(args, list) else []
             base = _placed(cwd, project, project) if isinstance(cwd, str) else project
             texts = [shlex.quote(each) for each in words if isinstance(each, str)]
             yield from _named(" ".join([command, *texts]), project, base)
         for each in table.values():
             yield from _told(each, project)
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
 
 
 def _named(text: str, project: Path, base: Path | None = None) -> Iterator[Named]:

@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from importlib.machinery import BYTECODE_SUFFIXES, EXTENSION_SUFFIXES, SOURCE_SUFFIXES
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +26,17 @@ WATCHED = ("settings.json", "settings.toml", "settings.local.json", "settings.lo
 WATCHED_FOLDERS = ("extensions", "hooks", "skills", "agents", "commands", "plugins")
 TELLING = frozenset({".json", ".toml", ".md"})
 """Of the watched files, those that can name scripts."""
+MOST_LINKED = 5_000
+"""Files behind a link to a folder that are looked at; what lies beyond them is not trusted."""
+LARGEST = 100_000_000
+"""Bytes of a file whose content is compared; of a larger one it is the size and the times."""
+
+
+TOOLS = frozenset({".pytest_cache", ".ruff_cache", ".mypy_cache", ".hypothesis"})
+"""Folders of tools that look at an extension: what is no code there changes with every look."""
+CODE = frozenset({*SOURCE_SUFFIXES, *BYTECODE_SUFFIXES, *EXTENSION_SUFFIXES})
+PYTEST = "-pytest-"
+"""In the name of what pytest compiles: Python itself imports no file of such a name."""
 
 
 def project_of(cwd: str | Path, home: Path | None = None) -> Path:
@@ -37,9 +50,14 @@ def project_of(cwd: str | Path, home: Path | None = None) -> Path:
     return here
 
 
-def is_trusted(project: Path) -> bool:
-    """True where the user trusted what would run there now, or nothing would."""
+def is_trusted(project: Path, file: str | Path | None = None) -> bool:
+    """True where the user trusted what would run there now, or nothing would.
+
+    With a ``file`` it has to be among what is trusted.
+    """
     paths = list(what_would_run(project))
+    if file is not None and Path(file) not in paths:
+        return False
     return not paths or _record().get(str(project.resolve())) == fingerprint(project)
 
 
@@ -113,9 +131,28 @@ def _said(project: Path) -> Iterator[Path]:
     for folder in filter(Path.is_dir, (project / name for name in HOMES)):
         yield from (folder / name for name in WATCHED if (folder / name).is_file())
         for inner in filter(Path.is_dir, (folder / name for name in WATCHED_FOLDERS)):
-            yield from sorted(path for path in inner.rglob("*") if _counts(path))
+            seen = None if inner.name == "extensions" else set[str]()
+            yield from sorted(filter(_counts, _below(inner, os.path.realpath(project), seen)))
     if (project / ".mcp.json").is_file():
         yield project / ".mcp.json"
+
+
+def _below(folder: Path, project: str, seen: set[str] | None) -> Iterator[Path]:
+    """The files below a folder; with ``seen`` also behind links to folders, each followed once.
+
+    One that leads to the project itself, or to what it lies in, is not followed. Nothing is
+    imported through links, so what is behind those of extensions is of no account.
+    """
+    for where, folders, names in os.walk(folder):
+        yield from (Path(where, name) for name in names)
+        if seen is None:
+            continue
+        for link in (Path(where, name) for name in folders):
+            real = os.path.realpath(link)
+            is_round = Path(project).is_relative_to(real) or real in seen
+            if link.is_symlink() and not is_round:
+                seen.add(real)
+                yield from islice(_below(link, project, seen), MOST_LINKED)
 
 
 def _counts(path: Path) -> bool:
@@ -125,7 +162,10 @@ def _counts(path: Path) -> bool:
     extension may.
     """
     is_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
-    return path.is_file() and (not is_cache or "extensions" in path.parts)
+    if is_cache and ("extensions" not in path.parts or PYTEST in path.name):
+        return False
+    is_noted = "extensions" in path.parts and not TOOLS.isdisjoint(path.parts)
+    return path.is_file() and (path.suffix in CODE or not is_noted)
 
 
 def fingerprint(project: Path) -> str:
@@ -144,10 +184,18 @@ def _contents(project: Path) -> dict[str, str]:
     contents: dict[str, str] = {}
     for path in what_would_run(project):
         try:
-            contents[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+            contents[str(path)] = _content(path)
         except OSError:
             contents[str(path)] = "cannot be read"
     return contents
+
+
+def _content(path: Path) -> str:
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > LARGEST:
+            return f"{status.st_size} bytes of {status.st_mtime_ns}, {status.st_ctime_ns}"
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _over(contents: Mapping[str, str], project: Path) -> str:

@@ -308,14 +308,16 @@ def load(
     flags: Mapping[str, Any] | None = None,
     home: Path | None = None,
     managed: tuple[Path, ...] | None = None,
+    layers: frozenset[str] | None = None,
 ) -> Settings:
     """The settings that hold in a directory.
 
     ``file`` is one more settings file (or a JSON object), ``flags`` are the command line's options
-    in the shape of a settings file. Raises `SettingsError` where ``file`` cannot be read; what is
-    wrong in the others is said in ``problems``.
+    in the shape of a settings file. With ``layers`` only these of ``user``, ``project`` and
+    ``local`` are read, and the managed ones. Raises `SettingsError` where ``file`` cannot be read;
+    what is wrong in the others is said in ``problems``.
     """
-    return Reader(file, flags or {}, home or Path.home(), managed).load(cwd)
+    return Reader(file, flags or {}, home or Path.home(), managed, layers).load(cwd)
 
 
 @frozen
@@ -326,6 +328,7 @@ class Reader:
     flags: Mapping[str, Any]
     home: Path
     managed: tuple[Path, ...] | None
+    layers: frozenset[str] | None = None
 
     def load(self, cwd: str | os.PathLike[str], memory: Memory | None = None) -> Settings:
         """The settings that hold in a directory.
@@ -335,7 +338,7 @@ class Reader:
         memory = memory or Memory()
         project = project_of(Path(cwd).absolute(), self.home)
         managed = machine() if self.managed is None else self.managed
-        own = list(places(project, self.home, managed))
+        own = self._counting(list(places(project, self.home, managed)))
         memory.stamps.clear()
         for path in (state_file(), *(folder / DROP_INS for folder in managed)):
             memory.stamps[str(path)] = stamp(str(path))
@@ -358,6 +361,13 @@ class Reader:
         reading.settle_options()
         settings = _settings(reading, project, own, trusted=trusted)
         return replace(settings, reader=self, memory=memory)
+
+    def _counting(self, places: list[Source]) -> list[Source]:
+        """Those of the layers that count."""
+        if self.layers is None:
+            return places
+        layers = {*self.layers, "managed"}
+        return [each for each in places if each.layer in layers]
 
     def _take_command_line(
         self, reading: Reading, project: Path, memory: Memory

@@ -85,11 +85,13 @@ def short(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:37]}..."
 
 
-def told(path: str, value: object) -> str:
-    """The same without what nobody should see."""
+def told(path: str, value: object, node: Node) -> str:
+    """The same without what nobody should see; ``node`` is what should stand there."""
     from crow.settings.secrets import hidden
 
-    return short(hidden(path, value))
+    wanted = {*types_of(node)}
+    counts = bool(wanted) and wanted <= {"integer", "number", "boolean", "null"}
+    return short(hidden(path, value, counts=counts))
 
 
 def near(word: str, known: Any) -> str:
@@ -115,12 +117,12 @@ class Sieve:
     def _value(self, value: Any, node: Node, path: str) -> Any:
         node = self._resolved(node, value)
         if not fits_type(value, node):
-            text = f"{path!r} must be {expected(node)}, not {told(path, value)}"
+            text = f"{path!r} must be {expected(node)}, not {told(path, value, node)}"
             self.drop(path, value, text)
             return DROPPED
         wrong = _fault(value, node)
         if wrong:
-            self.drop(path, value, f"{path!r} {wrong}, not {told(path, value)}")
+            self.drop(path, value, f"{path!r} {wrong}, not {told(path, value, node)}")
             return DROPPED
         if isinstance(value, dict):
             return self._table(cast("dict[str, Any]", value), node, path)
@@ -162,7 +164,8 @@ class Sieve:
             items = self._resolved(node.get("items", {}), value)
             if not fits_type(value, items) or _fault(value, items):
                 what = expected(items).removeprefix("a ")
-                self.drop(path, value, f"{path!r} holds {told(path, value)}, which is no {what}")
+                shown = told(path, value, items)
+                self.drop(path, value, f"{path!r} holds {shown}, which is no {what}")
                 continue
             sifted = self._value(value, items, path)
             if sifted is not DROPPED:

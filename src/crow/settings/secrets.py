@@ -8,6 +8,8 @@ from typing import Any, cast
 
 HIDDEN = "(hidden)"
 SECRET = re.compile(r"key$|token|secret|password|passwd|authorization|cookie", re.IGNORECASE)
+NUMBER = re.compile(r"(?:key|token|secret|password|passwd)$", re.IGNORECASE)
+"""Names under which even a number is one."""
 WHOLLY = re.compile(r"(^|\.)headers\.|^mcpServers\.[^.]+\.env\.|\.servers\.[^.]+\.env\.")
 NAMED = r"(?:key|token|secret|password|passwd)"
 INLINE = re.compile(
@@ -21,11 +23,14 @@ IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 OPTION = re.compile(rf"--?[\w-]*(?:{NAMED}|authorization|cookie)", re.IGNORECASE)
 
 
-def hidden(path: str, value: Any) -> Any:
-    """A value without what nobody should see; ``path`` is its dotted name."""
+def hidden(path: str, value: Any, *, counts: bool = False) -> Any:
+    """A value without what nobody should see; ``path`` is its dotted name.
+
+    ``counts`` says that a number or a truth is wanted there, such as a limit of tokens.
+    """
     name = path.rpartition(".")[2]
-    is_count = name.endswith("tokens") and isinstance(value, int)
-    if (SECRET.search(name) and not is_count) or WHOLLY.search(path):
+    is_count = isinstance(value, int | float) and not NUMBER.search(name)
+    if (SECRET.search(name) and not (is_count or counts)) or WHOLLY.search(path):
         return HIDDEN
     match value:
         case str():

@@ -8,17 +8,19 @@ from typing import Protocol
 from crow.terminal.code import Highlighter
 from crow.terminal.markdown import Block, Code, Fence, FenceEnd, Piece, Splitter
 from crow.terminal.palette import Palette
-from crow.terminal.rendering import lines_of
+from crow.terminal.paragraph import Paragraph
 from crow.terminal.wrapping import folded
 from crow.text import clean
 
 INDENT = "  "
 THOUGHT_LINES = 3
+LAST = 2000
+"""Letters at the end of a thought that its last lines are looked for in."""
 SHARE, BRIEF = 4, 0.004
 """How many times as long as drawing took what is drawn stays, where that was not brief: keys that
 are pressed meanwhile need not wait for it once more."""
-OPEN = 4000
-"""Letters of an open paragraph that are drawn: more is not seen before it is final."""
+OPEN = 2000
+"""Letters that are drawn of what is open and cannot be final in parts, such as a list's item."""
 
 
 class Item(Protocol):
@@ -46,6 +48,7 @@ class Answer:
         self.done = False
         self._palette = palette
         self._splitter = Splitter()
+        self._paragraph = Paragraph()
         self._ready: list[Piece] = []
         self._code: Highlighter | None = None
         self._indent = INDENT
@@ -75,14 +78,30 @@ class Answer:
         for piece in ready:
             lines += self._lines(piece, width)
             self._has_said = True
-        return lines
+        return [*lines, *self._settled(width)]
+
+    def _settled(self, width: int) -> list[str]:
+        """The rows of a long paragraph that nothing behind them changes any more."""
+        match self._splitter.open:
+            case (Block(text, spaced),):
+                gap = self._gap(spaced)
+                if rows := self._paragraph.settle(text, width, self._palette):
+                    self._has_said = True
+                    self._drawn, self._rests_until = (None, []), 0.0
+                    return [*gap, *rows]
+            case _:
+                pass
+        return []
+
+    def _gap(self, spaced: bool) -> list[str]:
+        return [""] if spaced and self._has_said and not self._paragraph.has_begun else []
 
     def live(self, width: int, now: float) -> list[str]:
         """See `Item`."""
         state = self._splitter.open, width
         if self._drawn[0] != state and now >= self._rests_until:
             began = time.monotonic()
-            shown = map(shortened, state[0])
+            shown = state[0] if self._paragraph.has_begun else map(shortened, state[0])
             lines = [line for piece in shown for line in self._lines(piece, width, final=False)]
             self._drawn = state, lines
             took = time.monotonic() - began
@@ -92,8 +111,10 @@ class Answer:
     def _lines(self, piece: Piece, width: int, *, final: bool = True) -> list[str]:
         match piece:
             case Block(text, spaced):
-                gap = [""] if spaced and self._has_said else []
-                return [*gap, *lines_of(text, width, self._palette)]
+                lines = [*self._gap(spaced), *self._paragraph.rest(text, width, self._palette)]
+                if final:
+                    self._paragraph = Paragraph()
+                return lines
             case Fence(language, indent):
                 self._code = Highlighter(language, self._palette)
                 self._indent = " " * max(indent, len(INDENT))
@@ -158,10 +179,19 @@ class Thought:
     def live(self, width: int, now: float) -> list[str]:
         """See `Item`."""
         del now
-        shown = self.lines(width)
+        shown = self._rows(self._end, width)
         return [self._palette("∴ Thinking", "dim"), *shown[-THOUGHT_LINES:]] if shown else []
 
     def lines(self, width: int) -> list[str]:
         """All of it."""
-        rows = folded(self.text.strip(), width - len(INDENT))
+        return self._rows(self.text, width)
+
+    @property
+    def _end(self) -> str:
+        """Where its last lines are: all of a long thought takes longer each time."""
+        steps = (len(self.text) - LAST) // LAST * LAST
+        return self.text[max(self.text.rfind("\n", 0, -LAST) + 1, steps) :]
+
+    def _rows(self, text: str, width: int) -> list[str]:
+        rows = folded(text.strip(), width - len(INDENT))
         return [f"{INDENT}{self._palette(row, 'dim', 'italic')}" for row in rows if row.strip()]

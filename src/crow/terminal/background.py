@@ -1,4 +1,4 @@
-"""What the terminal says of itself: its background, and so whether it is dark or light.
+"""What the terminal says of itself: its background, and so whether it is dark or light; sixels.
 
 The answer may come at any time, or never. It is no text that somebody types, however late it is.
 """
@@ -66,6 +66,12 @@ def theme_of(reply: str) -> Theme:
     parts = (int(part, 16) / (16 ** len(part) - 1) for part in colour.groups())
     bright = sum(weight * part for weight, part in zip(WEIGHTS, parts, strict=True))
     return "light" if bright > 0.5 else "dark"
+
+
+def knows_sixels(reply: str) -> bool:
+    """True for the answer of a terminal that draws pictures sent as sixels."""
+    level, *more = reply.removeprefix("\x1b[?").removesuffix("c").split(";")
+    return level.isdecimal() and "4" in more
 
 
 def theme_of_environment(env: Mapping[str, str]) -> Theme:

@@ -91,7 +91,7 @@ class Card:
     def live(self, width: int, now: float) -> list[str]:
         """See `crow.terminal.answer.Item`."""
         if self.done:
-            return self._whole(width, shortly=True)[: LIVE_LINES + 1]
+            return self._whole(width, shortly=True, shows=False)[: LIVE_LINES + 1]
         seconds = now - self._began
         state = f"{seconds:.0f} s" if self.runs and seconds >= NOTABLE else ""
         lines = [*self._printed, *([self._rest] if self._rest else ())]
@@ -106,14 +106,15 @@ class Card:
         """Everything that there is to see."""
         return self._whole(width, shortly=False)
 
-    def _whole(self, width: int, *, shortly: bool) -> list[str]:
+    def _whole(self, width: int, *, shortly: bool, shows: bool = True) -> list[str]:
+        """All its lines; pictures are drawn once it is final, where it ``shows`` them."""
         width -= 2 * self.depth
         ended = self._ended
         if ended is None:
             return self._indented([self._head(width, ""), *self._body(self._printed, width)])
         state, looks = outcome_of(ended, self._said(ended.result))
         body = self._outcome(ended, width, shortly=shortly)
-        for part in pictures_of(ended.result.content):
+        for part in pictures_of(ended.result.content if shows else None):
             body += picture_lines(part, width, self._palette)
         return self._indented([self._head(width, self._near(state), *looks), *body])
 

@@ -26,6 +26,8 @@ CODES: dict[Look, int] = {
     "magenta": 35,
     "cyan": 36,
 }
+Protocol = Literal["", "kitty", "iterm", "sixel"]
+"""How a terminal is shown pictures; not at all where it is empty."""
 COLOURS = 30
 THEMES: Mapping[Theme, Mapping[Look, int]] = {
     "": {},
@@ -39,11 +41,15 @@ RESET = "\x1b[0m"
 
 
 class Palette:
-    """Paints text for a ``theme``. Without ``colours`` it is bold, dim or reversed at most."""
+    """Paints text for a ``theme``. Without ``colours`` it is bold, dim or reversed at most.
 
-    def __init__(self, *, colours: bool = True, theme: Theme = "") -> None:
+    ``pictures`` says how these are shown.
+    """
+
+    def __init__(self, *, colours: bool = True, theme: Theme = "", pictures: Protocol = "") -> None:
         self.colours = colours
         self.theme: Theme = theme
+        self.pictures: Protocol = pictures
 
     @classmethod
     def of_environment(cls) -> Palette:

@@ -47,6 +47,8 @@ class Picker(Asked):
     highlighted at first, counted from the end where it is negative.
     """
 
+    is_own = True
+
     def __init__(
         self,
         head: str,

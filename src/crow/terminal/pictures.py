@@ -9,11 +9,11 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote
 
 from crow.core.messages import Content, ImagePart, Part
-from crow.terminal.palette import Palette
+from crow.terminal import raster
+from crow.terminal.palette import Palette, Protocol
 from crow.text import one_line, shorten
 
 ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
@@ -81,12 +81,17 @@ def picture_lines(part: ImagePart, width: int, palette: Palette) -> list[str]:
         ]
     mime, data = found.groups()
     about = [mime.removeprefix("image/").upper(), size_of(data), f"{len(data) * 3 // 4096:,} kB"]
+    if palette.pictures == "sixel" and not raster.is_installed():
+        about.append(raster.MISSING)
     line = palette(f"  {MARK} {' · '.join(filter(None, about))}", "dim")
-    return [*drawn(mime, data, protocol_of(os.environ)), line]
+    return [*drawn(mime, data, palette.pictures, width), line]
 
 
-def protocol_of(env: Mapping[str, str]) -> Literal["", "kitty", "iterm"]:
-    """How the terminal is shown pictures, by the names that it gives itself."""
+def protocol_of(env: Mapping[str, str]) -> Protocol:
+    """How the terminal is shown pictures, by the names that it gives itself.
+
+    Whether it knows sixels it says when it is asked.
+    """
     if env.get("TMUX"):
         return ""
     names = {env.get("TERM_PROGRAM", "").lower(), env.get("TERM", "").lower()}
@@ -95,22 +100,34 @@ def protocol_of(env: Mapping[str, str]) -> Literal["", "kitty", "iterm"]:
     return "iterm" if names & ITERM else ""
 
 
-def drawn(mime: str, data: str, protocol: str) -> Iterator[str]:
+def drawn(mime: str, data: str, protocol: Protocol, width: int) -> Iterator[str]:
     """What the terminal draws a picture by, in rows of its own."""
     if not re.fullmatch(r"[A-Za-z0-9+/=]*", data):
         return
-    if protocol == "iterm":
-        yield f"\x1b]1337;File=inline=1;height={ROWS};preserveAspectRatio=1:{data}\x07"
-    elif protocol == "kitty" and mime == "image/png":
-        pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
-        last = len(pieces) - 1
-        heads = [f"a=T,f=100,r={ROWS},C=1,q=2,", *[""] * last]
-        told = "".join(
-            f"\x1b_G{head}m={int(n < last)};{piece}\x1b\\"
-            for n, (head, piece) in enumerate(zip(heads, pieces, strict=True))
-        )
+    told = ""
+    match protocol:
+        case "iterm":
+            yield f"\x1b]1337;File=inline=1;height={ROWS};preserveAspectRatio=1:{data}\x07"
+        case "kitty":
+            told = kittys(data if mime == "image/png" else raster.as_png(data))
+        case "sixel":
+            told = raster.as_sixels(data, width, ROWS)
+        case "":
+            pass
+    if told:
         room = "\r\n" * (ROWS - 1)  # the rows are there before the picture stands on them
-        yield f"{room}\x1b[{ROWS - 1}A{told}\x1b[{ROWS - 1}B"
+        yield f"{room}\x1b[{ROWS - 1}A\x1b7{told}\x1b8\x1b[{ROWS - 1}B"
+
+
+def kittys(data: str) -> str:
+    """A PNG as kitty takes it, in pieces."""
+    pieces = [data[at : at + PIECE] for at in range(0, len(data), PIECE)]
+    last = len(pieces) - 1
+    heads = [f"a=T,f=100,r={ROWS},C=1,q=2,", *[""] * last]
+    return "".join(
+        f"\x1b_G{head}m={int(n < last)};{piece}\x1b\\"
+        for n, (head, piece) in enumerate(zip(heads, pieces, strict=False))
+    )
 
 
 def size_of(data: str) -> str:

@@ -11,12 +11,14 @@ from crow.core.ports import Option, PermissionRequest, Question
 from crow.terminal.diff import diff_lines, visible
 from crow.terminal.palette import Palette
 from crow.terminal.wrapping import folded
-from crow.text import clean, one_line
+from crow.text import clean, columns, one_line, shorten
 
 QUIET, PAUSE = 0.4, 0.3
 """Seconds that a question is there, and in which nobody types, before a key answers it."""
 SHOWN = 14
 """Lines of what a question is about that are shown at first."""
+LEAST = 6
+"""Lines of what a question is about for which answers are cut to a row each."""
 KEYS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "x"}
 
 
@@ -38,8 +40,11 @@ class Asked:
     """A question that is open. ``answer`` is what the person says, or None where they said no more.
 
     ``typing`` says what is typed instead of keys, from ``written`` on; ``words`` are those that go
-    with a no; ``left`` is True where the person wants everything to stop.
+    with a no; ``left`` is True where the person wants everything to stop. One that ``is_own`` was
+    opened by the person: nobody waits for them.
     """
+
+    is_own = False
 
     def __init__(self, head: str, choices: Sequence[Choice], palette: Palette, now: float) -> None:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -153,8 +158,10 @@ class Asked:
         """The question in ``height`` lines at most; what can be answered is always there."""
         paint = self._palette
         head = [paint(row, "bold", "yellow") for row in folded(f"? {self.head}", width)]
-        answers = list(self._answers(width, armed=armed))
         about = [f"  {line}" for line in self.about(width - 2)]
+        answers = list(self._answers(width, armed=armed))
+        if height - len(head) - len(answers) < min(len(about), LEAST):
+            answers = list(self._answers(width, armed=armed, shortly=True))
         room = max(1, height - len(head) - len(answers))
         return [*head, *self._part(about, room), *answers]
 
@@ -175,15 +182,16 @@ class Asked:
     def _hint(self, more: int, key: str) -> str:
         return self._palette(f"  … {counted(more)} ({key})", "dim")
 
-    def _answers(self, width: int, *, armed: bool) -> Iterator[str]:
+    def _answers(self, width: int, *, armed: bool, shortly: bool = False) -> Iterator[str]:
         paint = self._palette
         for note in self._notes:
             yield from (f"  {paint(row, 'cyan')}" for row in folded(note, width - 2))
         if self.typing:
-            yield paint(f"  {PROMPTS[self.typing]}", "dim")
+            yield from (paint(f"  {row}", "dim") for row in folded(PROMPTS[self.typing], width - 2))
             return
         for number, choice in enumerate(self.choices):
-            rows = folded(choice.text, width - 4 - len(choice.key))
+            room = width - 4 - len(choice.key)
+            rows = [without_middle(choice.text, room)] if shortly else folded(choice.text, room)
             look = ("reverse",) if number == self._chosen else ()
             key = paint(choice.key, "bold", "cyan") if armed else paint(choice.key, "dim")
             yield f"  {key}  {paint(rows[0], *look)}"
@@ -247,6 +255,14 @@ class PermissionAsked(Asked):
             yield from diff_lines(diff, width, self._palette, whole=True)
         for line in self.request.details.split("\n"):
             yield from (row for row in folded(visible(line), width) if row.strip())
+
+
+def without_middle(text: str, width: int) -> str:
+    """A line cut to so many cells: its beginning and its end say more than what is between."""
+    if columns(text) <= width:
+        return text
+    end = shorten(text[::-1], width * 2 // 3)[::-1].removeprefix("…")
+    return shorten(text, width - columns(end))[:-1].rstrip() + f"…{end}"
 
 
 def counted(more: int) -> str:

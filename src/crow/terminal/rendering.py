@@ -16,7 +16,7 @@ from crow.text import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-NARROWEST = 16
+NARROWEST, WIDEST = 16, 1_000_000
 CODE = 4
 """Blanks that make a line one of code, where it is no item of a list."""
 LOOKS = {
@@ -63,6 +63,41 @@ def drawn(text: str, width: int, palette: Palette) -> list[str]:
     with console.capture() as captured:
         console.print(document_of(text))
     return [trimmed(line) for line in captured.get().strip("\n").split("\n")]
+
+
+def styled(text: str, palette: Palette) -> Any:
+    """The words of a paragraph in their looks, a ``Text`` of rich's that is in no rows yet."""
+    from markdown_it.token import Token
+    from rich.text import Text
+
+    document = document_class()("", hyperlinks=False, justify="default")
+    inline = parser().parseInline(text)
+    document.parsed = [Token("paragraph_open", "p", 1), *inline, Token("paragraph_close", "p", -1)]
+    console = console_of(NARROWEST, palette.colours, palette.theme)
+    pieces = console.render(document, console.options.update_width(WIDEST))
+    found = Text.assemble(*((piece.text, piece.style or "") for piece in pieces))
+    found.rstrip()
+    return found
+
+
+def rows_of(text: Any, width: int, palette: Palette) -> list[Any]:
+    """Such words in rows, one at least."""
+    width = max(NARROWEST, width)
+    return list(text.wrap(console_of(width, palette.colours, palette.theme), width)) or [text]
+
+
+def painted(row: Any, palette: Palette) -> str:
+    """A row of them as a painted line."""
+    console = console_of(NARROWEST, palette.colours, palette.theme)
+    with console.capture() as captured:
+        console.print(row, soft_wrap=True)
+    return trimmed(captured.get().strip("\n"))
+
+
+def leftover(text: str) -> str:
+    """The words of a paragraph with the marks among them that mean nothing so far."""
+    (inline,) = parser().parseInline(text)
+    return "".join(each.content if each.type == "text" else "." for each in inline.children or ())
 
 
 @lru_cache(4)

@@ -33,7 +33,7 @@ from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
 
-from crow.terminal.background import ASK, Replies, Theme, theme_of
+from crow.terminal.background import ASK, Replies
 from crow.terminal.editor import Editor
 from crow.terminal.output import TerminalOutput
 from crow.terminal.questions import Questions
@@ -43,7 +43,7 @@ FRAME = 1 / 30
 SHARE = 4
 """How many times as long as it took to draw a frame nothing is drawn then, at least."""
 SOON = 1.0
-"""Seconds in which the terminal may say whether it is dark; nobody waits for it."""
+"""Seconds in which the terminal may say what it is; nobody waits for it."""
 EDITOR_ROWS = 10
 MARK, REST = "> ", "  "
 STYLE = Style([("mark", "bold ansicyan"), ("status", "fg:ansibrightblack"), ("search-toolbar", "")])
@@ -101,7 +101,7 @@ class Screen:
         self._timer: asyncio.TimerHandle | None = None
         self._drawn_at = self._cost = 0.0
         self._size = self.output.get_size()
-        self._told: Callable[[Theme], object] = str
+        self._told: Callable[[str], object] = str
         self._asked_at = 0.0
         self._is_answered = True
         self.app: Application[None] = LiveArea(
@@ -138,8 +138,8 @@ class Screen:
         self.app.editing_mode = EditingMode.VI
         self.app.cursor = ModalCursorShapeConfig()
 
-    def ask_background(self, told: Callable[[Theme], object]) -> None:
-        """Ask the terminal whether it is dark or light; ``told`` is called if it says so soon."""
+    def ask(self, told: Callable[[str], object]) -> None:
+        """Ask the terminal what it is; ``told`` is called with what it says soon."""
         self._told, self._asked_at = told, time.monotonic()
         self._is_answered = False
         self.output.write_raw(ASK)
@@ -147,10 +147,8 @@ class Screen:
 
     def _hear(self, reply: str) -> None:
         """The terminal has said something."""
-        theme = theme_of(reply)
-        if theme and time.monotonic() - self._asked_at < SOON:
-            self._told(theme)
-            self._told = str
+        if not self._is_answered and time.monotonic() - self._asked_at < SOON:
+            self._told(reply)
         self._is_answered = self._is_answered or reply.endswith("c")
 
     def _layout(self) -> Layout:

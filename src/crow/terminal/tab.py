@@ -93,7 +93,7 @@ class Tab:
     @property
     def state(self) -> State:
         """What goes on in it."""
-        if self.questions.asked is not None:
+        if self.questions.asked is not None and not self.questions.asked.is_own:
             return "waits"
         if self.working is not None:
             return "works"

@@ -20,6 +20,7 @@ from crow.terminal.keys import bindings
 from crow.terminal.menu import menu_lines
 from crow.terminal.palette import Palette
 from crow.terminal.picker import Picker
+from crow.terminal.pictures import protocol_of
 from crow.terminal.questions import Questions
 from crow.terminal.roster import heading, roster_line
 from crow.terminal.screen import Screen
@@ -47,6 +48,7 @@ class Terminal:
         self, cwd: str, *, history: Path | None = None, completer: Completer | None = None
     ) -> None:
         self.palette = Palette.of_environment()
+        self.palette.pictures = protocol_of(os.environ)
         self.editor = Editor(history, completer)
         self.front = Tab(self, cwd)
         self.tabs = [self.front]

@@ -6,7 +6,13 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from crow.terminal.background import Theme, can_be_asked, theme_of_environment
+from crow.terminal.background import (
+    Theme,
+    can_be_asked,
+    knows_sixels,
+    theme_of,
+    theme_of_environment,
+)
 from crow.terminal.keys import Pressed, bindings, key_of
 from crow.terminal.terminal import Terminal
 
@@ -26,15 +32,19 @@ def adopt(terminal: Terminal, wanted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def dress(terminal: Terminal, theme: str) -> None:
-    """Take the colours for a background, which the terminal is asked for where it can be."""
+    """Take the colours for a background, and show pictures, as the terminal says that it can."""
+    palette = terminal.palette
 
-    def wear(told: Theme) -> None:
-        terminal.palette.theme = told
-        terminal.screen.refresh()
+    def hear(reply: str) -> None:
+        if theme == "auto" and (told := theme_of(reply)):
+            palette.theme = told
+            terminal.screen.refresh()
+        if knows_sixels(reply) and not palette.pictures:
+            palette.pictures = "sixel"
 
     if theme in ("dark", "light"):
-        terminal.palette.theme = cast("Theme", theme)
+        palette.theme = cast("Theme", theme)
     elif theme == "auto":
-        terminal.palette.theme = theme_of_environment(os.environ)
-        if can_be_asked(os.environ):
-            terminal.screen.ask_background(wear)
+        palette.theme = theme_of_environment(os.environ)
+    if can_be_asked(os.environ):
+        terminal.screen.ask(hear)

@@ -6,7 +6,7 @@ Names are imported when they are first used.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from crow.testing.chat import StrictChat as StrictChat
@@ -46,11 +46,13 @@ HOMES = {
 __all__ = list(HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a name's home when the name is first asked for."""
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+if not TYPE_CHECKING:  # a checker takes any name for there where it sees one
+
+    def __getattr__(name: str) -> object:
+        """Import a name's home when the name is first asked for."""
+        if name not in HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

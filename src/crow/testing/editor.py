@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.testing.desk import Answer
 
-FAREWELL = 5.0
+FAREWELL = 30.0
+"""Seconds for an agent to end in, on a machine that does much else."""
 
 
 class FakeEditor:

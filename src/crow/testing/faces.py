@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.core.events import Event, Notice, TextDelta, ToolEnded
+from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolStarted
 from crow.core.ports import Option, PermissionRequest, Question
 from crow.core.session import Reply, Session
 from crow.core.tools import Call
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 OPTIONS = ("allow", "deny", "extensions")
-"""What `configure` can say of a command."""
+"""What `configure` can say of a command, beside its settings."""
 
 
 class ScriptedEndpoint(Endpoint):
@@ -97,17 +97,20 @@ class Face(Pilot):
         self._model = ScriptedModel()
         self._stack = AsyncExitStack()
 
-    def configure(self, **options: Any) -> None:
-        """Say what the command is started with: ``allow``, ``deny``, ``extensions``."""
+    def configure(self, *, settings: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """Say what the command is started with: ``settings``, ``allow``, ``deny`` and so on."""
         if others := options.keys() - set(OPTIONS):
-            raise TypeError(f"another process takes {', '.join(OPTIONS)}, not {', '.join(others)}")
-        super().configure(**options)
+            known = ", ".join((*OPTIONS, "settings"))
+            raise TypeError(f"another process takes {known}, not {', '.join(others)}")
+        super().configure(settings=settings, **options)
 
-    def use(self, *things: Any) -> None:
-        """Hang classes, functions and modules that the other process can import."""
+    def use(self, *things: Any, **options: Any) -> None:
+        """Hang classes, functions and modules that the other process can import, and files."""
         if self._started:
             raise RuntimeError("the process runs: use(...) comes before run(...)")
-        variable(things, self._report)
+        if options:
+            raise TypeError("another process takes no options here: configure(settings=...)")
+        variable([each for each in things if not isinstance(each, str | Path)], self._report)
         super().use(*things)
 
     @property
@@ -156,8 +159,8 @@ class Face(Pilot):
         """Read what has happened."""
         happened = list(read_report(self._report))
         self.records[:] = [each for each in happened if isinstance(each, Record)]
-        ended = [each for each in happened if isinstance(each, ToolEnded)]
-        self.user.told[:] = [*self._told(), *ended]
+        calls = [each for each in happened if isinstance(each, ToolStarted | ToolEnded)]
+        self.user.told[:] = [*self._told(), *calls]
 
     async def _close(self) -> None:
         if self._started:
@@ -248,7 +251,7 @@ class PipeFace(Face):
         self._events: list[Event] = []
 
     async def _prompt(self, prompt: str) -> Reply:
-        words = self._command("run", "--output-format=stream-json")
+        words = self._command("run", "--json")
         words += [f"--resume={self._session_id}"] if self._session_id else []
         process = await asyncio.create_subprocess_exec(
             *words, "--", prompt,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from crow.core.errors import nearest
-from crow.core.events import ToolEnded
+from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
 from crow.core.verdicts import Answer, Ask, Deny, Stop
@@ -24,6 +26,8 @@ T = TypeVar("T")
 BUILT_IN = "crow"
 """The source of what comes with Crow."""
 WIDTH = 160
+OPTIONS = ("allow", "deny", "env", "extensions", "model", "settings")
+"""What `Pilot.configure` takes."""
 
 
 class Pilot:
@@ -53,18 +57,45 @@ class Pilot:
 
     # doing
 
-    def configure(self, **options: Any) -> None:
-        """Say what the agent is made with, as `crow.build` takes it: ``allow=["Bash"]``."""
+    def configure(self, *, settings: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """Say what the agent is made with: ``allow=["Bash"]``.
+
+        ``settings`` become the user's settings file in the test's empty home: what a user would
+        write there. ``allow``, ``deny``, ``extensions``, ``env`` and ``model`` are those of
+        `crow.build`.
+        """
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: configure(...) comes before everything else")
+        for name in options:
+            if name not in OPTIONS:
+                near = nearest(name, OPTIONS)
+                hint = f"did you mean {near!r}?" if near else f"it takes {', '.join(OPTIONS)}"
+                raise TypeError(f"configure has no {name!r}; {hint}")
+        if settings is not None:
+            path = Path.home() / ".crow" / "settings.json"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(settings), "utf-8")
         self._options |= options
 
-    def use(self, *things: Any) -> None:
-        """Hang extensions of any sort: objects, classes, modules, functions."""
-        if "agent" in self.__dict__:
-            for thing in things:
-                self.agent.use(thing)
-        self._hooks += things
+    def use(self, *things: Any, **options: Any) -> None:
+        """Hang extensions of any sort: objects, classes, modules, functions, files by their paths.
+
+        ``options`` are those of a class. A file is loaded as ``crow run --extension`` loads it, and
+        has the options that the settings have for its name.
+        """
+        for thing in things:
+            if isinstance(thing, str | os.PathLike):
+                self._name(os.fspath(cast("str | os.PathLike[str]", thing)))
+            elif options or "agent" in self.__dict__:
+                self.agent.use(thing, **options)
+            else:
+                self._hooks.append(thing)
+
+    def _name(self, spec: str) -> None:
+        if self._started or "agent" in self.__dict__:
+            raise RuntimeError("the agent is made: a file is used before everything else")
+        named = self._options.get("extensions", ())
+        self._options["extensions"] = [*named, str(Path(spec).absolute())]
 
     @cached_property
     def agent(self) -> Agent:
@@ -162,7 +193,10 @@ class Pilot:
         return self._found(f"{whose} ran at {event}", found, times)
 
     def called(self, tool: str, /, *, times: int | None = None, **args: Any) -> list[ToolEnded]:
-        """The calls of a tool that have ended, those with these arguments where some are given."""
+        """The calls of a tool that have ended, those with these arguments where some are given.
+
+        The arguments are those that it ran with, as hooks have left them.
+        """
         __tracebackhide__ = True
         with_args = f" with {args}" if args else ""
         return self._found(f"{tool} was called{with_args}", self._calls(tool, args), times)
@@ -213,7 +247,8 @@ class Pilot:
         told = [_told(record) for record in self.records if self._tells(record)]
         asked = [f"asked: {described(each)}" for each in self.user.asked]
         calls = [
-            f"call: {call.call.name} {call.call.args}: {call.outcome}: {call.result.text}"
+            f"call: {call.call.name} {call.call.args}{self._became(call)}: {call.outcome}: "
+            f"{call.result.text}"
             for call in self._ended
         ]
         return [*told, *asked, *calls]
@@ -221,6 +256,16 @@ class Pilot:
     @property
     def _ended(self) -> list[ToolEnded]:
         return [event for event in self.user.told if isinstance(event, ToolEnded)]
+
+    def _args(self, call: ToolEnded) -> dict[str, Any]:
+        """What a call ran with; where it did not run, what the model sent."""
+        started = [each for each in self.user.told if isinstance(each, ToolStarted)]
+        ran = (each.args for each in reversed(started) if each.call.id == call.call.id)
+        return next(ran, call.call.args)
+
+    def _became(self, call: ToolEnded) -> str:
+        args = self._args(call)
+        return f", which became {args}" if args != call.call.args else ""
 
     @property
     def _built_in(self) -> set[str]:
@@ -240,7 +285,7 @@ class Pilot:
         if not found:
             session = self.session
             self._know("tool", tool, self.agent.tools_of(session) if session else self.agent.tools)
-        return [call for call in found if args.items() <= call.call.args.items()]
+        return [call for call in found if args.items() <= self._args(call).items()]
 
     def _know_event(self, event: str) -> None:
         __tracebackhide__ = True

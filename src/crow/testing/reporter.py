@@ -16,8 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from crow.core.events import ToolEnded
+from crow.core.events import ToolEnded, ToolStarted
+from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
+from crow.core.hooks.registry import FIRST
 from crow.core.trace import Record
 from crow.core.verdicts import Ask
 from crow.testing.pilot import is_of_test
@@ -29,7 +31,7 @@ VARIABLE = "CROW_TESTING"
 """The environment variable that says what to hang, and where to report."""
 SPEC = f"{__name__}:Reporter"
 """What ``--extension`` is given."""
-Happened: TypeAlias = Record | ToolEnded
+Happened: TypeAlias = Record | ToolStarted | ToolEnded
 
 
 class Reporter:
@@ -48,10 +50,21 @@ class Reporter:
             agent.use(thing_at(**place))
         agent.hooks.watchers.append(self._watch)
 
+    @hook("on_session_start", order=FIRST)
+    def be_patient(self, ctx: Context) -> None:
+        """Wait for servers as long as they may take, as a `ScriptedUser` does."""
+        client: Any = ctx.client
+        client.waits_for_servers = True
+
     def on_update(self, update: object) -> None:
-        """Report a call that has ended."""
-        if isinstance(update, ToolEnded):
-            self._write(update, replace(update, result=replace(update.result, data=None)))
+        """Report a call that begins, or has ended."""
+        match update:
+            case ToolStarted():
+                self._write(update, update)
+            case ToolEnded():
+                self._write(update, replace(update, result=replace(update.result, data=None)))
+            case _:
+                pass
 
     def _watch(self, record: Record, ctx: Context) -> None:
         own = next(each.name for each in self._agent.hooks.owners if each.thing is self)

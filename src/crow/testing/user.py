@@ -33,6 +33,7 @@ class ScriptedUser:
     files: Files | None = None
     terminals: Terminals | None = None
     shows_subagents = True
+    waits_for_servers = True  # whether a test passes is not for the machine to say
 
     def __init__(self, *answers: Answer) -> None:
         self.asked: list[Asked] = []

@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from crow.annotations.docstring import parameter_notes, purpose
 from crow.annotations.schema import Reader, hoist, shape
+from crow.core.errors import nearest
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import Location, ToolKind, ToolResult
@@ -28,6 +29,7 @@ Prepare = Callable[[Args, str], Args]
 Check = Callable[[Args], str | None]
 Preview = Callable[..., Awaitable[ToolResult | None]]
 
+KINDS: tuple[str, ...] = typing.get_args(ToolKind)
 _CONTEXTS = ("ToolEnvironment", "ToolContext")
 
 
@@ -64,6 +66,11 @@ class FunctionTool(Generic[P, R]):
     ) -> None:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"tool {function.__name__}: it yields; return the whole answer")
+        if kind not in KINDS:
+            near = nearest(str(kind), KINDS)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(KINDS)}"
+            called = name or getattr(function, "__name__", repr(function))
+            raise TypeError(f"tool {called}: there is no kind {kind!r}; {hint}")
         functools.update_wrapper(cast("Any", self), function)
         self.function = function
         self._call: Callable[..., Any] = function

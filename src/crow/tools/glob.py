@@ -49,7 +49,8 @@ def _top(ctx: ToolEnvironment, folder: str) -> str:
     """Where to look, really. Raises `ToolError`."""
     top = place_to_read(folder, ctx.roots)
     if not Path(top).is_dir():
-        raise ToolError(missing(top, ctx.cwd))
+        there = os.path.lexists(top)
+        raise ToolError(f"{top} is no directory." if there else missing(top, ctx.cwd))
     return top
 
 

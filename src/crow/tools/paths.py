@@ -85,7 +85,7 @@ def place_to_write(path: str, roots: Sequence[str]) -> str:
     """
     real = os.path.realpath(path)
     expected = [
-        os.path.join(os.path.realpath(root), path[len(root.rstrip(os.sep)) + 1 :])  # noqa: PTH118
+        os.path.normpath(f"{os.path.realpath(root)}/{path[len(root.rstrip(os.sep)) + 1 :]}")
         for root in _owners(path, roots)
     ]
     if Path(path).is_symlink() or (expected and real not in expected):

@@ -46,6 +46,7 @@ async def prompting(editor: FakeEditor, session: str, text: str) -> AsyncGenerat
 
 
 @BOTH
+@pytest.mark.variants(1)
 async def test_the_official_client_gets_through_the_methods(
     server: Any, scheme: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,8 @@ from tests.extensions.sandbox.conftest import backend, run
 
 from crow.extensions.sandbox.backend import Backend
 from crow.extensions.sandbox.policy import Policy
-from crow.extensions.sandbox.protected import protected_paths, shared_repository
+from crow.extensions.sandbox.protected import protected_paths
+from crow.extensions.sandbox.repositories import shared_repository
 from crow.extensions.sandbox.snapshot import take_away
 
 Workspace = Callable[..., Policy]
@@ -34,6 +35,18 @@ def repository(root: Path) -> Path:
     return root
 
 
+DEEP = """
+    git init -q far/off/it
+    git -C far/off/it -c user.name=a -c user.email=a@b commit -q --allow-empty -m x
+    git add far/off/it 2>&1; {}
+    git -C far/off/it config core.fsmonitor x
+"""
+ELSEWHERE = """
+    mkdir -p at/v/q/objects at/v/q/refs; echo 'ref: refs/heads/x' > at/v/q/HEAD
+    printf '[core]\nfsmonitor = x\n' > at/v/q/config
+"""
+
+
 @pytest.mark.parametrize(
     "name, command",
     [
@@ -47,6 +60,13 @@ def repository(root: Path) -> Path:
             "mkdir -p .git/worktrees/x; cp a .git/worktrees/x/commondir",
         ),
         ("new/.git/config", "git init -q new; git -C new config core.fsmonitor x"),
+        ("far/off/it/.git/config", DEEP.format("true")),
+        ("far/off/it/.git/config", DEEP.format("git update-index --index-version 4")),
+        ("far/off/it/.git/config", DEEP.format("git update-index --split-index")),
+        ("at/v/q/HEAD", f"{ELSEWHERE} echo 'gitdir: v/q' > at/.git"),
+        ("at/.git/config", f"{ELSEWHERE} ln -s v/q at/.git"),
+        (".git/COMMIT_EDITMSG", "ln -sf /etc/passwd .git/COMMIT_EDITMSG"),
+        (".git/logs/refs/stash", "ln -s ../../../../else .git/logs/refs/stash"),
     ],
 )
 async def test_what_a_command_makes_there_is_taken_away_and_kept_elsewhere(
@@ -185,10 +205,64 @@ def test_what_was_taken_away_is_kept_for_a_month(home: Path, tmp_path: Path) -> 
     del home
     for name in ("old", "new", "last"):
         (tmp_path / name).write_text(name)
-    old = Path(take_away(str(tmp_path / "old")))
-    new = Path(take_away(str(tmp_path / "new")))
+    old = Path(take_away(str(tmp_path / "old"), (str(tmp_path),)))
+    new = Path(take_away(str(tmp_path / "new"), (str(tmp_path),)))
     ago = time.time() - 31 * 24 * 3600
     os.utime(old.parent, (ago, ago))
-    assert Path(take_away(str(tmp_path / "last"))).read_text() == "last"
+    assert Path(take_away(str(tmp_path / "last"), (str(tmp_path),))).read_text() == "last"
     assert not old.parent.exists()
     assert new.read_text() == "new"
+
+
+async def test_crow_takes_nothing_away_that_a_link_leads_to(
+    any_backend: Backend, root: Path
+) -> None:
+    """Nor does it restore anything there: what a command links to is somebody else's."""
+    work, other = root / "work", root / "other"
+    for each in (work, other):
+        each.mkdir()
+        git(each, "init", "-q")
+    git(other, "config", "alias.x", "!ls")
+    (other / ".git/hooks/pre-commit").write_text("mine")
+    (other / "trees/x").mkdir(parents=True)
+    (other / "trees/x/config.worktree").write_text("mine")
+    policy = Policy("workspace", (str(work),), read_only=protected_paths(str(work)))
+    command = f"mkdir new; ln -s {other}/.git new/.git; ln -s {other}/trees .git/worktrees"
+    ran = await run(any_backend, policy, command)
+    assert (other / ".git/hooks/pre-commit").read_text() == "mine"
+    assert "alias" in (other / ".git/config").read_text()
+    assert (other / "trees/x/config.worktree").read_text() == "mine"
+    assert [each.path for each in ran.found] == [f"{work}/.git/worktrees"]
+
+
+async def test_what_gits_settings_name_is_protected_as_they_are(
+    any_backend: Backend, repository: Path, workspace: Workspace
+) -> None:
+    git(repository, "config", "core.hooksPath", "tools/hooks")
+    git(repository, "config", "include.path", '../"shared config"'.replace('"', ""))
+    git(repository, "config", "includeIf.onbranch:main.path", "../more")
+    for name in ("tools/hooks/pre-commit", "shared config", "more"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("# mine\n")
+    command = """
+        echo x >> tools/hooks/pre-commit; echo x > tools/hooks/pre-push; mv tools others
+        echo x >> "shared config"; mv more less; echo ok > free
+    """
+    await run(any_backend, workspace(), command)
+    assert (repository / "free").exists()
+    for name in ("tools/hooks/pre-commit", "shared config", "more"):
+        assert (repository / name).read_text() == "# mine\n"
+    assert [each.name for each in (repository / "tools/hooks").iterdir()] == ["pre-commit"]
+
+
+async def test_a_submodule_whose_name_has_slashes_is_protected(
+    any_backend: Backend, repository: Path, tmp_path: Path, workspace: Workspace
+) -> None:
+    git(tmp_path, "clone", "-q", str(repository), "lib")
+    git(repository, "submodule", "--quiet", "add", str(tmp_path / "lib"), "libs/one")
+    config = repository / ".git/modules/libs/one/config"
+    before = config.read_text()
+    command = "echo '[core] fsmonitor = x' >> .git/modules/libs/one/config; git status >&2"
+    await run(any_backend, workspace(), command)
+    assert config.read_text() == before
+    assert "modified" not in git(repository, "status")

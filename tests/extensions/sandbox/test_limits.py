@@ -115,6 +115,18 @@ async def test_a_hog_of_memory_is_ended_and_what_is_shared_counts_once(play: Pla
 
 
 @pytest.mark.variants(1)
+async def test_memory_that_is_no_processes_own_counts_as_well(play: Play):
+    """What is written into a file without a name, or in /dev/shm, lies in memory all the same."""
+    code = (
+        "import os, time; f = os.memfd_create('x')\n"
+        "for _ in range(300): os.write(f, bytes(1_000_000))\n"
+        "time.sleep(20)"
+    )
+    output = await play(f'python3 -c "{code}"', memory=200_000_000)
+    assert "it used more than 0.2 GB of memory" in output
+
+
+@pytest.mark.variants(1)
 async def test_all_that_a_command_leaves_behind_counts_too(play: Play):
     """Each is small, none has a parent any more, and together they are too many."""
     output = await play(

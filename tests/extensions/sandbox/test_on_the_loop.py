@@ -455,7 +455,10 @@ async def test_the_command_tells_where_there_is_none(
     assert told.startswith("Commands run without a sandbox, with all that you may do: ")
     settings(enabled=False)
     told = await said(build_agent, project)
-    assert told == "Commands run without a sandbox: it is switched off."
+    where = Path.home() / ".crow/settings.json"
+    assert told == (
+        f"Commands run in nothing, with all that you may do: the sandbox is switched off ({where})."
+    )
 
 
 @pytest.mark.usefixtures("held")

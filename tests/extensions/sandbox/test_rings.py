@@ -18,6 +18,7 @@ from crow.extensions.sandbox.backend import Backend
 from crow.extensions.sandbox.memory import remembered
 from crow.extensions.sandbox.policy import Limits, Policy
 from crow.extensions.sandbox.probe import everyone, find_backend
+from crow.extensions.sandbox.protected import protected_paths
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
 Workspace = Callable[..., Policy]
@@ -257,3 +258,92 @@ def play(code: bytes, number: int, machine: str, *args: int) -> int:
                 return operand
             case _:
                 raise AssertionError(step)
+
+
+async def test_a_link_made_inside_leads_no_rule_out_of_the_workspace(
+    any_backend: Backend, root: Path
+) -> None:
+    """What may be written, read or is a root of its own below another one can be a link by now."""
+    work, out = root / "work", root / "out"
+    for folder in (work / "made", work / "inner", work / "seen", out / "secret"):
+        folder.mkdir(parents=True)
+    (out / "secret/key").write_text("key")
+    (out / "file").write_text("intact")
+    policy = Policy(
+        "workspace",
+        (str(work), f"{work}/inner"),
+        writable=(f"{work}/made",),
+        masked=(f"{out}/secret",),
+        readable=(f"{work}/seen",),
+    )
+    change = (
+        "rmdir made inner seen; ln -s ../out made; ln -s ../out inner; ln -s ../out/secret seen"
+    )
+    await run(any_backend, policy, change)
+    ran = await run(any_backend, policy, f"cat {out}/secret/key seen/key; echo x > {out}/file")
+    assert "key\n" not in ran.output
+    assert ran.code
+    assert (out / "file").read_text() == "intact"
+
+
+async def test_a_secret_of_the_workspace_is_not_moved_from_where_it_is_masked(root: Path) -> None:
+    (root / "conf").mkdir()
+    (root / "conf/key").write_text("secret")
+    policy = Policy("workspace", (str(root),), masked=(f"{root}/conf/key",))
+    for command in ("mv conf other; cat other/key", "cat other/key conf/key"):
+        ran = await run(backend("bubblewrap"), policy, command)
+        assert "secret" not in ran.output
+
+
+SWAP = """
+import ctypes, os, sys, time
+for name in ("objects", "refs"): os.makedirs("one/.git/" + name)
+open("one/.git/HEAD", "w").write("ref: refs/heads/x"); open("one/.git/config", "w").close()
+os.symlink("../out", "two")
+call = ctypes.CDLL(None).syscall
+until = time.monotonic() + 60
+while time.monotonic() < until and not os.path.exists("stop"):
+    for _ in range(1000): call({"x86_64": 316}.get(os.uname().machine, 276), -100, b"one", -100, b"two", 2)
+"""
+
+
+@pytest.mark.slow
+async def test_no_folder_is_mounted_that_a_link_takes_the_place_of_meanwhile(root: Path) -> None:
+    """bwrap resolves names while another command exchanges what they stand for."""
+    work, out = root / "work", root / "out"
+    work.mkdir()
+    for name in ("objects", "refs"):
+        (out / ".git" / name).mkdir(parents=True)
+    (out / ".git/HEAD").write_text("ref: refs/heads/x")
+    (out / ".git/config").write_text("")
+    (out / "file").write_text("intact")
+    (work / "swap.py").write_text(SWAP)
+    found = backend("bubblewrap")
+
+    def policy() -> Policy:
+        return Policy("workspace", (str(work),), read_only=protected_paths(str(work)))
+
+    swapping = asyncio.create_task(run(found, policy(), f"{sys.executable} swap.py", seconds=90))
+    while not (work / "one").exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    for _ in range(12):
+        await run(found, policy(), f"echo x > {out}/file; echo x > one/file; echo x > two/file")
+    (work / "stop").touch()
+    await swapping
+    assert (out / "file").read_text() == "intact"
+
+
+async def test_a_command_beside_another_one_starts_as_ever(
+    any_backend: Backend, root: Path, workspace: Workspace
+) -> None:
+    (root / ".vscode").mkdir()
+    await run(any_backend, Policy("workspace", (str(root),)), "git init -q .")
+    beside = asyncio.create_task(
+        run(any_backend, workspace(), "touch on; while [ -e on ]; do sleep .01; done")
+    )
+    while not (root / "on").exists():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    ran = await run(any_backend, workspace(), "echo x > f; cat f; rm on")
+    assert ran.found == []
+    assert (await beside).code == 0
+    assert ran.output == "x\n"

@@ -123,6 +123,35 @@ async def test_hooks_of_a_projects_skill_need_trust(stage: Stage, home: Path, tr
     assert ("its hooks do not run" in stage.person.notices) != trusted
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_hooks_of_a_skill_behind_a_link_need_trust_too(
+    stage: Stage, home: Path, trusted: bool
+):
+    command, seen = script(stage, "guard")
+    skill(stage.cwd / "elsewhere", on("Stop", command))
+    folders = stage.cwd / ".claude/skills"
+    folders.mkdir(parents=True)
+    (folders / "guarded").symlink_to("../../elsewhere/.claude/skills/guarded")
+    if trusted:
+        trust(stage.cwd)
+    await run(stage, USE, "Ok.")
+    assert len(given(seen)) == trusted
+    assert ("its hooks do not run" in stage.person.notices) != trusted
+
+
+async def test_hooks_of_a_skill_that_is_not_among_what_is_trusted_do_not_run(
+    stage: Stage, home: Path
+):
+    command, seen = script(stage, "guard")
+    skill(stage.cwd / "docs", on("Stop", command))
+    (stage.cwd / ".claude").mkdir()
+    trust(stage.cwd)
+    options = {"skills": {"folders": ["docs/.claude/skills"]}}
+    await run(stage, USE, "Ok.", extensions=options)
+    assert not given(seen)
+    assert "its hooks do not run" in stage.person.notices
+
+
 async def test_a_projects_skill_that_has_changed_since_brings_no_hooks(stage: Stage, home: Path):
     command, seen = script(stage, "guard")
     skill(stage.cwd, on("Stop", command))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from typing import Any
 from crow.cli.checking.finding import Finding, read
 from crow.cli.checking.reading import read_files
 
+WIDTH = 240
 LONGEST = 180
 """Seconds that an extension may take for everything."""
+
+NO_EVENT = re.compile(r" is no event; |there is no event '")
 
 
 def check(spec: str) -> Iterator[Finding]:
@@ -25,7 +29,7 @@ def check(spec: str) -> Iterator[Finding]:
     seen = [*read_files(place)] if place.exists() else []
     yield from seen
     for finding in played(str(place) if place.exists() else spec):
-        if not (seen and " is no event; " in finding.what):  # which was said with its line
+        if not (seen and NO_EVENT.search(finding.what)):  # which was said with its line
             yield finding
     if place.exists():
         yield from typed(place)
@@ -78,7 +82,8 @@ def typed(place: Path) -> Iterator[Finding]:
             return
     for each in told.get("generalDiagnostics", ()):
         if each["severity"] == "error":
-            what = " ".join(each["message"].split())
+            what, *more = [" ".join(line.split()) for line in each["message"].splitlines()]
+            what = f"{what}: {more[0]}"[:WIDTH] if more else what
             rule = f" ({each['rule']})" if "rule" in each else ""
             yield Finding(f"{what}{rule}", "", each["file"], each["range"]["start"]["line"] + 1)
 

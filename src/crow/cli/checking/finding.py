@@ -10,6 +10,8 @@ from crow.core.frozen import frozen
 
 PLACE = re.compile(r"\s*\((?P<path>[^()\s]+\.py):(?P<line>\d+)\)")
 
+SLOW = " blocked everything for "
+
 
 @frozen
 class Finding:
@@ -32,6 +34,16 @@ class Finding:
             return cls(text, do)
         what = text[: found.start()] + text[found.end() :]
         return cls(what, do, found["path"], int(found["line"]))
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Where it is."""
+        return self.path, self.line
+
+    @property
+    def is_slow(self) -> bool:
+        """True for a hook that kept everybody waiting, which depends on the machine as well."""
+        return SLOW in self.what
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}: " if self.path else ""

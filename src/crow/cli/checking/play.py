@@ -50,7 +50,23 @@ async def check(spec: str) -> list[Finding]:
     if asked:
         again, others = await play(name, source, thing)
         findings += [*(each for each in again if each not in first), *prefix(asked, others)]
+        findings = [*repeated(findings, first, again)]
     return findings
+
+
+def repeated(
+    findings: list[Finding], first: list[Finding], again: list[Finding]
+) -> Iterator[Finding]:
+    """Without what took long only once, as it may on a busy machine, or was said already."""
+    slow = {each.place for each in first if each.is_slow} & {
+        each.place for each in again if each.is_slow
+    }
+    for each in findings:
+        if not each.is_slow:
+            yield each
+        elif each.place in slow:
+            slow.remove(each.place)
+            yield each
 
 
 async def play(

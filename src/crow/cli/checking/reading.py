@@ -11,6 +11,9 @@ from crow.cli.checking.finding import Finding
 from crow.core.errors import nearest
 from crow.core.hooks.registry import Hooks
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BROUGHT = re.compile(r"\bself\b(?!, )(?!\.agent = )")
+"""A mention of itself where it tells the agent of something."""
 LIKE_AN_EVENT = re.compile(r"(before|after|around|on)_\w+")
 BLOCKING: Mapping[str, str] = {
     "time.sleep": "await asyncio.sleep(...)",
@@ -47,6 +50,8 @@ def read_files(place: Path) -> Iterator[Finding]:
         except (OSError, SyntaxError, ValueError):
             continue  # said by who loads it
         yield from _misnamed(tree, str(path), events)
+        yield from _misregistered(tree, str(path), events)
+        yield from _lost(tree, str(path), events)
         yield from _blocking(tree, str(path))
 
 
@@ -62,6 +67,35 @@ def _misnamed(tree: ast.Module, path: str, events: Collection[str]) -> Iterator[
             continue
         what = f"{node.name} hangs nowhere: there is no such event"
         yield Finding(what, f"did you mean {near}?", path, node.lineno)
+
+
+def _misregistered(tree: ast.Module, path: str, events: Collection[str]) -> Iterator[Finding]:
+    """Texts in ``hook("...")`` and ``register("...")`` that are almost an event."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Name("hook") | ast.Attribute(attr="hook" | "register" | "register_hook"),
+                args=[ast.Constant(str(event)), *_],
+            ) if event not in events and (near := nearest(event, events)):
+                yield Finding(
+                    f"there is no event {event!r}", f"did you mean {near}?", path, node.lineno
+                )
+            case _:
+                pass
+
+
+def _lost(tree: ast.Module, path: str, events: Collection[str]) -> Iterator[Finding]:
+    """Classes in Flask's style of which the agent they are made with hears nothing."""
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        methods = {each.name: each for each in node.body if isinstance(each, FUNCTIONS)}
+        made, init = methods.get("__init__"), methods.get("init_agent")
+        if made is None or init is None or not methods.keys() & {*events, "lifespan"}:
+            continue
+        if ".init_agent(" in ast.unparse(made) and not BROUGHT.search(ast.unparse(init)):
+            what = f"{node.name}(agent) hangs nothing: its init_agent tells the agent of nothing"
+            yield Finding(what, "let it call agent.use(self)", path, init.lineno)
 
 
 def _blocking(tree: ast.Module, path: str) -> Iterator[Finding]:

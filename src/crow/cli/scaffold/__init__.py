@@ -44,12 +44,14 @@ def write_package(name: str, place: Path) -> list[Path]:
     return [write(root / filled(path, name), source, name) for path, source in FILES.items()]
 
 
-def write_file(name: str, place: Path) -> Path:
-    """Write one file that a project uses. Raises `UsageError` where it is there already."""
-    path = place / FOLDER / f"{name}.py"
-    if path.exists():
-        raise UsageError(f"{path} is there already")
-    return write(path, "init.py", name)
+def write_file(name: str, place: Path) -> list[Path]:
+    """Write one file that a project uses, and its test. Raises `UsageError` where one is there."""
+    paths = [place / FOLDER / f"{start}{name}.py" for start in ("", "test_")]
+    for path in paths:
+        if path.exists():
+            raise UsageError(f"{path} is there already")
+    sources = "init.py", "test_file.py"
+    return [write(path, source, name) for path, source in zip(paths, sources, strict=True)]
 
 
 def write(path: Path, source: str, name: str) -> Path:
@@ -64,4 +66,5 @@ def filled(text: str, name: str) -> str:
     """A template with the name in it, as each place writes names."""
     camel = "".join(word.capitalize() for word in name.split("_"))
     text = text.replace("crow-sample", f"crow-{name.replace('_', '-')}")
+    text = text.replace("SAMPLE", name.upper())
     return text.replace("Sample", camel).replace("sample", name)

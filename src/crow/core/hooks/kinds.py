@@ -30,6 +30,7 @@ from crow.core.verdicts import (
     Deny,
     Ruling,
     Stop,
+    Undecided,
     Verdict,
     answerable,
 )
@@ -86,7 +87,12 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
     async def judge(
         self, ctx: C, check: Callable[[C], bool] | None = None, ruling: Ruling = NO_RULING
     ) -> Ruling:
-        """Call the judges alone; also where what they have judged was changed since."""
+        """Call the judges alone; also where what they have judged was changed since.
+
+        What was refused already stays so, and needs no check of what nobody will run.
+        """
+        if ruling.spoken and excused(ctx):
+            return ruling
         if check is not None and not check(ctx):
             return NO_RULING
         for call in calls(self, ctx, judge=True):
@@ -107,12 +113,13 @@ class Gate(HookPoint[C, "Callable[[C], GateAnswer | Awaitable[GateAnswer]]"]):
         if isinstance(verdict, Allow) and not hook.owner.trusted:
             verdict = None
         if ran.error is not None:
-            verdict = Deny(f"the hook {hook} could not decide: {described(hook, ran.error)}")
+            verdict = Undecided(f"the hook {hook} could not decide: {described(hook, ran.error)}")
             await report(hook, ctx, ran.error)
         elif isinstance(verdict, str):
             await view.inject_context(verdict)
             verdict = None
-        note(hook, ctx, ran, verdict or ran.answer)
+        noted = Deny(verdict.reason) if isinstance(verdict, Undecided) else verdict
+        note(hook, ctx, ran, noted or ran.answer)
         return ruling if verdict is None else ruling.joined(verdict)
 
     def _meant(self, ctx: C, answer: Any) -> Verdict | Said | str | None:

@@ -12,20 +12,20 @@ NONE = "This session has no MCP servers."
 
 
 async def listed(servers: Servers | None, wish: str) -> Answer:
-    """List the servers, or connect one again: ``reconnect NAME``."""
+    """List the servers, or connect one again: ``reconnect NAME``, ``login NAME``."""
     if servers is None or not (servers.all or servers.refused):
         return Answer(NONE)
     verb, _, name = wish.partition(" ")
-    if verb == "reconnect":
-        return await _reconnect(servers, name.strip())
+    if verb in ("reconnect", "login"):
+        return await _reconnect(servers, name.strip(), sign_in=verb == "login")
     lines = [line for server in servers.all for line in _lines(server)]
     return Answer("\n".join([*lines, *(f"! {text}" for text in servers.warnings())]))
 
 
-async def _reconnect(servers: Servers, name: str) -> Answer:
+async def _reconnect(servers: Servers, name: str, *, sign_in: bool) -> Answer:
     for server in servers.all:
         if server.name == name:
-            server.reconnect()
+            server.reconnect(sign_in=sign_in)
             await server.settled()
             return Answer("\n".join(_lines(server)))
     known = ", ".join(server.name for server in servers.all)

@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from crow import CrowError, frozen
+
+if TYPE_CHECKING:
+    from crow.extensions.mcp.auth.options import OAuth
 
 Transport = Literal["stdio", "http", "sse", "client", "process"]
 Table = Mapping[str, Any]
@@ -58,6 +61,7 @@ class Description:
     cwd: str | None = None
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    oauth: OAuth | None = None
     channel: Channel | None = field(default=None, repr=False)
     server: object = field(default=None, repr=False)
 
@@ -79,6 +83,17 @@ class Description:
         parts = urlsplit(self.url)
         port = f":{parts.port}" if parts.port else ""
         return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """All of it that nobody has to hide."""
+        told = {"command": self.command, "args": list(self.args), "cwd": self.cwd}
+        if self.url:
+            told = {"url": self.place, "signs in": self.oauth is not None}
+        names = {"env": list(self.env), "headers": list(self.headers)}
+        rest = {name: value for name, value in {**told, **names}.items() if value}
+        about = {"name": self.name, "source": self.source, "transport": self.transport}
+        return {**about, "place": self.place, **rest}
 
 
 def described(name: str, table: object, source: str, env: Mapping[str, str]) -> Description | None:
@@ -122,7 +137,24 @@ def _described(name: str, told: Table, source: str, env: Mapping[str, str]) -> D
     url = _filled(_text(told, "url"), env)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("'url' must begin with http:// or https://")
-    return Description(name, source, transport, url=url, headers=_pairs(told, "headers", env))
+    return Description(
+        name,
+        source,
+        transport,
+        url=url,
+        headers=_pairs(told, "headers", env),
+        oauth=_oauth(told, env),
+    )
+
+
+def _oauth(told: Table, env: Mapping[str, str]) -> OAuth | None:
+    """How to sign in; not at all where a header says who asks."""
+    headers = {name.lower() for name in _pairs(told, "headers", {})}
+    if "authorization" in headers or told.get("oauth") is False:
+        return None
+    from crow.extensions.mcp.auth.options import oauth_of
+
+    return oauth_of(told.get("oauth") or {}, lambda text: _filled(text, env))
 
 
 def _text(told: Table, key: str) -> str:

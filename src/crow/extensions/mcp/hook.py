@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -71,7 +72,8 @@ class McpHook:
     ``servers`` maps names to descriptions as in ``.mcp.json``: ``command``, ``args``, ``env`` and
     ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``; or to servers of this
     process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
-    project's directory, whose ``.mcp.json`` counts. Extensions name servers of theirs in the same
+    project's directory, whose ``.mcp.json`` counts; ``only`` is the name of a server beside which
+    there is to be no other one. Extensions name servers of theirs in the same
     way, in an attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or
     in the session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
 
@@ -102,6 +104,7 @@ class McpHook:
         self.wait = wait
         waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
+        self.only: str | None = None
         self._definitions: Definitions | None = None
         self._known: KnownWays = {}
 
@@ -159,16 +162,28 @@ class McpHook:
         if servers is not None and held is not None and held.by is not self:
             servers.hide()  # what another one has hung goes with it, and comes again
         if found and servers is None:
+            await asyncio.to_thread(import_module, "crow.extensions.mcp.servers")
             servers = self._started(own, found)
         session.cache[KEY] = Held(self, named, found, servers)
         return servers
 
+    def described(self) -> list[Description]:
+        """The servers of every session, but those of clients."""
+        return list(self._found((None, {}))[0].values())
+
+    def servers_in(self, session: Session) -> Servers | None:
+        """The servers of a session; None where it has none."""
+        held: Held | None = session.root.cache.get(KEY)
+        return None if held is None else held.servers
+
     def _started(self, ctx: SessionContext, found: Mapping[str, Description]) -> Servers:
+        from crow.extensions.mcp.auth.vault import Vault
         from crow.extensions.mcp.definitions import Definitions
         from crow.extensions.mcp.servers import Servers
 
         self._definitions = self._definitions or Definitions()
-        servers = Servers(ctx, found.values(), self.limits, self._definitions, self._known)
+        vault = Vault()
+        servers = Servers(ctx, found.values(), self.limits, self._definitions, self._known, vault)
         servers.start()
         return servers
 
@@ -195,7 +210,7 @@ class McpHook:
         for each in described:
             if isinstance(each, DescriptionError):
                 problems.append(each)
-            else:
+            elif self.only in (None, each.name):
                 found.setdefault(each.name, each)
         return found, problems
 
@@ -271,4 +286,6 @@ async def _list(ctx: CommandContext) -> Answer:
     return await listed(None if held is None else held.servers, ctx.args)
 
 
-COMMAND = Command("mcp", "List the MCP servers of this session", _list, "[reconnect <server>]")
+COMMAND = Command(
+    "mcp", "List the MCP servers of this session", _list, "[reconnect|login <server>]"
+)

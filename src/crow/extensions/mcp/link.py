@@ -6,7 +6,7 @@ Imported when the first server is connected, and not before: the library takes a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -41,19 +41,25 @@ from mcp.types import (
 )
 
 from crow import __version__
+from crow.extensions.mcp.auth.auth import auth_of
 from crow.extensions.mcp.channel import channel_streams
-from crow.extensions.mcp.failure import Failure, Gone, Refused, first_of, without_secrets
+from crow.extensions.mcp.failure import (
+    Failure,
+    Gone,
+    Refused,
+    first_of,
+    plain,
+    without_secrets,
+)
 from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
 from crow.extensions.mcp.web import http_streams, sse_streams
-from crow.process import ProcessReaper
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.description import Description, Transport
-    from crow.extensions.mcp.limits import Limits
-    from crow.keys import Launcher
+    from crow.extensions.mcp.description import Transport
+    from crow.extensions.mcp.owner import Owner
 
 T = TypeVar("T")
 PATIENCE = 3.0
@@ -73,50 +79,6 @@ class Progress(Protocol):
         ...
 
 
-class Owner(Protocol):
-    """Whoever a connection belongs to: asked and told by it."""
-
-    description: Description
-    limits: Limits
-    reaper: ProcessReaper
-
-    @property
-    def cwd(self) -> str:
-        """Where a process runs."""
-        ...
-
-    @property
-    def launcher(self) -> Launcher | None:
-        """Who confines a process."""
-        ...
-
-    @property
-    def roots(self) -> Sequence[str]:
-        """The folders that are worked in."""
-        ...
-
-    @property
-    def way(self) -> Way | None:
-        """How it was reached the last time."""
-        ...
-
-    def remember(self, way: Way | None) -> None:
-        """It was reached in this way."""
-        ...
-
-    def drop(self, tool: str, reason: str) -> None:
-        """A tool was left out."""
-        ...
-
-    def changed(self, what: str) -> None:
-        """The list of ``tools`` or ``prompts`` is another one now."""
-        ...
-
-    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-        """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
-        ...
-
-
 class Link:
     """A connection that is up until ``gone``."""
 
@@ -128,6 +90,13 @@ class Link:
     def is_modern(self) -> bool:
         """True where it speaks the protocol without a handshake."""
         return self.client.session.discover_result is not None
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What the server says of itself, and which protocol is spoken."""
+        told = self.client.server_info
+        name = plain(f"{told.name} {told.version}") if told else ""
+        return {"server": name, "protocol": self.client.protocol_version}
 
     @property
     def tells_of_changes(self) -> bool:
@@ -293,9 +262,9 @@ def streams_of(
                 described, owner.cwd, failure, limits.close, owner.reaper, owner.launcher
             )
         case "http":
-            return http_streams(described, failure, limits.connect)
+            return http_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "sse":
-            return sse_streams(described, failure, limits.connect)
+            return sse_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "client" | "process":
             assert described.channel is not None
             return channel_streams(described.channel)

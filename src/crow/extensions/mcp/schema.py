@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 LARGEST = 64 * 1024
 DEEPEST = 32
-TOP = ("oneOf", "anyOf", "allOf", "not", "enum", "const", "$ref", "if")
+TOP = ("enum", "const", "$ref")
+BRANCHES = ("allOf", "anyOf", "oneOf")
+UNTOLD = frozenset({*BRANCHES, "not", "if", "then", "else", "$schema", "$id"})
+"""What no endpoint of a model takes at the top of a schema; arguments are held against it here."""
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -23,6 +26,24 @@ def fault(schema: object) -> str | None:
     whole = cast("dict[str, Any]", schema)
     wrong = _fault_of_size(whole) or _fault_at_top(whole) or _fault_of_references(whole)
     return wrong or _fault_of_meaning(whole)
+
+
+def told(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema as models are told of it; what only branches of it know of may be left out."""
+    shown = {key: value for key, value in schema.items() if key not in UNTOLD}
+    properties: dict[str, Any] = {}
+    for each in (each for key in BRANCHES for each in _tables(schema.get(key))):
+        for more in _tables([each.get("properties")]):
+            properties |= more
+    for own in _tables([schema.get("properties", {})]) if properties else ():
+        shown["properties"] = {**properties, **own}
+    return shown
+
+
+def _tables(value: object) -> Iterator[dict[str, Any]]:
+    for each in cast("list[object]", value) if isinstance(value, list) else ():
+        if isinstance(each, dict):
+            yield cast("dict[str, Any]", each)
 
 
 def _fault_of_size(schema: dict[str, Any]) -> str | None:
@@ -58,7 +79,7 @@ def _fault_at_top(schema: dict[str, Any]) -> str | None:
     found = [key for key in TOP if key in schema]
     if found:
         return f"its input schema has {found[0]!r} at its top"
-    properties = schema.get("properties", {})
+    properties = told(schema).get("properties", {})
     if not isinstance(properties, dict):
         return "'properties' of its input schema is no object"
     odd = [key for key in cast("dict[str, Any]", properties) if not _KEY.fullmatch(key)]

@@ -8,6 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crow import Context, ToolEnvironment
+from crow.extensions.mcp.auth.browser import open_page
+from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
+from crow.extensions.mcp.auth.redirect import Listener
+from crow.extensions.mcp.auth.seated import Seated
+from crow.extensions.mcp.auth.vault import Vault
 from crow.extensions.mcp.calling import Pulse, answered
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
@@ -33,6 +38,8 @@ STEADY = 30.0
 EAGER = 3
 LONGEST_DELAY = 8.0
 EXPLAINED = 1.0
+OPEN, LATER = "Open the page", "Not now"
+PASTE = "Sign in there. If nothing happens here, paste the address that the browser ended at"
 
 
 class Server:
@@ -50,12 +57,14 @@ class Server:
         definitions: Definitions,
         reaper: ProcessReaper,
         known: KnownWays,
+        vault: Vault,
     ) -> None:
         self.description = description
         self.name = description.name
         self.limits = limits
         self.definitions = definitions
         self.reaper = reaper
+        self.vault = vault
         self.state: State = "connecting"
         self.error = ""
         self.tools: list[McpTool] = []
@@ -73,6 +82,8 @@ class Server:
         self._deaths = 0
         self._pulses: set[Pulse] = set()
         self._questions: set[asyncio.Task[Any]] = set()
+        self._limit: asyncio.Timeout | None = None
+        self._signs_in = False
 
     # its life
 
@@ -92,8 +103,9 @@ class Server:
         """Wait until it is ready or has failed."""
         await self._settled.wait()
 
-    def reconnect(self) -> None:
-        """Try once more, where it has failed."""
+    def reconnect(self, *, sign_in: bool = False) -> None:
+        """Try once more, where it has failed; ask the user to ``sign_in`` where that is wanted."""
+        self._signs_in = self._signs_in or sign_in
         if self._settled.is_set() and self._link is None:
             self._settled.clear()
             self.state = "connecting"
@@ -121,12 +133,13 @@ class Server:
         failure = Failure()
         loop = asyncio.get_running_loop()
         up_since: float | None = None
-        limit = asyncio.timeout(self.limits.connect)
+        limit = self._limit = asyncio.timeout(self.limits.connect)
         reason = "the connection ended"
         try:
             async with limit, opened(self, failure) as link:
                 await self._read(link, {"tools", "prompts"})
                 limit.reschedule(None)
+                self._limit = None
                 up_since = loop.time()
                 self._up(link)
                 await link.gone.wait()
@@ -149,7 +162,8 @@ class Server:
         self._settled.set()
 
     def _down(self) -> None:
-        self._link = None
+        self._link = self._limit = None
+        self._signs_in = False
         self._settled.clear()
         self.state = "connecting"
 
@@ -161,6 +175,11 @@ class Server:
         await self._ctx.ui.notify(text, severity="warning")
 
     # what it offers
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What it says of itself, and which protocol is spoken; nothing where it is not there."""
+        return {} if self._link is None else self._link.about
 
     async def refresh(self) -> None:
         """Read the lists again that the server said have changed."""
@@ -295,15 +314,53 @@ class Server:
     async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """Ask the user; given up with the last call that could have led to the question."""
         question = asyncio.ensure_future(elicit(self._ctx, self.name, params))
+        await self._while_asked(question)
+        return ("cancel", None) if question.cancelled() else question.result()
+
+    async def _while_asked(self, question: asyncio.Task[Any]) -> None:
+        """No call is given up while the user is asked."""
         self._questions.add(question)
         try:
             await asyncio.wait({question})
-            return ("cancel", None) if question.cancelled() else question.result()
         finally:
             question.cancel()
             self._questions.discard(question)
             for pulse in self._pulses:
                 pulse.beat()
+
+    def learn(self, secret: str) -> None:
+        """Know something that nobody may see: no tool says it any more."""
+        self._ctx.agent.known_secrets |= {secret}
+
+    def person(self) -> Person | None:
+        """The user, where a call needs it or somebody wants to sign in."""
+        may_ask = self._signs_in or self._link is not None
+        if not may_ask or not getattr(self._ctx.client, "answers", True):
+            return None
+        return Seated(self._show, self._wait_for_user)
+
+    def _wait_for_user(self, waits: bool) -> None:
+        """Connecting takes as long as the user does."""
+        if self._limit is not None:
+            now = asyncio.get_running_loop().time()
+            self._limit.reschedule(None if waits else now + self.limits.connect)
+
+    async def _show(self, url: str, listener: Listener) -> None:
+        """Show the page of a sign-in, if the user wants that."""
+        question = asyncio.ensure_future(self._sign_in(url, listener))
+        await self._while_asked(question)
+        question.result()
+
+    async def _sign_in(self, url: str, listener: Listener) -> None:
+        ui = self._ctx.ui
+        text = f"The MCP server {self.name!r} wants you to sign in. The page is:\n{url}"
+        if await ui.select(text, (OPEN, LATER), url=url) != OPEN:
+            raise SignInNeeded(needed(self.name))
+        opens = getattr(self._ctx.client, "opens_pages", None)
+        if opens:
+            open_page(url)
+        if opens is not None:  # a terminal, maybe on another machine than the browser
+            listener.take(await ui.ask(PASTE))
 
 
 def _stop_if_cancelled() -> None:

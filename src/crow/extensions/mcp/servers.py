@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crow import Context, Tool
 from crow.events import CommandsChanged
+from crow.extensions.mcp.auth.vault import Vault
 from crow.extensions.mcp.definitions import Definitions
 from crow.extensions.mcp.description import Description
 from crow.extensions.mcp.limits import Limits
@@ -40,6 +41,7 @@ class Servers:
         limits: Limits,
         definitions: Definitions,
         known: KnownWays,
+        vault: Vault,
     ) -> None:
         self._ctx = ctx
         self._limits = limits
@@ -52,7 +54,8 @@ class Servers:
         self._late: set[str] = set()
         alone, ambiguous = unambiguous(descriptions, lambda each: server_part(each.name))
         self.all = [
-            Server(each, ctx, limits, definitions, self._reaper, known) for each in alone.values()
+            Server(each, ctx, limits, definitions, self._reaper, known, vault)
+            for each in alone.values()
         ]
         self.refused = [
             f"the MCP servers {', '.join(repr(each.name) for each in same)} are not started:"

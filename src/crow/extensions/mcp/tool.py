@@ -10,6 +10,7 @@ from crow.extensions.mcp.failure import Gone, Refused, plain
 from crow.extensions.mcp.naming import tool_name
 from crow.extensions.mcp.result import of_call
 from crow.extensions.mcp.schema import compiled, mismatch
+from crow.extensions.mcp.schema import told as shown
 from crow.tools import ToolKind
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class Callee(Protocol):
 class McpTool:
     """A tool by the name ``mcp__server__tool``; what it is, is its server and its ``raw_name``.
 
+    ``schema`` is what its arguments must fit, ``parameters`` as much of that as models can be told.
+
     ``fingerprint`` is another one where the server says something else of the tool. What it says
     of itself (that it only reads, say) decides nothing.
     """
@@ -49,8 +52,8 @@ class McpTool:
         self.name = tool_name(server.name, told.name)
         about = plain(told.description or told.title or told.name)[:LONGEST]
         self.description = f"[MCP server {server.name}] {about}"
-        unneeded = ("$schema", "$id")
-        self.parameters = {k: v for k, v in told.input_schema.items() if k not in unneeded}
+        self.schema = told.input_schema
+        self.parameters = shown(told.input_schema)
         self.kind: ToolKind = kind_of(told.annotations)
         self.label = _label(told)
         self.fingerprint = fingerprint(
@@ -90,7 +93,7 @@ class McpTool:
 
     def check(self, args: dict[str, Any]) -> str | None:
         """What is wrong with arguments."""
-        self._validator = self._validator or compiled(self.parameters)
+        self._validator = self._validator or compiled(self.schema)
         return mismatch(self._validator, args)
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:

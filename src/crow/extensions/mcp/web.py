@@ -23,20 +23,14 @@ PLAIN = {"accept-encoding": "identity"}
 """What is packed could unpack to any size."""
 
 
-def http_streams(
-    described: Description, failure: Failure, connect: float
-) -> AbstractAsyncContextManager[Any]:
-    """The streams of a server that speaks streamable HTTP."""
-    return _http_streams(described, failure, connect)
-
-
 @asynccontextmanager
-async def _http_streams(
-    described: Description, failure: Failure, connect: float
+async def http_streams(
+    described: Description, failure: Failure, connect: float, auth: httpx2.Auth | None = None
 ) -> AsyncGenerator[Any]:
+    """The streams of a server that speaks streamable HTTP."""
     timeout = httpx2.Timeout(connect, read=FOR_EVER)
     async with (
-        _client(failure, described, timeout) as client,
+        _client(failure, described, timeout, auth) as client,
         streamable_http_client(
             described.url, http_client=client, max_sse_event_size=MESSAGE
         ) as streams,
@@ -45,7 +39,7 @@ async def _http_streams(
 
 
 def sse_streams(
-    described: Description, failure: Failure, connect: float
+    described: Description, failure: Failure, connect: float, auth: httpx2.Auth | None = None
 ) -> AbstractAsyncContextManager[Any]:
     """The streams of a server that speaks the older protocol with a stream of events."""
 
@@ -54,7 +48,7 @@ def sse_streams(
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        return _client(failure, described, timeout or httpx2.Timeout(connect))
+        return _client(failure, described, timeout or httpx2.Timeout(connect), auth)
 
     return sse_client(
         described.url,
@@ -62,11 +56,32 @@ def sse_streams(
         timeout=connect,
         sse_read_timeout=FOR_EVER,
         httpx_client_factory=make,
+        auth=auth,
     )
 
 
+def bounded_client(url: str, seconds: float) -> httpx2.AsyncClient:
+    """A client for short questions to strangers: nothing is long, and no redirect is followed."""
+
+    async def bound(response: httpx2.Response) -> None:
+        response.headers.pop("content-encoding", None)
+        response.stream = Bounded(response.stream)
+
+    return httpx2.AsyncClient(
+        headers=PLAIN, timeout=seconds, verify=not is_plain(url), event_hooks={"response": [bound]}
+    )
+
+
+def is_plain(url: str) -> bool:
+    """True for an address that needs no certificates: loading them takes a while."""
+    return url.startswith("http:")
+
+
 def _client(
-    failure: Failure, described: Description, timeout: httpx2.Timeout
+    failure: Failure,
+    described: Description,
+    timeout: httpx2.Timeout,
+    auth: httpx2.Auth | None = None,
 ) -> httpx2.AsyncClient:
     async def bound(response: httpx2.Response) -> None:
         if response.status_code >= 400:
@@ -78,7 +93,8 @@ def _client(
     return httpx2.AsyncClient(
         headers={**described.headers, **PLAIN},
         timeout=timeout,
-        verify=not described.url.startswith("http:"),  # loading certificates takes a while
+        auth=auth,
+        verify=not is_plain(described.url),
         event_hooks={"response": [bound]},
     )
 

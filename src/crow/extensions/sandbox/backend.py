@@ -20,6 +20,7 @@ GUARANTEES = {
     "masked": "secret files inside the workspace cannot be read",
     "network": "no network",
     "sockets": "no sockets of programs outside, and none that go around the rest",
+    "pipes": "named pipes of programs outside cannot be written to",
     "processes": "processes outside are not read, written or sent signals",
     "survivors": "no process goes on after the command",
     "kernel": "no namespaces, no kernel settings, no new privileges",

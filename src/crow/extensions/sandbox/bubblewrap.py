@@ -15,7 +15,9 @@ from contextlib import ExitStack, contextmanager
 from crow.extensions.sandbox.backend import GUARANTEES, Launch
 from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts
+from crow.extensions.sandbox.mounted import Waiting
+from crow.extensions.sandbox.mounts import PRIVATE, is_below, plan_mounts, settled
+from crow.extensions.sandbox.neighbours import Neighbours
 from crow.extensions.sandbox.policy import Policy, Proxy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 
@@ -32,10 +34,11 @@ class Bubblewrap:
     """
 
     name = "bubblewrap"
-    holds = frozenset(GUARANTEES)
+    holds = frozenset(GUARANTEES) - {"pipes"}
     holds_reading = holds
     does_not_hold: tuple[str, ...] = (
         "What a command leaves in the workspace runs when you run it: Makefiles, tests, packages.",
+        "Named pipes outside, where programs have some, can be written to: no mount forbids that.",
         "A protected path that is not there can be made; it is taken away after the command.",
     )
 
@@ -48,11 +51,19 @@ class Bubblewrap:
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], policy: Policy
     ) -> Generator[Launch]:
         """Start it inside of bwrap."""
+        policy = settled(policy)
         launch = Launch((), {**env, "TMPDIR": policy.tmp or PRIVATE[0]})
         with ExitStack() as stack:
+            is_writing = policy.ring == "workspace"
+            neighbours = stack.enter_context(Neighbours(is_writing=is_writing))
             stack.enter_context(Check(policy, launch.found))
             files = _Descriptors(stack)
-            line = [self.program, *_file_system(cwd, policy, files), *_ALONE]
+            mounts = plan_mounts(policy, cwd)
+            line = [self.program, *_file_system(mounts, policy, files), *_ALONE]
+            if any(how != "show" for _, how in mounts) and neighbours.are_there:
+                waiting = Waiting(mounts, launch, stack)
+                files.all += list(waiting.files)
+                line += waiting.line
             line += [] if policy.network == "host" else ["--unshare-net"]
             line += [] if self._is_old else ["--disable-userns"]
             line += ["--seccomp", files.data(assemble(Filter(families(policy))))]
@@ -93,9 +104,8 @@ class _Descriptors:
         return str(number)
 
 
-def _file_system(cwd: str, policy: Policy, files: _Descriptors) -> list[str]:
+def _file_system(mounts: list[tuple[str, str]], policy: Policy, files: _Descriptors) -> list[str]:
     """The mounts of a policy as arguments; later ones win."""
-    mounts = plan_mounts(policy, cwd)
     base = "--bind" if ("/", "write") in mounts else "--ro-bind"
     line = [base, "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if os.geteuid() == 0:  # owns the kernel's settings: `core_pattern` is run as root

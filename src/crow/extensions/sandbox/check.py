@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from types import TracebackType
 
 from crow.extensions.sandbox.backend import Finding, Outcome
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, real
 from crow.extensions.sandbox.policy import Policy
-from crow.extensions.sandbox.protected import IN_REPOSITORY, folders, is_repository, repositories
-from crow.extensions.sandbox.repository import culprits
+from crow.extensions.sandbox.protected import IN_REPOSITORY
+from crow.extensions.sandbox.repositories import folders, is_repository, repositories
+from crow.extensions.sandbox.repository import culprits, new_links
 from crow.extensions.sandbox.snapshot import Snapshot, take_away
 
 _INNER = ("commondir", "config.worktree")  # of a repository: they lead git to other settings
 _OF_WORKTREE = (*_INNER, "gitdir")
 _UNDER_WAY = ("rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo", "sequencer/todo")
 _RUNS = (b"exec ", b"x ")
+_GRAIN = 20_000_000  # nanoseconds by which the clock of a file system may be late
 
 
 class Check:
@@ -35,6 +38,8 @@ class Check:
     def __init__(self, policy: Policy, found: list[Finding], *, restores: bool = False) -> None:
         self._found, self._restores = found, restores
         self._policy = policy
+        self._began = 0
+        self._tops: tuple[str, ...] = ()
         self._repositories: frozenset[str] = frozenset()
         self._before: list[Snapshot] = []
         self._inner: list[Snapshot] = []
@@ -43,7 +48,9 @@ class Check:
     def __enter__(self) -> None:
         if self._policy.ring != "workspace":
             return
+        self._began = time.time_ns() - _GRAIN
         writable = (*self._policy.roots, *self._policy.writable)
+        self._tops = tuple(map(real, writable))
         paths = [path for path in self._policy.read_only if is_below(path, writable)]
         self._before = [Snapshot(path, with_data=self._restores) for path in paths]
         self._repositories = frozenset(self._all_repositories())
@@ -66,26 +73,30 @@ class Check:
         for repository in made:
             for path in self._ways_in(repository):
                 self._remove(path, "git would run what it names")
+        for repository in self._repositories:
+            for path in new_links(repository, self._began, self._tops):
+                self._remove(path, "git would write where it leads")
         self._look_at_worktrees()
         self._look_at_todo()
 
     def _all_repositories(self) -> Iterator[str]:
-        for root in self._policy.roots:
-            yield from (each for each in repositories(root) if is_repository(each))
-        yield from (each for each in self._policy.writable if is_repository(each))
+        places = [each for root in self._policy.roots for each in repositories(root)]
+        for each in dict.fromkeys((*places, *self._policy.writable)):
+            if is_repository(each) and is_below(real(each), self._tops):
+                yield each
 
     def _judge(self, before: list[Snapshot], restores: bool) -> None:
         for snapshot in (each for each in before if each.has_changed()):
             path = snapshot.path
             if not snapshot.was_there:
                 self._remove(path, "it is protected")
-            elif restores and snapshot.restore():
+            elif restores and snapshot.restore(self._tops):
                 self._tell(path, "restored", "is protected: it was made as it was before")
             else:
                 self._tell(path, "kept", "is protected and changed while a command ran: look at it")
 
     def _remove(self, path: str, why: str) -> None:
-        kept = take_away(path)
+        kept = take_away(path, self._tops)
         if kept:
             self._tell(path, "removed", f"was taken away, for {why} (kept as {kept})")
         else:

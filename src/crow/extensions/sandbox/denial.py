@@ -58,7 +58,7 @@ def denial(result: ToolResult, launcher: RingLauncher, *, escapes: bool) -> str 
         what, inside = f"refused {host}", NO_NETWORK
     elif path := _refused_path(printed, launcher, policy):
         what, inside = f"refused access to {path}", IN_PLACE
-        is_secret = _is_below(path, policy.masked)
+        is_secret = _is_below(path, policy.hidden)
     elif int(code[1]) == KILLED or _is_perhaps(printed, int(code[1])):
         what, inside = "may have refused something", IN_PLACE
     else:
@@ -121,7 +121,7 @@ def _paths(line: str, message: range, cwd: str) -> Iterator[str]:
 
 def _is_refused(path: str, policy: Policy) -> bool:
     """True for what the ring does not let a command have, and its user may."""
-    if _is_below(path, policy.masked) and not _is_below(path, policy.readable):
+    if _is_below(path, policy.hidden) and not _is_below(path, policy.readable):
         return os.access(path, os.R_OK)
     written = policy.writable if policy.ring == "reading" else (*policy.roots, *policy.writable)
     is_held = _is_below(path, policy.read_only) or not _is_below(path, (*written, policy.tmp))

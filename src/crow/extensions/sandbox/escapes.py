@@ -3,7 +3,8 @@
 ``escapes.txt`` is the table. A program finds in its environment: ``N``, its number; ``O``, a folder
 outside, with a file ``T`` of its own; ``W``, the workspace that it works in; ``H``, a home; ``V``
 and ``P``, processes outside (one of its own user's, and the agent); ``TCP`` and ``UDP``, ports;
-``SOCK``, ``DGRAM``, ``ABS`` and ``TMUX_SOCK``, sockets. Those that begin with ``py:`` are Python,
+``SOCK``, ``DGRAM``, ``ABS`` and ``TMUX_SOCK``, sockets; ``PIPE``, a named pipe; ``SHM`` and
+``MSG``, memory and a queue of another process. Those that begin with ``py:`` are Python,
 in the names of ``runner.py``.
 """
 

@@ -84,3 +84,25 @@ class Finder:
             "": "looked for with the first command",
             NOTHING: "nothing, with all that you may do",
         }.get(self.known, self.known)
+
+
+class SwitchedOff:
+    """What a session has whose sandbox the settings have switched off; a `crow.keys.Sandbox`."""
+
+    name = ""
+    unasked = over_ask = reads = escapes = False
+    excluded = ()
+
+    def __init__(self, off: str) -> None:
+        self._off = off
+
+    def has_refused(self, command: str) -> bool:
+        """Nothing refuses anything."""
+        del command
+        return False
+
+    @property
+    def line(self) -> str:
+        """Who has switched it off."""
+        by = f" ({self._off})" if self._off else ""
+        return f"nothing, with all that you may do: the sandbox is switched off{by}"

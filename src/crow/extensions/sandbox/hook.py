@@ -142,7 +142,9 @@ class SandboxHook:
     def _begin(self, session: Session) -> SessionSandbox | None:
         """Let judges, tools and clients find the sandbox of a session; None where it has none."""
         if not self.settings.enabled:
-            SANDBOX.pop(session)
+            from crow.extensions.sandbox.finder import SwitchedOff
+
+            SANDBOX.set(session, SwitchedOff(self.settings.off))
             SESSION.pop(session)
             return None
         from crow.extensions.sandbox.session import SessionSandbox, Wishes
@@ -215,6 +217,7 @@ async def tell(ctx: CommandContext) -> Answer:
     """Show what commands run in."""
     sandbox = SESSION.get(ctx)
     if sandbox is None:
-        return Answer("Commands run without a sandbox: it is switched off.")
+        off = SANDBOX.get(ctx)
+        return Answer(f"Commands run in {off.line if off else 'nothing: it is switched off'}.")
     lines = await asyncio.to_thread(lambda: [*sandbox.lines])
     return Answer("\n".join(lines))

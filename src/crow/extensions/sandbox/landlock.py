@@ -21,7 +21,7 @@ from functools import cache, partial
 from crow.extensions.sandbox.backend import Launch
 from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
 from crow.extensions.sandbox.seccomp import INTERNET, Filter, assemble
 from crow.extensions.sandbox.survivors import Survivors
@@ -42,7 +42,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _SOURCES = ("/dev/random", "/dev/urandom")
 # the first version of the kernel's interface that knows a right
 _SINCE = ((1, (1 << 13) - 1), (2, 1 << 13), (3, _TRUNCATE), (5, _IOCTL))
-_HELD = frozenset({"write", "undone", "secrets", "network", "sockets", "kernel"})
+_HELD = frozenset({"write", "pipes", "undone", "secrets", "network", "sockets", "kernel"})
 _HELD_READING = frozenset({"attributes", "protected", "masked"})
 
 
@@ -82,6 +82,7 @@ class Landlock:
     ) -> Generator[Launch]:
         """Start it from a thread that has given up its rights."""
         del cwd
+        policy = settled(policy)
         launch = Launch(limited(argv, policy.limits), env)
         with ExitStack() as stack:
             stack.enter_context(Check(policy, launch.found, restores=True))
@@ -108,17 +109,17 @@ def find_abi() -> int:
 
 
 def rules(policy: Policy, folder: str) -> Iterator[tuple[str, int]]:
-    """Paths, and the rights below each."""
+    """Real paths, and the rights below each."""
     yield "/", _LIST
-    masked = ["/dev", *(os.path.realpath(path) for path in policy.masked)]
-    for path in (*_beside("/", masked), *policy.readable, *_SOURCES):
+    masked = ["/dev", *map(os.path.realpath, policy.hidden)]
+    for path in (*_beside("/", masked), *map(os.path.realpath, policy.readable), *_SOURCES):
         yield path, _READ | _EXECUTE | _LIST
     for path in _DEVICES:
         yield path, _READ | _WRITE | _TRUNCATE | _IOCTL
     kept = [os.path.realpath(path) for path in policy.read_only if policy.writable]
-    writable = [each for each in policy.writable if not is_below(os.path.realpath(each), kept)]
+    writable = [each for each in map(os.path.realpath, policy.writable) if not is_below(each, kept)]
     roots = policy.roots if policy.ring == "workspace" else ()
-    for path in (*roots, *writable, folder):
+    for path in (*map(os.path.realpath, (*roots, folder)), *writable):
         yield path, ~_DEVICES_MADE
 
 
@@ -160,12 +161,14 @@ def restrict_files(abi: int, allowed: Iterable[tuple[str, int]], is_online: bool
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
-    """Rights below a path; one that is not there has none."""
+    """Rights below a real path; one that is not there has none, nor what a link leads to by now."""
     try:
-        number = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        number = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return
     try:
+        if os.readlink(f"/proc/self/fd/{number}") != path:  # noqa: PTH115
+            return
         if not stat.S_ISDIR(os.fstat(number).st_mode):
             rights &= _OF_FILES
         _call(_ADD, ruleset, 1, struct.pack("=Qi", rights, number), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -81,7 +81,7 @@ class RingLauncher:
         watch = Watch(holder.limits, mark)
         with self._confined(argv, cwd, env) as launch, watch:
             if not self.is_named:
-                launch.started = watch.begin
+                launch.started = _both(launch.started, watch.begin)
             if not self.is_over:
                 self._launches.append(launch)
                 self._watches.append(watch)
@@ -132,3 +132,16 @@ class RingLauncher:
     def look_again(self) -> None:
         """Look for a back end anew: this one does not work any more."""
         self._holder.finder.forget()
+
+
+def _both(
+    first: Callable[[int], None] | None, second: Callable[[int], None]
+) -> Callable[[int], None]:
+    """One after the other."""
+
+    def started(pid: int) -> None:
+        if first is not None:
+            first(pid)
+        second(pid)
+
+    return started

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from crow.extensions.sandbox.policy import Policy
 
@@ -26,15 +27,38 @@ def plan_mounts(policy: Policy, cwd: str) -> list[tuple[str, str]]:
     """
     is_written = policy.ring == "workspace" or policy.writable
     kept, masked = _real(policy.read_only if is_written else ()), _real(policy.masked)
+    named = _real(policy.by_name)
     writable = [path for path in _real(policy.writable) if not is_below(path, kept)]
-    seen = (cwd, *policy.readable, *((_RESOLVER,) if policy.network == "host" else ()))
-    wanted = {path: "show" for path in _real(seen) if is_below(path, (*PRIVATE, *masked))}
+    seen = (*policy.readable, *((_RESOLVER,) if policy.network == "host" else ()))
+    shown = _real((*unled((cwd,), policy), *seen))
+    wanted = {path: "show" for path in shown if is_below(path, (*PRIVATE, *masked, *named))}
     wanted |= dict.fromkeys(writable, "write")
     wanted |= dict.fromkeys(_real(policy.roots), "write" if policy.ring == "workspace" else "show")
     wanted |= dict.fromkeys(_real([policy.tmp]), "write") if policy.tmp else {}
     wanted |= {path: "show" if path in wanted else "keep" for path in kept}
-    wanted |= dict.fromkeys(masked, "mask")
-    return list(_needed(wanted))
+    wanted |= dict.fromkeys(named, "mask") | dict.fromkeys(masked, "mask")
+    return list(_needed(wanted, frozenset(named)))
+
+
+def settled(policy: Policy) -> Policy:
+    """A policy in which no link that a command may have made leads out of what it may write."""
+    return replace(
+        policy,
+        roots=unled(policy.roots, policy),
+        writable=unled(policy.writable, policy),
+        readable=unled(policy.readable, policy),
+    )
+
+
+def unled(paths: Iterable[str], policy: Policy) -> tuple[str, ...]:
+    """Those of the paths that no link leads out of a folder that commands write."""
+    tops = [path for path in (*policy.roots, *policy.writable, policy.tmp) if path]
+    found: list[str] = []
+    for path in paths:
+        around = [real(top) for top in tops if top != path and is_below(path, (top,))]
+        if not around or all(is_below(real(path), (top,)) for top in around):
+            found.append(path)
+    return tuple(found)
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
@@ -45,13 +69,22 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
     return False
 
 
+def real(path: str) -> str:
+    """The real path; empty where it changes while it is looked at."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return ""
+
+
 def _real(paths: Iterable[str]) -> list[str]:
     """The real paths of those that are there."""
-    return [os.path.realpath(path) for path in paths if os.path.exists(path)]  # noqa: PTH110
+    found = (real(path) for path in paths if os.path.exists(path))  # noqa: PTH110
+    return [path for path in found if path]
 
 
-def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Those that change something, and the folders on the way to what may not be written.
+def _needed(wanted: dict[str, str], movable: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Those that change something, and the folders on the way to what may not be touched.
 
     A folder that only contains mounts can be renamed, and another one put in its place; one that
     is mounted itself cannot.
@@ -62,7 +95,7 @@ def _needed(wanted: dict[str, str]) -> Iterator[tuple[str, str]]:
         around = kept.get(above, "")
         if around not in _NEEDED[wanted[path]]:
             continue
-        if wanted[path] == "keep":
+        if wanted[path] in ("keep", "mask") and around == "write" and path not in movable:
             for pin in reversed(_around(path)[1:]):
                 if pin not in kept and is_below(pin, (above,)):
                     kept[pin] = "write"

@@ -15,8 +15,8 @@ from crow.extensions.sandbox.protected import (
     IN_REPOSITORY,
     all_secrets,
     protected_paths,
-    shared_repository,
 )
+from crow.extensions.sandbox.repositories import shared_repository
 
 if TYPE_CHECKING:
     from crow.project import SandboxSettings
@@ -54,7 +54,8 @@ def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
         around.tmp,
         writable=tuple(dict.fromkeys(writable)) if ring == "workspace" else (),
         read_only=tuple(dict.fromkeys((*protected, *denied))),
-        masked=tuple(dict.fromkeys(unreadable(settings, rules, roots))),
+        masked=tuple(dict.fromkeys(unreadable(settings, rules))),
+        by_name=tuple(dict.fromkeys(named(rules, roots))),
         readable=(*settings.allow_read, *programs()),
         network=network(settings, rules) if ring == "workspace" else "none",
         limits=limits,
@@ -73,12 +74,16 @@ def programs() -> Iterator[str]:
             yield folder if above in PRIVATE else above
 
 
-def unreadable(settings: SandboxSettings, rules: Any, roots: tuple[str, ...]) -> Iterator[str]:
+def unreadable(settings: SandboxSettings, rules: Any) -> Iterator[str]:
     """What no command may read: secrets, and what settings and deny rules keep from it."""
     allowed = set(settings.allow_read)
     yield from (path for path in all_secrets() if path not in allowed)
     yield from settings.deny_read
     yield from plain_paths(rules, "deny", READING)
+
+
+def named(rules: Any, roots: tuple[str, ...]) -> Iterator[str]:
+    """What deny rules keep from being read by its name, wherever it is in the roots."""
     names = [*_names(rules)]
     if names:
         yield from (path for root in roots for path in _found(root, names))

@@ -39,7 +39,8 @@ class Policy:
     without one a command has an empty ``/tmp`` to itself. ``writable`` are further folders and
     files that may be written, in either ring. ``read_only`` may not, wherever they lie, whether
     they are there or not. ``masked`` files and folders are empty or refused, but for what
-    ``readable`` names below them.
+    ``readable`` names below them. ``by_name`` is masked as well: that may be moved, for it is
+    found again by its name.
     """
 
     ring: Ring
@@ -48,6 +49,12 @@ class Policy:
     writable: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    by_name: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     network: Literal["none", "host"] | Proxy = "none"
     limits: Limits = Limits()
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """All that cannot be read."""
+        return (*self.masked, *self.by_name)

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from crow.extensions.sandbox.backend import Launch
 from crow.extensions.sandbox.check import Check
 from crow.extensions.sandbox.limits import limited
-from crow.extensions.sandbox.mounts import is_below
+from crow.extensions.sandbox.mounts import is_below, settled
 from crow.extensions.sandbox.policy import Policy
 
 _BASE = """(version 1)
@@ -30,7 +30,6 @@ _BASE = """(version 1)
   (global-name "com.apple.system.opendirectoryd.libinfo")
   (global-name "com.apple.system.logger")
   (global-name "com.apple.system.notification_center")
-  (global-name "com.apple.SecurityServer")
   (global-name "com.apple.trustd.agent"))
 """
 _NETWORK = "(allow network*)\n(allow system-socket)\n"
@@ -57,6 +56,7 @@ class Seatbelt:
     ) -> Generator[Launch]:
         """Start it under a profile."""
         del cwd
+        policy = settled(policy)
         line = [self.program, "-p", profile(policy), *limited(argv, policy.limits)]
         launch = Launch(line, {**env, "TMPDIR": policy.tmp} if policy.tmp else env)
         with Check(policy, launch.found):
@@ -68,7 +68,7 @@ def profile(policy: Policy) -> str:
     roots = policy.roots if policy.ring == "workspace" else ()
     tmp = (policy.tmp,) if policy.tmp else ()
     written = _real((*roots, *policy.writable, *tmp))
-    kept, masked = _real(policy.read_only), _real(policy.masked)
+    kept, masked = _real(policy.read_only), _real(policy.hidden)
     lines = [
         _BASE,
         _rule("allow", "file-write*", "subpath", written),

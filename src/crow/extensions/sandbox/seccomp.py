@@ -88,9 +88,18 @@ ATTRIBUTES = {
 # what reaches other processes of the same user where they share a namespace
 SHARED = {
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
@@ -103,6 +112,20 @@ OTHERS = {
     "sched_setscheduler": (144, 119, 0),
     "sched_setaffinity": (203, 122, 0),
     "sched_setattr": (314, 274, 0),
+}
+# the first argument by which 0 means all processes of the caller's user
+OF_USER = {"setpriority": 2, "ioprio_set": 3}
+# ioctls of file systems, by their second byte: they change files that are open for reading (flags,
+# verity), or make and remove some (btrfs), past Landlock; but for those that read or that copy
+FILE_IOCTLS = tuple(kind << 8 for kind in (ord("f"), ord("X"), ord("v"), 0x94, 0xF5))
+HARMLESS_IOCTLS = {
+    "FS_IOC_GETFLAGS": 0x80086601,
+    "FS_IOC_FIEMAP": 0xC020660B,
+    "FS_IOC_FSGETXATTR": 0x801C581F,
+    "FS_IOC_GETVERSION": 0x80087601,
+    "FICLONE": 0x40049409,
+    "FICLONERANGE": 0x4020940D,
+    "FIDEDUPERANGE": 0xC0189436,
 }
 
 
@@ -125,10 +148,10 @@ def assemble(wanted: Filter, machine: str | None = None) -> bytes:
 
     Raises ``OSError`` for an architecture that the table lacks.
     """
-    name = machine or platform.machine()
-    if name not in ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"no table of system calls for {name}")
-    arch, column = ARCHITECTURES[name]
+    known = machine or platform.machine()
+    if known not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"no table of system calls for {known}")
+    arch, column = ARCHITECTURES[known]
     refused = ALWAYS | (ATTRIBUTES if wanted.attributes else {}) | (SHARED if wanted.shared else {})
     numbers = [each[column] for each in refused.values()]
     steps = [
@@ -138,13 +161,13 @@ def assemble(wanted: Filter, machine: str | None = None) -> bytes:
         *([] if column else _when(_AT_LEAST, _X32, [_refuse()])),
         *_clone(column),
         *_sockets(column, wanted.families),
-        *_when(_EQUAL, (16, 29)[column], _one_of(1, _TERMINAL, _refuse(), _allow())),
+        *_when(_EQUAL, (16, 29)[column], _ioctls(wanted)),
     ]
     for number in numbers:
         if number is not None:
             steps += _when(_EQUAL, number, [_refuse()])
-    for row in OTHERS.values() if wanted.shared else ():
-        steps += _when(_EQUAL, row[column], _one_of(row[2], (0,), _allow(), _refuse()))
+    for name, row in OTHERS.items() if wanted.shared else ():
+        steps += _when(_EQUAL, row[column], _of_caller(row[2], OF_USER.get(name)))
     return b"".join([*steps, _allow()])
 
 
@@ -161,6 +184,25 @@ def _sockets(column: int, families: Iterable[int]) -> list[bytes]:
     pair += [_step(_AND, 15), *_match(_LOCAL_PAIRS, _allow(), _refuse())]
     sockets = _one_of(0, families, _allow(), _refuse())
     return _when(_EQUAL, (41, 198)[column], sockets) + _when(_EQUAL, (53, 199)[column], pair)
+
+
+def _ioctls(wanted: Filter) -> list[bytes]:
+    """Nothing types into a terminal; nor, where nothing is mounted read-only, changes a file."""
+    body = [_argument(1)]
+    body += [step for each in _TERMINAL for step in _when(_EQUAL, each, [_refuse()])]
+    if wanted.shared:
+        harmless = HARMLESS_IOCTLS.values()
+        body += [step for each in harmless for step in _when(_EQUAL, each, [_allow()])]
+        body += [_step(_AND, 0xFF00), *_match(FILE_IOCTLS, _refuse(), _allow())]
+    return [*body, _allow()]
+
+
+def _of_caller(argument: int, of_user: int | None) -> list[bytes]:
+    """The caller itself, and not all that its user runs."""
+    body = _one_of(argument, (0,), _allow(), _refuse())
+    if of_user is None:
+        return body
+    return [_argument(0), *_when(_EQUAL, of_user, [_refuse()]), *body]
 
 
 def _one_of(argument: int, values: Iterable[int], then: bytes, other: bytes) -> list[bytes]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
 import stat
 import tempfile
 import time
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePath
 from typing import TypeAlias
 
+from crow.extensions.sandbox.mounts import is_below, real
 from crow.project import state_directory
 
 _MONTH = 30 * 24 * 3600.0  # seconds
 _ENTRIES = 300
+_REMOVED = ".crow-removed-"
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE, _ALL = 256 * 1024, 4 * 1024 * 1024  # bytes that are kept
 Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -25,7 +31,7 @@ class Snapshot:
         self.path = path
         self._stamps = _stamps(path)
         self._data = _data(path, self._stamps) if with_data else None
-        self._folder = os.path.realpath(os.path.dirname(path)) if with_data else ""  # noqa: PTH120
+        self._folder = real(os.path.dirname(path)) if with_data else ""  # noqa: PTH120
 
     @property
     def was_there(self) -> bool:
@@ -36,45 +42,110 @@ class Snapshot:
         """True where it is not what it was."""
         return _stamps(self.path) != self._stamps
 
-    def restore(self) -> bool:
-        """Make it as it was, and keep what it is now elsewhere; False where too little is known."""
-        if self._data is None:
+    def restore(self, tops: Iterable[str]) -> bool:
+        """Make it as it was, and keep what it is now elsewhere; False where too little is known.
+
+        Nothing is written but below ``tops``, whatever links lead there meanwhile.
+        """
+        if self._data is None or not is_below(self._folder, tops):
             return False
-        if os.path.lexists(self.path):
-            take_away(self.path)
         with contextlib.suppress(OSError):
-            self._clear_way()
-            for inner, content in self._data.items():
-                _make(f"{self.path}{inner}", content, stat.S_IMODE(self._stamps[inner][1]))
+            folder = self._clear_way()
+            try:
+                name = os.path.basename(self.path)  # noqa: PTH119
+                if os.path.lexists(f"{self._folder}/{name}") and not _move(
+                    folder, name, self._folder
+                ):
+                    return False
+                self._write(folder, name)
+            finally:
+                os.close(folder)
             return True
         return False
 
-    def _clear_way(self) -> None:
-        """Have the folder again that it was in, and no link to another one."""
-        folder = Path(self.path).parent
-        if str(folder) == self._folder:
-            for each in (*reversed(folder.parents), folder):
-                if each.is_symlink():
-                    take_away(str(each))
-        folder.mkdir(parents=True, exist_ok=True)
+    def _write(self, folder: int, name: str) -> None:
+        """All of it, in a folder that is open."""
+        opened = {"": folder}
+        try:
+            for inner, content in (self._data or {}).items():
+                above, _, last = inner.rpartition("/")
+                mode = stat.S_IMODE(self._stamps[inner][1])
+                into = opened[above] if inner else folder
+                _make(into, last or name, content, mode)
+                if content is None:
+                    opened[inner] = os.open(last or name, _FOLDER, dir_fd=into)
+        finally:
+            for number in {*opened.values()} - {folder}:
+                os.close(number)
+
+    def _clear_way(self) -> int:
+        """Open the folder again that it was in, and no link to another one."""
+        at = os.open("/", _FOLDER)
+        try:
+            for name in PurePath(self._folder).parts[1:]:
+                try:
+                    inner = os.open(name, _FOLDER, dir_fd=at)
+                except OSError as error:
+                    if error.errno != errno.ENOENT:
+                        _move(at, name, "")
+                    os.mkdir(name, dir_fd=at)
+                    inner = os.open(name, _FOLDER, dir_fd=at)
+                at, before = inner, at
+                os.close(before)
+        except BaseException:
+            os.close(at)
+            raise
+        return at
 
 
-def take_away(path: str) -> str:
+def take_away(path: str, tops: Iterable[str]) -> str:
     """Move something to where nothing looks for it; where it is now, "" where it cannot be moved.
 
     That is a folder of the user's, or one beside it where that is another disk: nothing is copied.
+    What links lead to outside of ``tops``, which are real, stays where it is.
     """
+    folder, name = os.path.split(path)
+    folder = real(folder)
+    if not is_below(folder, tops):
+        return ""
+    with contextlib.suppress(OSError):
+        number = open_folder(folder)
+        try:
+            return _move(number, name, folder)
+        finally:
+            os.close(number)
+    return ""
+
+
+def open_folder(path: str) -> int:
+    """Open a real path; raises ``OSError`` where any part of it has become a link."""
+    at = os.open("/", _FOLDER)
+    for name in PurePath(path).parts[1:]:
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    return at
+
+
+def _move(folder: int, name: str, path: str) -> str:
+    """Take something out of an open folder, ``path``; where it is now, "" where it cannot be."""
     kept = state_directory() / "sandbox" / "removed"
     with contextlib.suppress(OSError):
         kept.mkdir(parents=True, exist_ok=True, mode=0o700)
         _sweep(kept)
-    for folder in (kept, Path(path).parent):
-        with contextlib.suppress(OSError):
-            place = Path(tempfile.mkdtemp(prefix=".crow-removed-", dir=folder))
-            try:
-                return str(Path(path).rename(place / Path(path).name))
-            except OSError:
-                place.rmdir()
+        place = Path(tempfile.mkdtemp(prefix=_REMOVED, dir=kept))
+        try:
+            os.rename(name, place / name, src_dir_fd=folder)
+            return str(place / name)
+        except OSError:
+            place.rmdir()
+    with contextlib.suppress(OSError):
+        beside = f"{_REMOVED}{secrets.token_hex(4)}"
+        os.mkdir(beside, 0o700, dir_fd=folder)
+        os.rename(name, f"{beside}/{name}", src_dir_fd=folder, dst_dir_fd=folder)
+        return f"{path}/{beside}/{name}"
     return ""
 
 
@@ -130,12 +201,12 @@ def _data(path: str, stamps: dict[str, Stamp]) -> dict[str, bytes | str | None] 
     return data
 
 
-def _make(path: str, content: bytes | str | None, mode: int) -> None:
+def _make(folder: int, name: str, content: bytes | str | None, mode: int) -> None:
     if content is None:
-        Path(path).mkdir(mode=mode)
+        os.mkdir(name, mode, dir_fd=folder)
     elif isinstance(content, str):
-        Path(path).symlink_to(content)
+        os.symlink(content, name, dir_fd=folder)
     else:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(path, flags, mode), "wb") as file:  # noqa: PTH123
+        with open(os.open(name, flags, mode, dir_fd=folder), "wb") as file:  # noqa: PTH123
             file.write(content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -43,9 +44,11 @@ _FILES = {
     "work/.crow/settings.json": "{}",
     "work/.claude/settings.json": "{}",
     "work/.vscode/tasks.json": "{}",
+    "work/.githooks/pre-commit": "#!/bin/sh\n",
     "evil/config": "[core]\n",
 }
-_REPOSITORIES = ("work/.git", "work/sub/.git", "work/.git/modules/m")
+_REPOSITORIES = ("work/.git", "work/sub/.git", "work/.git/modules/m", "work/.git/modules/libs/n")
+_SETTINGS = "[core]\n\tbare = false\n\thooksPath = .githooks\n"
 
 
 @frozen
@@ -71,6 +74,7 @@ class Stage:
         with self._stack:
             self._write()
             self._listen()
+            self._share()
             self._start()
             self._stack = self._stack.pop_all()
         return self
@@ -96,7 +100,7 @@ class Stage:
             for inner in ("objects", "refs/heads", "hooks"):
                 Path(self.base, name, inner).mkdir(parents=True, exist_ok=True)
             Path(self.base, name, "HEAD").write_text("ref: refs/heads/main\n")
-            Path(self.base, name, "config").write_text("[core]\n\tbare = false\n")
+            Path(self.base, name, "config").write_text(_SETTINGS)
         Path(self.base, "work", "out").symlink_to(Path(self.base, "outside"))
 
     def _listen(self) -> None:
@@ -111,6 +115,20 @@ class Stage:
             if sys.platform == "linux":
                 self._open(socket.AF_UNIX, kind, abstract)
         self.abstract = name
+        self.pipe = f"{self.base}/pipe"
+        os.mkfifo(self.pipe)
+        self._read = os.open(self.pipe, os.O_RDWR | os.O_NONBLOCK)
+        self._stack.callback(os.close, self._read)
+
+    def _share(self) -> None:
+        """Memory and a queue of this process, as System V has them; -1 where it has none."""
+        self.memory = self.queue = -1
+        if sys.platform != "linux":
+            return
+        libc = ctypes.CDLL(None)
+        self.memory, self.queue = libc.shmget(0, 4096, 0o1600), libc.msgget(0, 0o1600)
+        self._stack.callback(libc.shmctl, self.memory, 0, None)
+        self._stack.callback(libc.msgctl, self.queue, 0, None)
 
     def _open(self, family: int, kind: int, address: Any) -> Any:
         """A socket that notes whoever is heard on it; its address."""
@@ -178,6 +196,8 @@ class Stage:
         before = {number: self._state(each, number) for number, each in numbered.items()}
         printed = await self._run(backend, ring, numbered)
         outputs = _split(printed)
+        with contextlib.suppress(BlockingIOError):
+            self.reached.update(os.read(self._read, 4096).decode().split())
         outcomes = [
             Outcome(each, self._saw(each, number, outputs.get(number, ""), before[number]))
             for number, each in numbered.items()
@@ -221,6 +241,9 @@ class Stage:
             "DGRAM": f"{self.base}/datagram",
             "ABS": self.abstract,
             "TMUX_SOCK": self.tmux,
+            "PIPE": self.pipe,
+            "SHM": str(self.memory),
+            "MSG": str(self.queue),
         }
 
     # observing

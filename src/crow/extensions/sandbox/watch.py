@@ -21,9 +21,11 @@ from typing import Self
 
 from crow import frozen
 from crow.extensions.sandbox.policy import Limits
+from crow.extensions.sandbox.ramfiles import held_by, total
 from crow.extensions.sandbox.survivors import filters, own_filters
 
 _EVERY = 0.05  # seconds between glances at the machine
+_PART = 8  # of all memory that a command may have: so much more calls for a look
 _OFTEN = 40  # glances, after which there is a look at the command in any case
 _ROUNDS, _PAUSE = 200, 0.002
 _STARTERS = 2  # generations until the command itself, where something confines it
@@ -63,6 +65,7 @@ class Watch:
         self._limits, self._mark = limits, mark.encode()
         self._closed = threading.Event()
         self._total = self._tasks = self._left = self._at_first = self._glances = 0
+        self._files = 0
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +83,7 @@ class Watch:
         limits = self._limits
         if os.path.isdir("/proc/self") and (limits.processes or limits.memory):  # noqa: PTH112
             self._total, self._left = memory()
+            self._files = total()
             self._tasks = self._at_first = tasks()
             self._bound(pid)
             # not of `threading`, which waits until it runs
@@ -129,7 +133,7 @@ class Watch:
         self._at_first = min(self._at_first, count)  # others end, too
         self._tasks = min(self._tasks, count)
         grows = limits.processes and count - self._tasks > limits.processes // 4
-        eats = limits.memory and self._left - left > limits.memory // 8
+        eats = limits.memory and self._left - left > limits.memory // _PART
         self._glances += 1
         hurry(count - self._at_first > _MANY)
         if not (grows or eats or self._glances % _OFTEN == 0):
@@ -147,11 +151,19 @@ class Watch:
         return None
 
     def _uses(self, family: list[Running]) -> int:
-        """Bytes of memory, each counted once; only where it can be too much is that asked for."""
-        at_most = min(sum(each.memory for each in family), self._total - self._left)
-        if at_most <= (self._limits.memory or 0):
+        """Bytes of memory, each counted once; only where it can be too much is that asked for.
+
+        What lies in files of memory (``/dev/shm``) is no process's, and counts beside.
+        """
+        most = self._limits.memory or 0
+        grown = total() - self._files > most // _PART
+        files = held_by(each.pid for each in family) if grown else 0
+        at_most = min(sum(each.memory for each in family) + files, self._total - self._left)
+        if at_most <= most:
             return at_most
-        return sum(_share(each.pid) for each in family)
+        parts = [_share(each.pid) for each in family]
+        of_files = max(files, sum(part for _, part in parts))
+        return sum(own - part for own, part in parts) + of_files
 
 
 _SAID = "the command was ended: it used more than {} (the setting extensions.sandbox.{})"
@@ -301,10 +313,12 @@ def memory() -> tuple[int, int]:
     return told[b"MemTotal:"], told[b"MemAvailable:"]
 
 
-def _share(pid: int) -> int:
-    """A process's memory, what it has together with others by its part."""
+def _share(pid: int) -> tuple[int, int]:
+    """A process's memory, what it has together with others by its part; and that of files."""
+    found = {b"Pss:": 0, b"Pss_Shmem:": 0}
     with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123
         for line in file:
-            if line.startswith(b"Pss:"):
-                return int(line.split()[1]) * 1024
-    return 0
+            name, _, rest = line.partition(b" ")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
+    return found[b"Pss:"], found[b"Pss_Shmem:"]

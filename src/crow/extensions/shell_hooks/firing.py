@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import isawaitable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -119,6 +121,8 @@ class Firing:
     async def _asked(self, handler: Handler) -> Outcome:
         """Run a handler that is no program."""
         body = self.body(handler)
+        if handler.kind == "callback":
+            return await self._called(handler, body)
         if handler.kind == "agent":
             path = self.whole["transcript_path"]
             return await ask_agent(handler, self.ctx, body.decode().strip(), path)
@@ -139,6 +143,18 @@ class Firing:
         if handler.kind == "http" and outcome.output.plain:
             return failed(handler, "the answer is no JSON object")
         return outcome
+
+    async def _called(self, handler: Handler, body: bytes) -> Outcome:
+        """Call a function; one that fails has not decided."""
+        call_id = self.ctx.call.id if isinstance(self.ctx, ToolContext) else None
+        try:
+            said = handler.spec["callback"](json.loads(body), call_id)
+            said = await said if isawaitable(said) else said
+            printed = RawOutput(0, json.dumps(said or {}))
+        except Exception as error:  # noqa: BLE001 - it is somebody else's function
+            return failed(handler, f"{type(error).__name__}: {error}", unread=True)
+        self._show(handler, body, printed)
+        return self.conclude(handler, printed)
 
     async def _command(self, handler: Handler) -> Outcome:
         """Run a program, no longer than it may."""

@@ -19,7 +19,6 @@ from crow.extensions.shell_hooks.event import (
     MUST_DECIDE,
     OPEN,
     POLICY,
-    SHORT,
     Event,
 )
 from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswritten
@@ -27,14 +26,17 @@ from crow.extensions.shell_hooks.matcher import Test, everything, matcher, miswr
 if TYPE_CHECKING:
     from crow.project import HookFile, Plugin
 
-Kind = Literal["command", "http", "mcp_tool", "prompt", "agent", "unreadable"]
+Kind = Literal["command", "http", "mcp_tool", "prompt", "agent", "callback", "unreadable"]
 NEEDED: Mapping[str, tuple[str, ...]] = {
     "command": ("command",),
     "http": ("url",),
     "mcp_tool": ("server", "tool"),
     "prompt": ("prompt",),
     "agent": ("prompt",),
+    "callback": ("name",),
 }
+CALLBACK = "callback"
+"""The type of a handler that is no text in a file: a function, of the program that Crow is in."""
 SECONDS = {"prompt": 30.0, "agent": 60.0}
 TEXTS = ("if", "shell", "model", "statusMessage")
 SESSION_END = 60.0
@@ -185,8 +187,9 @@ def _fault(handler: object) -> str:
         return "a handler must be a table"
     spec = cast("dict[str, Any]", handler)
     kind = str(spec.get("type"))
-    if kind not in NEEDED:
-        return f"there is no handler type {kind!r} ({', '.join(NEEDED)})"
+    if kind not in NEEDED or (kind == CALLBACK and not callable(spec.get(CALLBACK))):
+        written = (each for each in NEEDED if each != CALLBACK)
+        return f"there is no handler type {kind!r} ({', '.join(written)})"
     for name in NEEDED[kind]:
         if not isinstance(spec.get(name), str) or not spec[name]:
             return f"a handler of type {kind} needs {name!r}"
@@ -210,7 +213,7 @@ def _option_fault(spec: Mapping[str, Any]) -> str:
 
 def _handler(file: HookFile, event: Event, spec: dict[str, Any], text: str, test: Test) -> Handler:
     kind = cast("Kind", spec["type"])
-    seconds = event.seconds if kind in SHORT else SECONDS[kind]
+    seconds = SECONDS.get(kind, event.seconds)
     timeout = float(spec.get("timeout", seconds))
     wish = spec.get("onFailure", "block" if file.own and event.name in POLICY else "continue")
     blocks = wish != "continue" and event.name not in OPEN
@@ -235,7 +238,7 @@ def _handler(file: HookFile, event: Event, spec: dict[str, Any], text: str, test
 def _inactive(event: Event, kind: str, spec: Mapping[str, Any]) -> str:
     if event.absent:
         return f"{event.name} never fires: {event.absent}"
-    if kind not in event.types:
+    if kind not in event.types and kind != CALLBACK:
         return f"handlers of type {kind} do not run at {event.name}"
     if spec.get("if") and not event.has_tool:
         return f"'if' is for events about tools: at {event.name} it never runs"

@@ -174,7 +174,7 @@ class ShellHooks:
             return OF_PLUGIN
         project = Path(self.project or Path.home())
         inside = project != Path.home() and Path(ctx.path).is_relative_to(project)
-        if not ctx.trusted or (inside and not is_trusted(project)):
+        if not ctx.trusted or (inside and not is_trusted(project, ctx.path)):
             return UNTRUSTED
         return "" if isinstance(table, dict) else NO_TABLE
 

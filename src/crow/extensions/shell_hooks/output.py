@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
@@ -13,7 +12,6 @@ from crow import HookResult, frozen
 from crow.extensions.shell_hooks.event import Event
 
 Fields = Mapping[str, Any]
-BEGINNING = re.compile(r"\{\s*(?:\"|$)")
 CUT_OFF = "no JSON: it begins like an object and does not end like one"
 DECISIVE = ("decision", "continue", "permissionDecision", "updatedInput", "action")
 PERMITS = ("approve", "allow", "accept")
@@ -74,7 +72,7 @@ def read(event: Event, stdout: str) -> Output:
 
 def is_cut_off(text: str) -> bool:
     """True for the beginning of an object without its end; text may stand behind a whole one."""
-    if not BEGINNING.match(text):
+    if not text.startswith("{"):
         return False
     try:
         json.JSONDecoder().raw_decode(text)

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from crow import Usage
+from crow import Usage, __version__
 from crow.messages import is_prompt, text_of
 
 if TYPE_CHECKING:
     from crow import Message, Session
+
+
+DATA = re.compile(r"data:([^;,]+);base64,")
 
 
 class Transcript:
@@ -89,6 +93,7 @@ class Transcript:
             "message": inner,
             "uuid": line_id,
             "timestamp": now(),
+            "version": __version__,
         }
         if message["role"] == "user" and not is_prompt(message):
             line["isMeta"] = True
@@ -140,10 +145,10 @@ def now() -> str:
 
 def counted(usage: Mapping[str, Any]) -> dict[str, int]:
     """Tokens under the names of Anthropic's API, where those from the cache are counted apart."""
-    cached = usage.get("cached_tokens", 0)
+    cached, written = usage.get("cached_tokens", 0), usage.get("cache_write_tokens", 0)
     return {
-        "input_tokens": max(0, usage.get("input_tokens", 0) - cached),
-        "cache_creation_input_tokens": 0,
+        "input_tokens": max(0, usage.get("input_tokens", 0) - cached - written),
+        "cache_creation_input_tokens": written,
         "cache_read_input_tokens": cached,
         "output_tokens": usage.get("output_tokens", 0),
     }
@@ -154,9 +159,20 @@ def _blocks(message: Message) -> str | list[dict[str, Any]]:
     if content is None or isinstance(content, str):
         return content or ""
     return [
-        {"type": "text", "text": part["text"]} if part["type"] == "text" else {"type": "image"}
+        {"type": "text", "text": part["text"]} if part["type"] == "text" else _picture(part)
         for part in content
     ]
+
+
+def _picture(part: Any) -> dict[str, Any]:
+    """A part that is no text: a picture as Anthropic's API has it, anything else by its kind."""
+    where: str = part.get("image_url", {}).get("url", "")
+    if (found := DATA.match(where)) is not None:
+        source = {"type": "base64", "media_type": found[1], "data": where[found.end() :]}
+        return {"type": "image", "source": source}
+    if where:
+        return {"type": "image", "source": {"type": "url", "url": where}}
+    return {"type": "text", "text": f"[{part['type']}]"}
 
 
 def _arguments(text: str) -> Any:

@@ -333,7 +333,7 @@ async def _use(ctx: Context, skill: Skill) -> None:
         front = front_matter(skill)
     except (CrowError, OSError):
         return
-    trusted = skill.project is None or is_trusted(skill.project)
+    trusted = skill.project is None or is_trusted(skill.project, skill.path)
     await use_front_matter(ctx, str(skill.path), front, skill=skill.name, trusted=trusted)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from crow.core.errors import nearest
 from crow.core.events import CallDelta, TextDelta
 from crow.core.messages import Message, Usage, is_prompt, text_of
 from crow.core.ports import Completion, Delta, Request
@@ -97,7 +98,9 @@ def _with_tool(step: Step, names: set[str]) -> Step:
     name, args = ALTERNATIVES.get(step.tool, ("", {}))
     if name in names:
         return Step(name, {**step.args, **args})
-    raise Misunderstanding(f"{_shown(step)}: no tool {step.tool} is on offer here")
+    near = nearest(step.tool, names)
+    hint = f"; did you mean {near}?" if near else ""
+    raise Misunderstanding(f"{_shown(step)}: no tool {step.tool} is on offer here{hint}")
 
 
 def _last_prompt(messages: list[Message]) -> int | None:

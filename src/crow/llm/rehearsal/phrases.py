@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from crow.core.frozen import frozen
 
@@ -75,7 +76,7 @@ JOINT = re.compile(
 )
 MENTION = re.compile(r"(?:\s+@[~./]\S*)+$")
 """Files that an editor attached behind a sentence."""
-END = re.compile(r"(?<=[\w`\"'*)/])[.!?]+$")
+END = re.compile(r"(?<=[\w`\"'*)/}])[.!?]+$")
 POLITE = r"(?:(?:please|now|and|can you|could you)[, ]+)*"
 FILE = r"(?:the )?(?:file )?"
 
@@ -123,11 +124,24 @@ def _list(words: dict[str, str]) -> list[Step]:
     return [Step("LS", {"path": words.get("path") or "."})]
 
 
+def _call(words: dict[str, str]) -> list[Step]:
+    try:
+        args: object = json.loads(words["args"] or "{}")
+    except ValueError as error:
+        raise Misunderstanding(f"{words['args']}: {error}") from None
+    return [Step(words["tool"], cast("dict[str, Any]", args))]
+
+
 def _at(words: dict[str, str]) -> dict[str, str]:
     return {"path": words["path"]} if words.get("path") else {}
 
 
 PHRASES: tuple[Phrase, ...] = (
+    _phrase(
+        'Call weather {"city": "Rome"}',
+        r"call (?:the )?(?:tool )?(?P<tool>[\w-]+)(?: (?:with )?(?P<args>\{.*\}))?",
+        _call,
+    ),
     _phrase(
         "Read the file README.md",
         rf"(?:read|show|open|cat)(?: me)? {FILE}{_word('path')}",
@@ -135,7 +149,7 @@ PHRASES: tuple[Phrase, ...] = (
     ),
     _phrase(
         "Create a file called test.txt with some text",
-        rf"(?:create|make|write) (?:a |an )?(?:new )?(?:empty )?file (?:(?:called|named) )?"
+        rf"(?:create|make|write) (?:a |an |the )?(?:new )?(?:empty )?file (?:(?:called|named) )?"
         rf"{_word('path')}(?: (?:with|containing)(?: the)?(?: text| content)? {_text('content')})?",
         _create,
     ),

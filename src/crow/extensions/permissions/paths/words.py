@@ -9,17 +9,42 @@ from dataclasses import dataclass, field
 
 from crow.extensions.permissions.paths.disk import Place, inside, place
 from crow.extensions.permissions.paths.files import Files, Finding
-from crow.extensions.permissions.paths.globbing import expand
+from crow.extensions.permissions.paths.globbing import MOST, expand
 from crow.extensions.permissions.programs.lookup import Cwds
 from crow.extensions.permissions.shell.report import Report
-from crow.extensions.permissions.shell.script import HOLE, Part, Text, Variable, Word
+from crow.extensions.permissions.shell.script import (
+    HOLE,
+    Node,
+    Part,
+    Text,
+    Variable,
+    Word,
+    walk,
+    words_of,
+)
 from crow.extensions.permissions.shell.scripted import CODE
 
 KNOWN = frozenset({"HOME", "PWD", "TMPDIR", "USER", "LOGNAME"})
+ELSEWHERE = re.compile(r"[/~].*[*?\[]|[*?\[].*/", re.DOTALL)
 PLAIN = re.compile(r"[\w./@%+:,-]+")
 SINKS = frozenset(
     {"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/stdin"}
 )
+
+
+def holds_globs(script: Node) -> bool:
+    """Whether a text in a script would be a glob that leads somewhere, were it not quoted there."""
+    words = [word for node in walk(script) for word in words_of(node)]
+    texts = [part.value for word in words for part in word.parts if isinstance(part, Text)]
+    return any(map(ELSEWHERE.search, texts))
+
+
+def _may_become_a_glob(word: Word) -> bool:
+    return any(
+        not part.quoted and not (isinstance(part, Variable) and part.name in KNOWN)
+        for part in word.parts
+        if not isinstance(part, Text)
+    )
 
 
 @dataclass(slots=True)
@@ -28,7 +53,8 @@ class Paths:
 
     ``linked`` are links that an earlier part of the command makes, with where they lead. ``made``
     are files that get a content, ``ran`` those that are run; any may be where ``makes_any``. With
-    ``runs_code`` a file of somebody's language may be run though nothing names it.
+    ``runs_code`` a file of somebody's language may be run though nothing names it;
+    with ``holds_globs`` a variable may be a glob once it is expanded.
     """
 
     files: Files
@@ -41,6 +67,7 @@ class Paths:
     makes_any: bool = False
     runs_any: bool = False
     runs_code: bool = False
+    holds_globs: bool = False
 
     def places(self, word: Word, cwds: Cwds) -> list[Place]:
         """Where a word may lead; none where that cannot be foreseen."""
@@ -131,6 +158,28 @@ class Paths:
         if not value or not (part.quoted or PLAIN.fullmatch(value)):
             return part
         return Text(value, quoted=True)
+
+    def may_look(self, words: Sequence[Word], cwds: Cwds) -> bool:
+        """Whether the shell may look for the names that globs among words stand for.
+
+        It does so whatever the program makes of them: ``echo ~/.ssh/*`` shows what is there.
+        """
+        if self.holds_globs and any(map(_may_become_a_glob, words)):
+            self.report.miss("a variable in it may stand for names elsewhere")
+            return False
+        globs = [(word, cwd) for word in words if word.globbed for cwd in cwds]
+        return all(
+            self._may_list(self._texts(self.resolved(*one), one[1]), one[1]) for one in globs
+        )
+
+    def _may_list(self, found: Sequence[str], cwd: str | None) -> bool:
+        """Whether the directories may be read in which a glob, expanded, found names."""
+        if not 0 < len(found) <= MOST:
+            self.report.miss("a path in it cannot be foreseen")
+            return False
+        folders = {found[0], *(posixpath.dirname(name.rstrip("/")) or "." for name in found[1:])}
+        places = [place(self.files.disk, cwd or "/", folder) for folder in sorted(folders)]
+        return all(self.report.note(self.files.read(where, deep=True)) for where in places)
 
     def expanded(self, word: Word, cwds: Cwds) -> list[str]:
         """The names that a glob stands for now, and the directory that it looks in."""

@@ -253,7 +253,8 @@ class Cover:
         use = reads([self.paths.resolved(word, only) for word in words])
         if use is not None and is_version(words) and not self._is_systems(words[0]):
             return False
-        return use is not None and self.may_use(use, cwds)
+        looked = words if words[0].text != "[[" else ()
+        return use is not None and self.may_use(use, cwds) and self.paths.may_look(looked, cwds)
 
     def _is_systems(self, name: Word) -> bool:
         """Whether a program is the system's own, and none that picks another by the directory."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from crow.extensions.permissions.paths.files import Files
-from crow.extensions.permissions.paths.words import SINKS, Cwds, Paths
+from crow.extensions.permissions.paths.words import SINKS, Cwds, Paths, holds_globs
 from crow.extensions.permissions.programs.listing import names_listed
 from crow.extensions.permissions.rules.rule import Rule
 from crow.extensions.permissions.shell.allow_rules import Cover
@@ -66,6 +66,7 @@ class ShellJudge:
 
     def judge(self, script: Node) -> Report:
         """Go through a script."""
+        self.paths.holds_globs = holds_globs(script)
         self.visit(script, (self.paths.files.cwd,))
         if self.cover.changed and self.cover.uses_git:
             self.report.miss("cd before git: the other directory's settings could run programs")
@@ -140,6 +141,8 @@ class ShellJudge:
         if node.kind == "for" and not is_loop_name(node.name):
             self.report.miss(f"the loop changes the variable {node.name}")
             self._suspect_name(node.name)
+        if node.kind == "for":
+            self.paths.may_look(node.words, cwds)
         if not all(word.known for word in node.words):
             self.report.suspect("the loop goes through words that cannot be foreseen")
         self.redirects(node.redirects, cwds)

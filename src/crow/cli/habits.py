@@ -1,0 +1,182 @@
+"""Options that people know from Claude Code, by the names that they have there."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from crow.cli.parser import UsageError
+from crow.core.verdicts import Deny
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.hooks.contexts import ToolContext, TurnContext
+    from crow.core.session import Session
+
+NAMES = re.compile(r"[^\s,()]+(?:\([^)]*\))?")
+"""One of several tools or rules in a text: a rule's own blanks and commas are in parentheses."""
+LAYERS = ("user", "project", "local")
+ALL_TOOLS = "default"
+
+
+def declare_habits(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the agent may do and is told."""
+    add = parser.add_argument
+    for option, text in (("--allowedTools", "like --allow"), ("--disallowedTools", "like --deny")):
+        names = (option, f"--{option[2:-5]}-tools")
+        told = f"{text}, several: 'Bash(git log *),Edit'"
+        add(*names, metavar="RULE", nargs="+", action="extend", default=[], help=told)
+    add("--tools", metavar="NAME", nargs="+", help="lend the model these built-in tools alone")
+    add(
+        "--dangerously-skip-permissions",
+        dest="mode",
+        action="store_const",
+        const="bypassPermissions",
+        help="ask about nothing (--mode bypassPermissions)",
+    )
+    add("--add-dir", metavar="DIR", nargs="+", action="extend", default=[], help="work there, too")
+    add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
+    prompts = parser.add_mutually_exclusive_group()
+    prompts.add_argument("--system-prompt", metavar="TEXT", help="what the model is told first")
+    prompts.add_argument("--system-prompt-file", metavar="FILE", help="the same from a file")
+    prompts.add_argument("--append-system-prompt", metavar="TEXT", help="what it is told as well")
+    add("--max-turns", metavar="N", type=int, help="requests in one run, at most")
+    add("--max-budget-usd", metavar="USD", type=float, help="dollars in one run, at most")
+    add("--effort", metavar="LEVEL", help="how hard the model is to think")
+    add("--setting-sources", metavar="LAYER,...", help=f"of {', '.join(LAYERS)}; '' is none")
+    add("--plugin-dir", metavar="DIR", action="append", default=[], help="use a plugin")
+
+
+MCP = "MCP servers, as a file like .mcp.json or as JSON"
+
+
+def flags_of(options: argparse.Namespace) -> dict[str, Any]:
+    """What these options say, in the shape of a settings file."""
+    flags: dict[str, Any] = {}
+    limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
+    if wanted := {name: value for name, value in limits.items() if value is not None}:
+        flags["extensions"] = {"limits": wanted}
+    if options.effort:
+        flags["params"] = {"reasoning_effort": options.effort}
+    if options.plugin_dir:
+        flags["plugins"] = [os.path.abspath(each) for each in options.plugin_dir]  # noqa: PTH100
+    if servers := {name: it for name, it in servers_of(options).items() if it.get("type") != "sdk"}:
+        flags["mcpServers"] = servers
+    return flags
+
+
+def names_in(texts: Sequence[str]) -> list[str]:
+    """The tools or rules that are named, each by itself."""
+    return [name for text in texts for name in NAMES.findall(text)]
+
+
+def layers_of(options: argparse.Namespace) -> frozenset[str] | None:
+    """The settings files that count, None for all. Raises `UsageError`."""
+    if options.setting_sources is None:
+        return None
+    written: str = options.setting_sources
+    layers = frozenset(filter(None, written.split(",")))
+    if unknown := layers - {*LAYERS}:
+        raise UsageError(f"--setting-sources takes {', '.join(LAYERS)}, not {min(unknown)!r}")
+    return layers
+
+
+def servers_of(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The servers of ``--mcp-config``. Raises `UsageError`."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in options.mcp_config:
+        try:
+            given = text if text.lstrip().startswith("{") else Path(text).read_text("utf-8")
+            servers: Any = json.loads(given)["mcpServers"]
+            found |= {str(name): dict(each) for name, each in servers.items()}
+        except OSError as error:
+            raise UsageError(f"--mcp-config {text}: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise UsageError(f"--mcp-config needs a table 'mcpServers': {text}") from None
+    return found
+
+
+def directories_of(options: argparse.Namespace) -> tuple[str, ...]:
+    """The directories of ``--add-dir``, absolute. Raises `UsageError`."""
+    for path in options.add_dir:
+        if not Path(os.path.expanduser(path)).is_dir():
+            raise UsageError(f"there is no directory {path!r}: --add-dir takes one that exists")
+    return tuple(os.path.abspath(os.path.expanduser(each)) for each in options.add_dir)  # noqa: PTH100
+
+
+def settle_session(options: argparse.Namespace, session: Session) -> None:
+    """Tell a session what the options say of it."""
+    from crow.keys import CLIENT_PROMPT
+
+    text = options.system_prompt
+    if options.system_prompt_file is not None:
+        text = read(options.system_prompt_file)
+    if text is not None:
+        CLIENT_PROMPT.set(session, ("override", text))
+    elif options.append_system_prompt:
+        CLIENT_PROMPT.set(session, ("append", options.append_system_prompt))
+
+
+def read(path: str) -> str:
+    """The text of ``--system-prompt-file``. Raises `UsageError`."""
+    try:
+        return Path(os.path.expanduser(path)).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--system-prompt-file {path}: {error}") from None
+
+
+def choose_tools(options: argparse.Namespace, agent: Agent) -> None:
+    """Leave the model the tools of ``--tools`` alone, and those of servers."""
+    if options.tools is None or options.tools == [ALL_TOOLS]:
+        return
+    agent.use(Chosen(frozenset(names_in(options.tools)), frozenset(agent.tools)))
+
+
+class Chosen:
+    """Lends the model some of the ``known`` tools; those that come later are there anyway."""
+
+    name = "tools"
+
+    def __init__(self, wanted: frozenset[str], known: frozenset[str]) -> None:
+        self.hidden = known - wanted
+
+    def before_llm_request(self, ctx: TurnContext) -> None:
+        """Leave out what is hidden."""
+        ctx.tools = [each for each in ctx.tools if each["function"]["name"] not in self.hidden]
+
+    def before_tool(self, ctx: ToolContext) -> Deny | None:
+        """Refuse what is hidden."""
+        return Deny(f"{ctx.name} is not in use here") if ctx.name in self.hidden else None
+
+
+def prompt_meant(argv: Sequence[str]) -> bool:
+    """True for a word that is no command but what is to be done: ``crow "fix it"``."""
+    return bool(argv) and any(character.isspace() for character in argv[0].strip())
+
+
+def is_print(argv: Sequence[str]) -> bool:
+    """True for options that want one answer and no talk."""
+    names = {each.partition("=")[0] for each in argv}
+    return not names.isdisjoint({"-p", "--print", "--output-format", "--input-format"})
+
+
+def sdk_servers(options: argparse.Namespace) -> list[str]:
+    """The servers that the program has which drives Crow."""
+    return [name for name, each in servers_of(options).items() if each.get("type") == "sdk"]
+
+
+def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two tables as one, with the tables in them."""
+    joined = dict(one)
+    for name, value in other.items():
+        known = joined.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            joined[name] = merged(cast("dict[str, Any]", known), cast("dict[str, Any]", value))
+        else:
+            joined[name] = value
+    return joined

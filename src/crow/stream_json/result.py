@@ -1,0 +1,92 @@
+"""The first and the last message of a turn."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from crow._version import __version__
+from crow.core.agent import Agent
+from crow.core.session import Reply, Session
+from crow.stream_json.lines import Message
+from crow.stream_json.projection import usage_of
+
+SUCCESSES = ("end_turn", "hook_stopped", "max_tokens", "refusal")
+SUBTYPES = {"max_turn_requests": "error_max_turns", "cancelled": "error_during_execution"}
+OF_MONEY = "the limit of $"
+"""How a run ends that has cost too much, as the limits say it."""
+SPOKEN = "2.1.331"
+"""The version of Claude Code whose words these are: libraries warn where a program names none."""
+
+
+def init(agent: Agent, session: Session, model: str) -> Message:
+    """What there is in a session."""
+    return {
+        "type": "system",
+        "subtype": "init",
+        "cwd": session.cwd,
+        "session_id": session.id,
+        "tools": list(agent.tools_of(session)),
+        "mcp_servers": servers(agent, session),
+        "model": model,
+        "permissionMode": session.mode,
+        "slash_commands": list(agent.commands_of(session)),
+        "apiKeySource": "none",
+        "claude_code_version": SPOKEN,
+        "crow_version": __version__,
+        "output_style": "default",
+        "agents": [],
+        "skills": [],
+        "plugins": [],
+        "uuid": str(uuid.uuid4()),
+    }
+
+
+def servers(agent: Agent, session: Session) -> list[Message]:
+    """The MCP servers that lend tools here, by name, with these tools."""
+    found: dict[str, list[Message]] = {}
+    for tool in agent.tools_of(session).values():
+        server: Any = getattr(tool, "mcp_server", None)
+        if server is not None:
+            name = getattr(tool, "raw_name", tool.name)
+            found.setdefault(server["name"], []).append({"name": name})
+    return [{"name": name, "status": "connected", "tools": it} for name, it in found.items()]
+
+
+def subtype_of(reply: Reply) -> str:
+    """How a turn ended, in the words of the protocol."""
+    if reply.stop_reason == "max_turn_requests" and reply.detail.startswith(OF_MONEY):
+        return "error_max_budget_usd"
+    return SUBTYPES.get(reply.stop_reason, "success")
+
+
+def result(reply: Reply, *, model: str, turns: int, seconds: float, asked: float) -> Message:
+    """How a turn ended; ``asked`` are the seconds in which the model was."""
+    usage, cost = usage_of(reply.usage), reply.usage.get("cost", 0.0)
+    is_error = reply.stop_reason not in SUCCESSES
+    told: Message = {
+        "type": "result",
+        "subtype": subtype_of(reply),
+        "is_error": is_error,
+        "duration_ms": round(seconds * 1000),
+        "duration_api_ms": round(asked * 1000),
+        "num_turns": turns,
+        "session_id": reply.session.id,
+        "stop_reason": None if reply.stop_reason == "error" else reply.stop_reason,
+        "total_cost_usd": cost,
+        "usage": usage,
+        "modelUsage": {
+            model: {
+                "inputTokens": usage["input_tokens"],
+                "outputTokens": usage["output_tokens"],
+                "cacheReadInputTokens": usage["cache_read_input_tokens"],
+                "cacheCreationInputTokens": usage["cache_creation_input_tokens"],
+                "webSearchRequests": 0,
+                "costUSD": cost,
+            }
+        },
+        "uuid": str(uuid.uuid4()),
+    }
+    if reply.stop_reason in SUBTYPES:
+        return {**told, "errors": [reply.detail] if reply.detail else []}
+    return {**told, "result": reply.detail if is_error else reply.text}

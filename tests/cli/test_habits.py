@@ -1,0 +1,132 @@
+"""Options that people know from Claude Code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Crow, Here, calls
+
+from crow.cli.habits import names_in
+from crow.testing.endpoint import Endpoint, answer
+
+TOUCH = ("Bash", {"command": "touch made"})
+
+
+async def test_what_is_to_be_done_needs_no_command(crow: Crow, endpoint: Endpoint) -> None:
+    for words in (("-p", "fix it"), ("--print", "fix it"), ("fix it",)):
+        endpoint.play(answer("Fixed."))
+        ended = await crow(*words)
+        assert (ended.out, ended.status) == ("Fixed.\n", 0)
+    assert (await crow("fixit")).status == 2
+
+
+async def test_sessions_go_on_by_short_options(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("One."), answer("Two."), answer("Three."), answer("Four."))
+    name = "0" * 31 + "7"
+    await crow("-p", "first", "--session-id", name)
+    again = await crow("-p", "-c", "second", "--output-format", "json")
+    assert again.events[0]["session_id"] == name
+    again = await crow("-p", "-r", name[:8], "third", "--output-format", "json")
+    assert again.events[0]["session_id"] == name
+    forked = await crow("-p", "-r", name, "--fork-session", "fourth", "--output-format", "json")
+    assert forked.events[0]["session_id"] != name
+    assert "Three." in str(endpoint.requests[-1].body["messages"])
+    taken = await crow("-p", "x", "--session-id", name)
+    assert (await crow("-p", "x", "--session-id", "../up")).status == 2
+    assert (taken.status, f"there is a session {name!r} already" in taken.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "runs"),
+    [
+        (("--allowedTools", "Bash(touch *),Edit"), True),
+        (("--allowed-tools", "Edit", "Bash(touch *)"), True),
+        (("--permission-mode", "bypassPermissions"), True),
+        (("--dangerously-skip-permissions",), True),
+        (("--dangerously-skip-permissions", "--disallowedTools", "Bash(touch *)"), False),
+        (("--dangerously-skip-permissions", "--tools", "Read,Edit"), False),
+    ],
+)
+async def test_what_may_run_is_said_in_their_words(
+    crow: Crow, endpoint: Endpoint, options: tuple[str, ...], runs: bool
+) -> None:
+    endpoint.play(calls(TOUCH), answer("Done."))
+    await crow("-p", "go", *options)
+    assert (crow.cwd / "made").exists() is runs
+    if "--tools" in options:
+        lent = {each["function"]["name"] for each in endpoint.requests[0].body["tools"]}
+        assert lent == {"Read", "Edit"}
+
+
+async def test_the_model_is_told_what_an_option_says(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(answer("Arr."), answer("Arr."))
+    await crow("-p", "hi", "--system-prompt", "You are a pirate.", "--effort", "high")
+    body = endpoint.requests[0].body
+    assert body["messages"][0]["content"].startswith("You are a pirate.")
+    assert body["reasoning_effort"] == "high"
+    await crow("-p", "hi", "--append-system-prompt", "Talk like a pirate.")
+    (crow.cwd / "prompt.txt").write_text("You are a parrot.")
+    endpoint.play(answer("Arr."))
+    await crow("-p", "hi", "--system-prompt-file", "prompt.txt")
+    assert endpoint.requests[2].body["messages"][0]["content"].startswith("You are a parrot.")
+    told = endpoint.requests[1].body["messages"][0]["content"]
+    assert told.startswith("You are Crow")
+    assert "Talk like a pirate." in told
+
+
+async def test_limits_are_those_of_one_run(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(("LS", {"path": "."})), answer("Never."))
+    ended = await crow("-p", "go", "--max-turns", "1")
+    assert (ended.status, len(endpoint.requests)) == (1, 1)
+
+
+async def test_directories_beside_are_worked_in(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("beside")
+    endpoint.play(calls(("Read", {"file_path": str(other / "a.txt")})), answer("Yes."))
+    await crow("-p", "read", "--add-dir", str(other))
+    assert "beside" in str(endpoint.requests[1].body["messages"][-1])
+    missing = await crow("-p", "read", "--add-dir", "nowhere")
+    assert (missing.status, "there is no directory 'nowhere'" in missing.err) == (2, True)
+
+
+async def test_settings_files_are_chosen_by_layer(crow: Crow, endpoint: Endpoint) -> None:
+    folder = Path.home() / ".crow"
+    folder.mkdir()
+    rules = {"permissions": {"allow": ["Bash(touch *)"]}}
+    (folder / "settings.json").write_text(json.dumps(rules))
+    for sources, runs in (("project,local", False), ("user", True)):
+        endpoint.play(calls(TOUCH), answer("Done."))
+        await crow("-p", "go", "--setting-sources", sources)
+        assert (crow.cwd / "made").exists() is runs
+    wrong = await crow("-p", "go", "--setting-sources", "mine")
+    assert "--setting-sources takes user, project, local, not 'mine'" in wrong.err
+
+
+async def test_servers_are_named_by_file_or_as_json(here: Here, tmp_path: Path) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text('{"mcpServers": {"one": {"command": "one"}}}')
+    other = '{"mcpServers": {"two": {"command": "two"}}}'
+    missing = await here("run", "hi", "--mcp-config", "none.json")
+    assert "--mcp-config none.json: No such file or directory" in missing.err
+    wrong = await here("run", "hi", "--mcp-config", "{}")
+    assert "needs a table 'mcpServers'" in wrong.err
+    from argparse import Namespace
+
+    from crow.cli.habits import servers_of
+
+    assert list(servers_of(Namespace(mcp_config=[str(file), other]))) == ["one", "two"]
+
+
+def test_rules_keep_their_own_commas_and_blanks() -> None:
+    assert names_in(["Bash(git log:*, -n),Edit Read", "Write"]) == [
+        "Bash(git log:*, -n)",
+        "Edit",
+        "Read",
+        "Write",
+    ]

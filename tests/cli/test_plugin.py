@@ -1,0 +1,149 @@
+"""``crow plugin``: what others wrote is shown before it is used, and pinned."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Crow, Here, calls
+
+from crow.testing.endpoint import Endpoint, answer
+
+HOOKS = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "exit 2"}]}]}}
+GIT = ("git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+
+
+def write(folder: Path, files: dict[str, Any]) -> None:
+    """Lay files: texts as they are, anything else as JSON."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+def commit(folder: Path) -> str:
+    """Have git keep a folder as it is; the commit."""
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x", "--allow-empty"]):
+        subprocess.run([*GIT, *words], cwd=folder, check=True, capture_output=True)
+    found = subprocess.run([*GIT, "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True)
+    return found.stdout.decode().strip()
+
+
+@pytest.fixture
+def market(tmp_path: Path) -> Path:
+    """A repository that is a marketplace with three plugins, one of them broken."""
+    folder = tmp_path / "market"
+    entries = [
+        {"name": "guard", "source": "./plugins/guard", "description": "Refuses all"},
+        {"name": "odd", "source": {"source": "npm", "package": "odd"}},
+        {"name": "out", "source": "../elsewhere"},
+        {"no": "name"},
+    ]
+    files = {
+        ".claude-plugin/marketplace.json": {"name": "shop", "plugins": entries},
+        "plugins/guard/.claude-plugin/plugin.json": {"name": "guard", "version": "1"},
+        "plugins/guard/hooks/hooks.json": HOOKS,
+        "plugins/guard/commands/hello.md": "Say hello",
+    }
+    write(folder, files)
+    commit(folder)
+    return folder
+
+
+async def added(here: Here, market: Path) -> None:
+    """Have the marketplace and its guard."""
+    ended = await here("plugin", "market", "add", f"file://{market}")
+    assert ended.out.startswith("shop has 3 plugins")
+    ended = await here("plugin", "add", "--yes", "guard@shop")
+    assert ended.status == 0, ended.err
+
+
+async def test_a_plugin_of_a_marketplace_is_shown_pinned_and_used(
+    crow: Crow, here: Here, endpoint: Endpoint, market: Path
+) -> None:
+    pin = commit(market)
+    await added(here, market)
+    listed = await here("plugin")
+    assert "guard@shop" in listed.out
+    assert f"at {pin[:12]}" in listed.out
+    assert "1 hook, 1 command" in listed.out
+    assert "guard@shop  Refuses all" in (await here("plugin", "market", "shop")).out
+    endpoint.play(calls(("LS", {"path": "."})), answer("Refused."))
+    await crow("-p", "go")
+    assert "blocked without a reason" in str(endpoint.requests[1].body["messages"][-1])
+
+
+async def test_nothing_is_used_that_nobody_said_yes_to(here: Here, market: Path) -> None:
+    await here("plugin", "market", "add", str(market))
+    ended = await here("plugin", "add", "guard@shop")
+    assert (ended.status, "there is nobody to ask" in ended.err) == (2, True)
+    assert "hook   PreToolUse: exit 2" in ended.out
+    assert (await here("plugin")).out.startswith("no plugins")
+
+
+async def test_it_is_disabled_enabled_and_removed(here: Here, market: Path) -> None:
+    await added(here, market)
+    await here("plugin", "disable", "guard")
+    assert (await here("plugin")).out == "guard@shop  disabled\n"
+    await here("plugin", "enable", "guard")
+    assert "1 hook" in (await here("plugin")).out
+    await here("plugin", "remove", "guard@shop")
+    assert (await here("plugin")).out.startswith("no plugins")
+    gone = await here("plugin", "remove", "guard")
+    assert (gone.status, "there is no plugin 'guard'" in gone.err) == (2, True)
+
+
+async def test_an_update_says_what_is_different(here: Here, market: Path) -> None:
+    await added(here, market)
+    assert "guard@shop is as it is there" in (await here("plugin", "update")).out
+    hooks = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "make"}]}]}}
+    write(market, {"plugins/guard/hooks/hooks.json": hooks})
+    pin = commit(market)
+    ended = await here("plugin", "update", "--yes")
+    assert "+ hook   Stop: make" in ended.out
+    assert "- hook   PreToolUse: exit 2" in ended.out
+    (told,) = [json.loads(line) for line in (await here("plugin", "--json")).out.splitlines()]
+    assert (told["hooks"], told["origin"]["commit"], told["changed"]) == (
+        ["Stop: make"],
+        pin,
+        False,
+    )
+    (Path.home() / ".crow/plugins/guard/commands/hello.md").write_text("Say goodbye")
+    assert "changed here" in (await here("plugin")).out
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        ("odd@shop", "a source of the kind 'npm' cannot be had here"),
+        ("out@shop", "'../elsewhere' leads out of the marketplace"),
+        ("none@shop", "the marketplace 'shop' has no plugin 'none'"),
+        ("--upload-pack=x", "there is no option"),
+        ("ext::sh -c id", "is no folder, no URL of a repository"),
+        ("file:///nowhere/at/all", "git: "),
+    ],
+)
+async def test_what_cannot_be_had_is_named(here: Here, market: Path, source: str, why: str) -> None:
+    await here("plugin", "market", "add", str(market))
+    ended = await here("plugin", "add", "--yes", source)
+    assert ended.status in (1, 2)
+    assert why in ended.err
+    assert len(ended.err.splitlines()) == 1
+
+
+async def test_a_folder_is_taken_by_itself_and_one_that_is_none_is_not(
+    here: Here, market: Path, tmp_path: Path
+) -> None:
+    ended = await here("plugin", "add", "--yes", str(market / "plugins/guard"))
+    assert "guard@inline is in use" in ended.out
+    await here("plugin", "market", "add", str(market))
+    twice = await here("plugin", "add", "--yes", "guard@shop")
+    assert "there is a plugin 'guard@inline' already" in twice.err
+    (tmp_path / "empty").mkdir()
+    none = await here("plugin", "add", "--yes", str(tmp_path / "empty"))
+    assert "it is no plugin" in none.err
+    market_of_none = await here("plugin", "market", "add", str(tmp_path / "empty"))
+    assert "it is no marketplace" in market_of_none.err

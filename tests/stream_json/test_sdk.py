@@ -1,0 +1,326 @@
+"""The library that drives ``claude -p``, with its path set to Crow."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKClient,
+    HookMatcher,
+    Message,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultError,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+    create_sdk_mcp_server,
+    query,
+    tool,
+)
+from tests.cli.conftest import calls, project
+
+from crow.testing.endpoint import HANG, Endpoint, answer, begin, delta, respond, stream
+
+__all__ = ["project"]
+
+CROW = str(Path(sys.executable).with_name("crow"))
+Options = Callable[..., ClaudeAgentOptions]
+
+
+@pytest.fixture
+async def endpoint() -> AsyncIterator[Endpoint]:
+    """A model's endpoint."""
+    async with Endpoint() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def options(endpoint: Endpoint, project: Path) -> Options:
+    """Options of the library for the project and the endpoint."""
+
+    def made(**options: Any) -> ClaudeAgentOptions:
+        env = {"CROW_BASE_URL": endpoint.url, "CROW_MODEL": "scripted", "CROW_API_KEY": "sk-x"}
+        return ClaudeAgentOptions(cli_path=CROW, cwd=project, env=env, **options)
+
+    return made
+
+
+async def said(client: ClaudeSDKClient, prompt: Any) -> list[Message]:
+    """What comes of a prompt."""
+    await client.query(prompt)
+    return [message async for message in client.receive_response()]
+
+
+async def played(options: ClaudeAgentOptions, prompt: Any = "Go") -> list[Message]:
+    """What comes of a prompt in a session of its own."""
+    messages: list[Message] = []
+    async with ClaudeSDKClient(options) as client:
+        messages += await said(client, prompt)
+    return messages
+
+
+def blocks(messages: list[Message], *kinds: type[Any]) -> list[Any]:
+    """The blocks of a kind, in their order."""
+    held = [m for m in messages if isinstance(m, AssistantMessage | UserMessage)]
+    return [each for m in held for each in m.content if isinstance(each, kinds)]
+
+
+def last(messages: list[Message]) -> ResultMessage:
+    """The result."""
+    assert isinstance(messages[-1], ResultMessage)
+    return messages[-1]
+
+
+TOUCH = ("Bash", {"command": "touch made"})
+
+
+async def test_a_question_is_answered_and_gone_on_with(
+    endpoint: Endpoint, options: Options
+) -> None:
+    endpoint.play(
+        calls(("Read", {"file_path": "README.md"}), text="I look."), answer("Things."), answer("Ok")
+    )
+    messages = [message async for message in query(prompt="What?", options=options())]
+    kinds = [type(message).__name__ for message in messages]
+    assert kinds == ["SystemMessage", *["AssistantMessage"] * 2, "UserMessage", *kinds[-2:]]
+    assert kinds[-2:] == ["AssistantMessage", "ResultMessage"]
+    first, result = messages[0], last(messages)
+    assert isinstance(first, SystemMessage)
+    assert (first.data["model"], first.data["permissionMode"]) == ("scripted", "default")
+    assert [each.text for each in blocks(messages, TextBlock)] == ["I look.", "Things."]
+    (used,), (got,) = blocks(messages, ToolUseBlock), blocks(messages, ToolResultBlock)
+    assert (used.name, used.id, got.is_error) == ("Read", got.tool_use_id, False)
+    assert "It does things." in str(got.content)
+    assert (result.subtype, result.result, result.num_turns) == ("success", "Things.", 2)
+    assert result.usage is not None
+    assert result.usage["output_tokens"] > 0
+    again = query(prompt="And?", options=options(resume=result.session_id))
+    more = [message async for message in again]
+    assert last(more).session_id == result.session_id
+    assert "Things." in str(endpoint.requests[-1].body["messages"])
+
+
+async def test_the_program_says_what_may_run_and_how(
+    endpoint: Endpoint, options: Options, project: Path
+) -> None:
+    async def decide(name: str, given: dict[str, Any], _: Any) -> PermissionResultAllow:
+        asked.append((name, given))
+        return PermissionResultAllow(updated_input={"command": "touch other"})
+
+    asked: list[tuple[str, dict[str, Any]]] = []
+    endpoint.play(calls(TOUCH), answer("Done."))
+    settings = '{"permissions": {"ask": ["Bash"]}}'
+    messages = await played(options(can_use_tool=decide, settings=settings))
+    assert asked == [("Bash", {"command": "touch made"})]
+    assert [each.is_error for each in blocks(messages, ToolResultBlock)] == [False]
+    assert sorted(each.name for each in project.iterdir() if each.suffix == "") == [
+        ".git",
+        "other",
+    ]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_refusal_reaches_the_model_or_ends_the_turn(
+    endpoint: Endpoint, options: Options, project: Path, ends: bool
+) -> None:
+    async def decide(*_: Any) -> PermissionResultDeny:
+        return PermissionResultDeny(message="not on a Friday", interrupt=ends)
+
+    endpoint.play(calls(TOUCH), answer("Then not."), answer("Hello."))
+    settings = '{"permissions": {"ask": ["Bash"]}}'
+    async with ClaudeSDKClient(options(can_use_tool=decide, settings=settings)) as client:
+        messages = await said(client, "Go")
+        result = last(messages)
+        assert [each.content for each in blocks(messages, ToolResultBlock)] == ["not on a Friday"]
+        assert result.subtype == ("error_during_execution" if ends else "success")
+        assert result.permission_denials == [
+            {"tool_name": "Bash", "tool_use_id": "call_0_Bash", "tool_input": TOUCH[1]}
+        ]
+        assert last(await said(client, "Hello")).is_error is False
+    assert not (project / "made").exists()
+
+
+async def test_where_nobody_answers_a_call_is_denied(endpoint: Endpoint, options: Options) -> None:
+    endpoint.play(calls(TOUCH), answer("No."))
+    messages = await played(options(settings='{"permissions": {"ask": ["Bash"]}}'))
+    (got,) = blocks(messages, ToolResultBlock)
+    assert got.is_error
+    assert "nobody can be asked" in got.content
+    endpoint.play(calls(TOUCH), answer("Yes."))
+    allowed = options(allowed_tools=["Bash(touch *)", "Read"], sandbox={"enabled": False})
+    (got,) = blocks(await played(allowed), ToolResultBlock)
+    assert not got.is_error
+
+
+async def test_hooks_of_the_program_are_hooks(endpoint: Endpoint, options: Options) -> None:
+    async def hook(given: Any, call_id: str | None, _: Any) -> Any:
+        event = given["hook_event_name"]
+        seen.append(event)
+        match event:
+            case "UserPromptSubmit":
+                specific = {"hookEventName": event, "additionalContext": "It is raining."}
+                return {"hookSpecificOutput": specific}
+            case "PreToolUse":
+                assert call_id == given["tool_use_id"] == "call_0_Bash"
+                specific = {"hookEventName": event, "permissionDecision": "deny"}
+                return {"hookSpecificOutput": {**specific, "permissionDecisionReason": "no"}}
+            case "Stop" if not given["stop_hook_active"]:
+                return {"decision": "block", "reason": "Say goodbye."}
+            case _:
+                return {}
+
+    seen: list[str] = []
+    endpoint.play(calls(TOUCH), answer("Well."), answer("Goodbye."))
+    events = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+    hooks: Any = {event: [HookMatcher(hooks=[hook])] for event in events}
+    hooks["PreToolUse"][0].matcher = "Bash|Edit"
+    messages = await played(options(hooks=hooks))
+    assert seen == ["UserPromptSubmit", "PreToolUse", "Stop", "Stop"]
+    assert last(messages).result == "Goodbye."
+    assert [each.content for each in blocks(messages, ToolResultBlock)] == ["no"]
+    assert "It is raining." in str(endpoint.requests[0].body["messages"])
+
+
+async def test_a_hook_that_fails_at_a_gate_refuses(
+    endpoint: Endpoint, options: Options, project: Path
+) -> None:
+    async def hook(*_: Any) -> Any:
+        raise RuntimeError("broken")
+
+    endpoint.play(calls(TOUCH), answer("Well."))
+    hooks: Any = {"PreToolUse": [HookMatcher(hooks=[hook])]}
+    messages = await played(options(hooks=hooks, permission_mode="bypassPermissions"))
+    (got,) = blocks(messages, ToolResultBlock)
+    assert "could not decide: ControlError: broken" in got.content
+    assert not (project / "made").exists()
+
+
+async def test_the_programs_own_servers_lend_tools(endpoint: Endpoint, options: Options) -> None:
+    @tool("add", "Add two numbers", {"a": float, "b": float})
+    async def add(args: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": f"{args['a'] + args['b']}"}]}
+
+    endpoint.play(calls(("mcp__sums__add", {"a": 1, "b": 2})), answer("Three."))
+    servers: Any = {"sums": create_sdk_mcp_server("sums", tools=[add])}
+    async with ClaudeSDKClient(
+        options(mcp_servers=servers, allowed_tools=["mcp__sums__add"])
+    ) as client:
+        messages = await said(client, "Add")
+        (got,) = blocks(messages, ToolResultBlock)
+        assert (got.content.splitlines()[1], got.is_error) == ("3", False)
+        (server,) = (await client.get_mcp_status())["mcpServers"]
+        assert (server["name"], server["status"]) == ("sums", "connected")
+
+
+async def test_a_turn_is_interrupted_and_the_next_one_works(
+    endpoint: Endpoint, options: Options
+) -> None:
+    endpoint.play([begin(), HANG], answer("Here."))
+    async with ClaudeSDKClient(options()) as client:
+        await client.query("Wait")
+        await endpoint.asked.wait()
+        await client.interrupt()
+        stopped = [message async for message in client.receive_response()]
+        assert last(stopped).subtype == "error_during_execution"
+        assert last(await said(client, "Are you there?")).result == "Here."
+
+
+async def test_mode_and_model_are_chosen_while_it_runs(
+    endpoint: Endpoint, options: Options
+) -> None:
+    endpoint.play(answer("Hello."))
+    async with ClaudeSDKClient(options()) as client:
+        info: Any = await client.get_server_info()
+        assert {"compact", "mcp"} <= {each["name"] for each in info["commands"]}
+        await client.set_permission_mode("acceptEdits")
+        await client.set_model("another")
+        with pytest.raises(Exception, match="no mode 'sloppy'"):
+            await client.set_permission_mode("sloppy")  # type: ignore[arg-type]
+        messages = await said(client, "Hello")
+        first = next(m for m in messages if isinstance(m, SystemMessage) and m.subtype == "init")
+        assert (first.data["permissionMode"], first.data["model"]) == ("acceptEdits", "another")
+        assert endpoint.requests[0].body["model"] == "another"
+        used: Any = await client.get_context_usage()
+        assert used["totalTokens"] > 0
+
+
+async def test_pieces_make_the_whole(endpoint: Endpoint, options: Options) -> None:
+    thought = stream(
+        delta(reasoning_content="Hm"), delta(reasoning_content="m."), delta(content="I "),
+        delta(content="look."), delta(finish="stop"),
+    )  # fmt: skip
+    endpoint.play(calls(("LS", {"path": "."})), thought)
+    messages = await played(options(include_partial_messages=True))
+    events = [m.event for m in messages if isinstance(m, StreamEvent)]
+    deltas = [each["delta"] for each in events if each["type"] == "content_block_delta"]
+    assert "".join(each.get("text", "") for each in deltas) == "I look."
+    assert "".join(each.get("thinking", "") for each in deltas) == "Hmm."
+    assert "".join(each.get("partial_json", "") for each in deltas) == '{"path": "."}'
+    assert [each.thinking for each in blocks(messages, ThinkingBlock)] == ["Hmm."]
+    shape = [each["type"] for each in events if each["type"] != "content_block_delta"]
+    block = ["content_block_start", "content_block_stop"]
+    ends = ["message_delta", "message_stop"]
+    assert shape == ["message_start", *block, *ends, "message_start", *block, *block, *ends]
+
+
+async def test_what_a_sub_agent_does_names_the_call_that_it_works_for(
+    endpoint: Endpoint, options: Options
+) -> None:
+    hand = ("Agent", {"description": "look around", "prompt": "Look"})
+    look = calls(("LS", {"path": "."}))
+    endpoint.play(calls(hand), look, answer("All is well."), answer("Good."))
+    messages = await played(options(allowed_tools=["Agent"]))
+    told = [m for m in messages if isinstance(m, AssistantMessage | UserMessage)]
+    parents = {m.parent_tool_use_id for m in told if blocks([m], ToolUseBlock, ToolResultBlock)}
+    assert parents == {None, "call_0_Agent"}
+    assert [each.text for each in blocks(messages, TextBlock)] == ["Good."]
+
+
+async def test_limits_and_failures_are_results(endpoint: Endpoint, options: Options) -> None:
+    endpoint.play(calls(("LS", {"path": "."})))
+    with pytest.raises(ResultError) as raised:
+        async for _ in query(prompt="Go", options=options(max_turns=1)):
+            pass
+    assert raised.value.data is not None
+    assert raised.value.data["subtype"] == "error_max_turns"
+    endpoint.play(respond(400, {"error": {"message": "no such thing"}}))
+    with pytest.raises(ResultError, match="no such thing"):
+        async for _ in query(prompt="Go", options=options()):
+            pass
+
+
+async def test_a_prompt_can_have_a_picture(endpoint: Endpoint, options: Options) -> None:
+    picture = base64.b64encode(b"GIF89a").decode()
+    source = {"type": "base64", "media_type": "image/gif", "data": picture}
+    content = [{"type": "text", "text": "What?"}, {"type": "image", "source": source}]
+
+    async def prompts() -> AsyncIterator[dict[str, Any]]:
+        yield {"type": "user", "message": {"role": "user", "content": content}}
+
+    endpoint.play(answer("A dot."))
+    assert last(await played(options(), prompts())).result == "A dot."
+    assert f"data:image/gif;base64,{picture}" in str(endpoint.requests[0].body)
+
+
+async def test_prompts_follow_one_another(endpoint: Endpoint, options: Options) -> None:
+    endpoint.play(answer("One."), answer("Two."))
+    results: list[str | None] = []
+    async with asyncio.timeout(30), ClaudeSDKClient(options()) as client:
+        await client.query("First")
+        await client.query("Second")
+        results += [last([it async for it in client.receive_response()]).result for _ in "12"]
+    assert results == ["One.", "Two."]

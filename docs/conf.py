@@ -38,6 +38,7 @@ maximum_signature_line_length = 110
 
 html_theme = "shibuya"
 html_extra_path = ["_root"]
+templates_path = ["_templates"]
 html_title = "Crow"
 html_theme_options = {"accent_color": "violet"}
 html_copy_source = html_show_sourcelink = False

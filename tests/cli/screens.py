@@ -62,6 +62,13 @@ class Tmux:
         """Type a text."""
         await self._tmux("send-keys", "-l", text)
 
+    async def type_slowly(self, text: str) -> None:
+        """Type a text as a person does, a key every 0.05 seconds by the terminal's own clock."""
+        words: list[str] = []
+        for letter in text:
+            words += ["send-keys", "-l", letter, ";", "run-shell", "-d", "0.05", ";"]
+        await self._tmux(*words)
+
     async def paste(self, text: str) -> None:
         """Paste a text, as terminals do."""
         await self._tmux("set-buffer", text)

@@ -186,9 +186,7 @@ async def test_keys_amid_a_question_are_words_until_nobody_types(
     await tmux.until(READY)
     await tmux.type("Go")
     await tmux.keys("Enter")
-    for letter in "yayn" * 4:  # the question appears while somebody types
-        await tmux.type(letter)
-        await asyncio.sleep(0.05)
+    await tmux.type_slowly("yayn" * 4)  # the question appears while somebody types
     await tmux.until("? Bash wants to run", "yayn")
     assert not (crow.cwd / "made").exists()
     await asyncio.sleep(0.8)

@@ -16,6 +16,7 @@ from crow.core.history import flaw, repaired
 from crow.core.hooks.context import Context
 from crow.core.messages import user
 from crow.core.ports import Completion, NullClient
+from crow.core.session import Session
 from crow.core.tools import Call
 from crow.core.verdicts import Ask
 from crow.testing import ScriptedModel, call, delay
@@ -520,4 +521,69 @@ async def test_what_a_hook_begins_is_its_own_though_others_come_after_it_at_once
     await asyncio.gather(*tasks)
     assert {hook.owner.name for hook in agent.hooks.on_error.entries} == {"begins"}
     assert kept[0].owner == "keeps"
+    assert {record.error for record in reply.session.trace} == {None}
+
+
+async def test_a_session_that_is_not_open_can_be_closed_and_its_hooks_hear_of_it():
+    ended = list[str]()
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    agent.hooks.register("on_session_end", lambda reason: ended.append(reason))
+    session = Session()
+    await agent.close_session(session)
+    assert session.closed
+    assert ended == ["closed"]
+
+
+async def test_hooks_that_say_something_to_each_message_do_not_answer_one_another_without_end():
+    agent = Agent(ScriptedModel(leftover="allow"), tools=())
+    session = await agent.new_session()
+    for name in ("a", "b", "c"):
+
+        class Says:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            async def on_message(self, ctx: Any) -> None:
+                await ctx.inject_context("noted")
+
+        agent.use(Says(name))
+    for _ in range(6):
+        await agent.prompt(session, "go")
+    assert len(session.messages) < 6 * 10
+
+
+async def test_hooks_that_call_one_another_are_ended_before_they_are_thousands():
+    agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
+    for name in ("a", "b", "c"):
+
+        class Again:
+            def __init__(self, name: str) -> None:
+                self.name = name
+
+            async def on_message(self, ctx: Any) -> None:
+                await ctx.append(user("again"))
+
+        agent.use(Again(name))
+    session = await agent.new_session()
+    reply = await agent.prompt(session, "go")
+    assert reply.stop_reason != "error"
+    assert len(session.messages) < 1000
+    errors = {record.error for record in session.trace if record.error}
+    assert any("makes happen what it is called for, 64 times over" in error for error in errors)
+
+
+async def test_a_hook_may_say_as_much_as_it_likes_where_it_is_not_called_again():
+    agent = Agent(ScriptedModel("done", leftover="allow"), tools=())
+    count = 0
+
+    async def on_message(ctx: Any) -> None:
+        nonlocal count
+        count += 1
+        if ctx.message["content"] == "go":
+            for _ in range(200):
+                await ctx.append(user("more"))
+
+    agent.use(on_message)
+    reply = await agent.run("go")
+    assert count == 202
     assert {record.error for record in reply.session.trace} == {None}

@@ -106,3 +106,15 @@ async def test_a_hook_that_computes_or_sleeps_is_named_however_busy_the_machine_
     with busy():
         (told,) = await named(work, later=False, caplog=caplog)
     assert " blocked everything for 0." in told
+
+
+def test_an_agent_that_is_used_in_one_thread_after_another_looks_at_the_one_that_it_is_in():
+    agent = Agent(ScriptedModel(*["done"] * 4), tools=())
+    agent.hooks.register("after_turn", lambda ctx: None)
+    replies = list[Any]()
+    for _ in range(4):
+        thread = threading.Thread(target=lambda: replies.append(asyncio.run(agent.run("go"))))
+        thread.start()
+        thread.join()
+    assert [reply.text for reply in replies] == ["done"] * 4
+    assert all(record.error is None for reply in replies for record in reply.session.trace)

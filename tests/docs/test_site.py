@@ -19,10 +19,9 @@ ASKS = re.compile(
 def test_the_site_is_built_without_a_warning_and_asks_nothing_of_other_hosts(tmp_path: Path):
     if not SPHINX.exists():
         pytest.skip("make docs installs what builds it")
-    options = "-W", "-n", "--keep-going", "--quiet", "--doctree-dir", str(tmp_path / "doctrees")
-    done = subprocess.run(
-        [SPHINX, *options, ROOT / "docs", tmp_path / "site"], capture_output=True, text=True
-    )
+    options = ["-W", "-n", "--keep-going", "--quiet", "--conf-dir", str(ROOT / "docs")]
+    places = ["--doctree-dir", str(tmp_path / "doctrees"), str(ROOT), str(tmp_path / "site")]
+    done = subprocess.run([SPHINX, *options, *places], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "site").glob("**/*.html")}
     assert {"index.html", "hooks.html", "search.html"} <= pages.keys()

@@ -39,6 +39,18 @@ def test_every_event_has_a_page():
     assert {path.stem for path in FOLDER.glob("*.md")} == {point.name for point in POINTS}
 
 
+def test_the_page_of_the_events_of_extensions_is_what_they_define(crow: Pilot):
+    crow.configure(settings={"extensions": {"setup": {}}})
+    known = {point.name for point in POINTS}
+    points = [
+        each.point for each in crow.agent.hooks.points.values() if each.point.name not in known
+    ]
+    page = (ROOT / "docs/extension-events.md").read_text()
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("| `on_")]
+    told = {(row[0].strip(" `"), row[3].strip(), row[4].strip()) for row in rows}
+    assert told == {(each.name, each.kind, ", ".join(each.fields)) for each in points}
+
+
 def test_the_picture_of_the_loop_shows_every_event_once():
     picture = drawn()
     assert (ROOT / "docs/pictures/loop.svg").read_text("utf-8") == picture

@@ -81,6 +81,23 @@ async def test_what_nobody_can_read_is_named(crow: Crow, line: str, why: str) ->
     assert why in ended.events[-1]["errors"][0]
 
 
+async def test_hooks_that_cannot_run_are_refused_and_questions_still_reach_the_program(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(calls(("Bash", {"command": "touch made"})), answer("No."))
+    off = json.dumps({"disableAllHooks": True, "permissions": {"ask": ["Bash"]}})
+    hooks = {"PreToolUse": [{"matcher": None, "hookCallbackIds": ["hook_0"]}]}
+    request = {"subtype": "initialize", "hooks": hooks}
+    first = {"type": "control_request", "request_id": "1", "request": request}
+    words = (*STREAM, "--settings", off, "--permission-prompt-tool", "stdio")
+    ended = await crow(*words, stdin=lines(first, HELLO))
+    (told,) = [each for each in ended.events if each["type"] == "control_response"]
+    assert "hooks are switched off here" in told["response"]["error"]
+    asked = [each for each in ended.events if each["type"] == "control_request"]
+    assert [each["request"]["subtype"] for each in asked] in ([], ["can_use_tool"])
+    assert not (crow.cwd / "made").exists()
+
+
 async def test_no_prompt_is_no_session(crow: Crow) -> None:
     ended = await crow(*STREAM, stdin="\n")
     assert (ended.status, ended.out, ended.err) == (0, "", "")

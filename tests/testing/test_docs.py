@@ -14,7 +14,7 @@ FACES = {"testing.md": 2 + 1}
 """More than one run of a test."""
 
 
-@pytest.mark.parametrize("page", ["testing.md", "tools.md", "recipes.md"])
+@pytest.mark.parametrize("page", ["testing.md", "tools.md", "recipes.md", "extension-events.md"])
 def test_every_test_of_the_page_passes(tmp_path: Path, page: str):
     text = (DOCS / page).read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

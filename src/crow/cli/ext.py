@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -182,7 +183,7 @@ def named(options: argparse.Namespace) -> str:
 def placed(options: argparse.Namespace) -> str:
     """The extension that is meant; one of the project's or the user's files has a name as well."""
     spec = named(options)
-    if Path(spec).expanduser().exists():
+    if Path(os.path.expanduser(spec)).exists():
         return spec
     folders = (directory(options) / FOLDER, Path.home() / FOLDER)
     files = (folder / f"{spec.replace('-', '_')}.py" for folder in folders)

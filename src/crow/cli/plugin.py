@@ -30,6 +30,7 @@ from crow.project.marketplaces import (
     Marketplaces,
     Origin,
     check_plugin,
+    digest,
     fetch,
     read_table,
 )
@@ -172,6 +173,9 @@ def take(
         copy = Path(scratch, name or Path(origin.path or origin.folder or origin.url).stem)
         pinned = fetch(origin, copy)
         check_plugin(copy)
+        if before is not None and digest(copy) == Installed().known[before.id]["digest"]:
+            out.line(f"{before.id} is as it is there")
+            return 0
         plugin = read(copy, id_=f"{name}@{market}" if market else "", configured={}, data=copy)
         show(plugin, pinned, before, out)
         if not options.yes and not somebody_is_there():
@@ -219,8 +223,6 @@ def update(options: argparse.Namespace, out: Output) -> int:
             market, origin = "", unpinned(Origin(**about["origin"]))
         root = installed.folder / str(about["folder"])
         before = read(root, id_=id_, configured={}, data=root)
-        if is_same(origin, about, out, id_):
-            continue
         status = max(status, take(origin, name, market, options, out, before))
     return status
 
@@ -228,18 +230,6 @@ def update(options: argparse.Namespace, out: Output) -> int:
 def unpinned(origin: Origin) -> Origin:
     """Where the newest is."""
     return Origin(origin.folder, origin.url, origin.path, origin.ref)
-
-
-def is_same(origin: Origin, about: dict[str, Any], out: Output, id_: str) -> bool:
-    """Say so where there is nothing new."""
-    from crow.project.marketplaces import digest
-
-    with TemporaryDirectory() as scratch:
-        fetch(origin, copy := Path(scratch, "copy"))
-        same = digest(copy) == about["digest"]
-    if same:
-        out.line(f"{id_} is as it is there")
-    return same
 
 
 def remove(options: argparse.Namespace, out: Output) -> int:

@@ -336,7 +336,7 @@ class Agent(Host):
         if session.closed:
             return
         session.closed = True
-        closing = nobodys(end(session, reason, who_waits(session)))
+        closing = nobodys(end(self, session, reason, who_waits(session)))
         closing.add_done_callback(lambda _: self._sessions.pop(session.id, None))
         self._closing[session.id] = closing
         closing.add_done_callback(lambda _: self._closing.pop(session.id))

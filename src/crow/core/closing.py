@@ -24,9 +24,8 @@ def who_waits(session: Session) -> set[asyncio.Task[Any]]:
     return {*waiting, cast("asyncio.Task[Any]", asyncio.current_task())}
 
 
-async def end(session: Session, reason: str, waiting: set[asyncio.Task[Any]]) -> None:
+async def end(agent: Agent, session: Session, reason: str, waiting: set[asyncio.Task[Any]]) -> None:
     """End what goes on in a session of an agent's, for some who wait for that."""
-    agent = cast("Agent", session.agent)
     if not waiting & {*following(session)}:
         await _followed_up(session)
     ending = session.tasks - waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ from crow.core.history import flaw, flaw_before, repaired
 from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.contexts import TurnContext, open_call
 from crow.core.hooks.pieces import Sink
-from crow.core.messages import Message, add_usage
+from crow.core.messages import Message, add_usage, is_prompt
 from crow.core.ports import Completion, Delta, Request
 from crow.core.session import CARRIER
 from crow.core.validation import fits
@@ -56,7 +57,8 @@ def as_said(reply: Completion) -> Completion:
 async def deliver(ctx: Context) -> None:
     """Put injected context at the end of the history; only where that is whole.
 
-    What is injected meanwhile waits: a hook that says something to each message has no end.
+    What is injected meanwhile waits: a hook that says something to each message has no end. Of the
+    same that several of them say to one another each says it once.
     """
     await ctx.heal()
     pending = ctx.session.pending
@@ -69,6 +71,13 @@ async def deliver(ctx: Context) -> None:
             await ctx.append(message)
         else:
             logger.warning("left out what is no message for the model: %.60r", message)
+    if len(pending) > 1:
+        pending.put([each for n, each in enumerate(pending) if not _is_echo(each, pending[:n])])
+
+
+def _is_echo(message: Message, before: Sequence[Message]) -> bool:
+    """True for injected context that waits already."""
+    return fits(Message)(message) and not is_prompt(message) and message in before
 
 
 async def stream(

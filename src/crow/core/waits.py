@@ -6,19 +6,19 @@ import os
 import sys
 from collections import deque
 from contextlib import suppress
-from math import inf
+from threading import get_ident
 from time import perf_counter, process_time, thread_time
-from typing import Any, NamedTuple
-
-resource: Any = None
-with suppress(ImportError):  # there is none on Windows
-    import resource
+from typing import NamedTuple
+from weakref import finalize
 
 AGE = 0.005
 """Seconds after which what was known of a thread's waiting says nothing about what begins now."""
 KEPT = 32
 """How many looks are remembered: what took long may hold something else that did."""
-CAN_COUNT = hasattr(resource, "RUSAGE_THREAD")
+SHARE = 8
+"""Whoever has the GIL computes for one of so many seconds at least: it may wait for a CPU, too."""
+LATE = 2
+"""How many times as long as it should, at most, a thread sleeps before it asks for the GIL."""
 SCHEDULED = "/proc/thread-self/schedstat"
 
 
@@ -26,7 +26,7 @@ class Reading(NamedTuple):
     """What the kernel says of this thread ``at`` a time of `time.perf_counter`, in seconds.
 
     ``cpu`` is what it computed, ``process`` what all threads did, ``queued`` how long it waited for
-    a CPU; ``slept`` is how often it slept.
+    a CPU; ``slept`` is how often it began anew, having waited or slept.
     """
 
     at: float
@@ -43,16 +43,40 @@ class Waits:
     than `AGE`, at ``stale`` that is, and one where something took long.
     """
 
-    __slots__ = ("_readings", "stale")
+    __slots__ = ("__weakref__", "_file", "_readings", "_thread", "stale")
 
     def __init__(self) -> None:
         self.stale = 0.0
+        self._file: int | None = None
+        self._thread = 0
         self._readings: deque[Reading] = deque(maxlen=KEPT)
 
     def look(self, now: float) -> None:
         """Know how things stand now."""
-        self._readings.append(_read(now))
+        if self._thread != get_ident():
+            self._follow()
+        queued = slept = 0.0
+        if self._file is not None:
+            try:
+                _, waited, times = os.pread(self._file, 200, 0).split()
+                queued, slept = int(waited) / 1e9, float(times)
+            except (OSError, ValueError):  # of a thread that has ended, whose number is used again
+                self._thread = 0
+        self._readings.append(Reading(now, thread_time(), process_time(), queued, slept))
         self.stale = now + AGE
+
+    def _follow(self) -> None:
+        """Look at this thread from now on: an agent may be used in one after another."""
+        self._thread = get_ident()
+        self._readings.clear()
+        with suppress(OSError):
+            file = os.open(SCHEDULED, os.O_RDONLY)
+            if self._file is None:
+                self._file = file
+                finalize(self, os.close, file)
+            else:
+                os.dup2(file, self._file, inheritable=False)
+                os.close(file)
 
     def own(self, began: float, seconds: float) -> float:
         """How many of the seconds since ``began`` were the thread's own doing.
@@ -66,19 +90,7 @@ class Waits:
         cpu, queued = now.cpu - before.cpu, max(now.queued - before.queued, 0.0)
         computed = max(cpu - max(began - before.at, 0.0), 0.0)
         asleep = max(seconds - computed - queued, 0.0)
-        asked = (now.slept - before.slept) * sys.getswitchinterval() if CAN_COUNT else inf
-        others = max(now.process - before.process - cpu, 0.0)
-        return max(seconds - queued - min(asleep, asked, others), 0.0)
-
-
-def _read(now: float) -> Reading:
-    queued = slept = 0.0
-    with suppress(OSError, ValueError, IndexError):
-        file = os.open(SCHEDULED, os.O_RDONLY)
-        try:
-            queued = int(os.read(file, 200).split()[1]) / 1e9
-        finally:
-            os.close(file)
-    if CAN_COUNT:
-        slept = float(resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw)
-    return Reading(now, thread_time(), process_time(), queued, slept)
+        asked = (now.slept - before.slept) * sys.getswitchinterval() * LATE
+        others = SHARE * max(now.process - before.process - cpu, 0.0)
+        waited = min(asleep, others) if self._file is None else min(asleep, asked, others)
+        return max(seconds - queued - waited, 0.0)

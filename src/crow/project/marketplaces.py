@@ -178,6 +178,8 @@ class Marketplaces:
             pinned = fetch(origin, copy := Path(scratch, "copy"))
             table = read_index(copy)
             name = str(table["name"])
+            if name == RECORD:
+                raise PluginError(f"{name!r} is no name of a marketplace")
             shutil.rmtree(self.folder / name, ignore_errors=True)
             copy.rename(self.folder / name)
         self._write({**self.known, name: pinned})

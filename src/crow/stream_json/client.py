@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from crow.core.agent import Agent
@@ -52,7 +53,7 @@ class StreamClient:
         self.denied: list[Message] = []
         self.unasked: list[PermissionRequest] = []
         self.has_interrupted = False
-        self._allowed: dict[str, Message] = {}
+        self._decided: dict[str, Message | None] = {}
         self._session: Session | None = None
         self._agent: Agent | None = None
         self._early: list[tuple[str, Event]] = []
@@ -102,8 +103,13 @@ class StreamClient:
         return session.model or agent.llm.model
 
     async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
-        """What the program has said to this call; without that nobody has answered."""
-        if self._allowed.get(request.call.id) == dict(request.args):
+        """What the program has said to this call; it is asked here where no hook has asked it."""
+        call, args = request.call, dict(request.args)
+        if self.answers and call.id not in self._decided:
+            payload = {"tool_name": call.name, "tool_input": args}
+            with suppress(ControlError):
+                await self.decide(payload, call.id)
+        if self._decided.get(call.id) == args:
             return next((it.id for it in request.options if it.kind == "allow_once"), None)
         self.unasked.append(request)
         return None
@@ -119,8 +125,10 @@ class StreamClient:
         if "agent_id" in payload:
             asked["agent_id"] = payload["agent_id"]
         decision = await self.lines.ask("can_use_tool", **asked)
-        if decision.get("behavior") == "allow" and call_id is not None:
-            self._allowed[call_id] = decision.get("updatedInput") or payload["tool_input"]
+        if call_id is not None:
+            is_allowed = decision.get("behavior") == "allow"
+            wanted = decision.get("updatedInput") or payload["tool_input"]
+            self._decided[call_id] = wanted if is_allowed else None
         if decision.get("interrupt") is True:
             self.has_interrupted = True
         specific = {"hookEventName": "PermissionRequest", "decision": decision}

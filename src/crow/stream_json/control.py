@@ -106,19 +106,19 @@ ASKED: dict[str, Callable[[Control, Message], Awaitable[Message]]] = {
 }
 
 
-def hooks_table(lines: Lines, wanted: Any, decide: Callback | None = None) -> dict[str, Any]:
-    """The hooks that a program has, as a table of settings: Claude Code's events, by name.
+def hooks_table(lines: Lines, wanted: Any) -> dict[str, Any]:
+    """The hooks that a program has, as a table of settings: Claude Code's events, by name."""
+    table = as_object(wanted)
+    return {
+        event: [_group(lines, as_object(group)) for group in groups or ()]
+        for event, groups in table.items()
+    }
 
-    ``decide`` is asked whether a call may run, where nobody else has said so.
-    """
-    table: dict[str, Any] = {}
-    for event, groups in as_object(wanted).items():
-        table[event] = [_group(lines, as_object(group)) for group in groups or ()]
-    if decide is not None:
-        handler: Message = {"type": "callback", "callback": decide, "name": "can_use_tool"}
-        handler["timeout"] = FOREVER
-        table.setdefault("PermissionRequest", []).append({"hooks": [handler]})
-    return table
+
+def deciding(decide: Callback) -> dict[str, Any]:
+    """The hook that is asked whether a call may run, where nobody else has said so."""
+    handler: Message = {"type": "callback", "callback": decide, "name": "can_use_tool"}
+    return {"PermissionRequest": [{"hooks": [{**handler, "timeout": FOREVER}]}]}
 
 
 FOREVER = 86_400.0

@@ -15,13 +15,14 @@ from crow.core.session import Reply, Session
 from crow.project.use import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.content import content_of
-from crow.stream_json.control import Control, hooks_table
+from crow.stream_json.control import Control, deciding, hooks_table
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
 from crow.stream_json.result import init, result
 from crow.stream_json.stopwatch import Stopwatch
 
 SOURCE = "stream-json"
 """Where the hooks of a program are from, for people."""
+DECIDING = f"{SOURCE} (can_use_tool)"
 NOTHING: tuple[str, ...] = ("keep_alive", "control_cancel_request", "update_environment_variables")
 """Kinds of lines that need no answer and mean nothing here."""
 
@@ -96,30 +97,43 @@ class Conversation:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def session(self, wanted: Message | None = None) -> Session:
-        """The session; opened, with the program's hooks, by who needs it first."""
+    async def session(self) -> Session:
+        """The session, opened by who needs it first."""
         async with self._opening:
             if self._session is None:
                 self._session = session = await self._opens()
                 self.client.attach(self.agent, session)
-                await self._hang(session, wanted or {})
+                session.use(self._watch, name="stopwatch of the stream")
+                if self.client.answers:
+                    await self._hang(session, DECIDING, deciding(self.client.decide))
             return self._session
 
-    async def _hang(self, session: Session, wanted: Message) -> None:
-        session.use(self._watch, name="stopwatch of the stream")
-        decide = self.client.decide if self.client.answers else None
-        table = hooks_table(self.lines, wanted.get("hooks"), decide)
-        self.client.tells_all = wanted.get("forwardSubagentText") is True
-        if table:
-            ctx = SessionContext(self.agent, session)
-            await use_front_matter(ctx, SOURCE, {"hooks": table})
+    async def _hang(self, session: Session, source: str, table: dict[str, Any]) -> bool:
+        """Hang a table of hooks; False where hooks are switched off, or nobody runs such."""
+        await use_front_matter(SessionContext(self.agent, session), source, {"hooks": table})
+        return any(name.endswith(source) for name in session.extensions)
+
+    async def _initialize(self, session: Session, request: Message) -> None:
+        """Take what a program has to say first. Raises `ControlError` where its hooks cannot run.
+
+        They may be what guards it: without them nothing begins.
+        """
+        self.client.tells_all = request.get("forwardSubagentText") is True
+        table = hooks_table(self.lines, request.get("hooks"))
+        if table and not await self._hang(session, SOURCE, table):
+            raise ControlError(
+                "hooks are switched off here (disableAllHooks, or without shell_hooks)"
+            )
 
     async def _control(self, message: Message) -> None:
         """Answer a request."""
         request_id = message.get("request_id")
         request = as_object(message.get("request"))
         try:
-            control = Control(self.agent, await self.session(request))
+            session = await self.session()
+            if request.get("subtype") == "initialize":
+                await self._initialize(session, request)
+            control = Control(self.agent, session)
             said: Message = {"subtype": "success", "response": await control.answer(request)}
         except Exception as error:  # noqa: BLE001 - whoever asked is told
             said = {"subtype": "error", "error": str(error) or type(error).__name__}

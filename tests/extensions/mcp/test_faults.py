@@ -153,7 +153,8 @@ BAD: dict[str, Any] = {
     "no type": {"properties": {}},
     "a list": [],
     "missing": None,
-    "one of": {"type": "object", "oneOf": [{"required": ["a"]}]},
+    "enum": {"type": "object", "enum": [{"a": 1}]},
+    "odd branch": {"type": "object", "oneOf": [{"properties": 1, "required": 2}]},
     "bad key": {"type": "object", "properties": {"a key with spaces": {}}},
     "bad properties": {"type": "object", "properties": ["a"]},
     "huge": {"type": "object", "description": "x" * 70_000},
@@ -200,6 +201,19 @@ async def test_m05_a_tool_with_a_bad_schema_is_dropped_by_name_and_the_rest_is_k
         told = it.model.asked[0]["tools"][0]["function"]
         assert told["description"] == "[MCP server s] Good."
         assert "$schema" not in told["parameters"]
+
+
+async def test_a_schema_with_branches_is_told_without_and_counts_whole(opened: Open, raw: Raw):
+    branches = [{"required": ["a"]}, {"properties": {"b": {"type": "string"}}, "required": ["b"]}]
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "oneOf": branches}
+    script = [call("mcp__s__echo"), call("mcp__s__echo", b="x"), "Done."]
+    tool = {"name": "echo", "inputSchema": schema}
+    async with opened({"s": raw(tools=[tool])}, *script) as it:
+        await it.prompt()
+        told = it.model.asked[0]["tools"][0]["function"]["parameters"]
+        assert (set(told), set(told["properties"])) == ({"type", "properties"}, {"a", "b"})
+        assert it.results[0].startswith("mcp__s__echo: ")
+        assert '{"b": "x"}' in it.results[1]
 
 
 async def test_m05_a_null_for_what_may_be_left_out_is_left_out(opened: Open, raw: Raw):

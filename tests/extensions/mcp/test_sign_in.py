@@ -146,6 +146,7 @@ async def test_a_token_that_has_ended_is_renewed_by_one_session_for_all(
     assert signed.told() == ["registered", "authorized", "renewed"]
 
 
+@pytest.mark.slow
 def test_tokens_are_renewed_before_they_end(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BROWSER", BROWSER)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
@@ -160,6 +161,7 @@ def test_tokens_are_renewed_before_they_end(trace: Path, monkeypatch: pytest.Mon
         server.end()
 
 
+@pytest.mark.slow
 def test_an_authorization_server_that_fails_costs_nobody_the_sign_in(signed: Signed) -> None:
     crow("add", "it", signed.url)
     assert crow("login", "it")[0] == 0
@@ -172,6 +174,7 @@ def test_an_authorization_server_that_fails_costs_nobody_the_sign_in(signed: Sig
     assert signed.told().count("authorized") == 1
 
 
+@pytest.mark.slow
 def test_what_is_renewed_no_more_needs_a_person_and_the_client_is_kept(signed: Signed) -> None:
     crow("add", "it", signed.url)
     assert crow("login", "it")[0] == 0
@@ -182,6 +185,7 @@ def test_what_is_renewed_no_more_needs_a_person_and_the_client_is_kept(signed: S
     assert signed.told().count("registered") == 1
 
 
+@pytest.mark.slow
 def test_a_client_that_is_not_known_any_more_is_registered_again(signed: Signed) -> None:
     crow("add", "it", signed.url)
     assert crow("login", "it")[0] == 0

@@ -19,14 +19,12 @@ from crow.core.hooks.context import Context, RunContext
 from crow.core.hooks.hook import Hook
 from crow.core.hooks.proxy import put, seen
 from crow.core.hooks.report import Ran, blocks, describe
-from crow.core.hooks.work import nested, set_awaited
+from crow.core.hooks.work import endless, set_awaited
 from crow.core.session import Session
 from crow.core.tasks import DOING, NOTHING, Errand, Errands, Spawned
 
 CANCELLED_TIMEOUT = 0.25
 OF_CANCELLED = " in a cancelled run"
-NESTED = 8
-"""How often a hook may be called again, by what it does itself, before it has ended."""
 
 WAITED = (
     ", while a prompt of its session waited: should that be its own, use agent.queue(...), "
@@ -178,10 +176,10 @@ def _blocked(hook: Hook, view: Context, ran: Ran) -> None:
 
 def _must_end(view: Context, answer: Any) -> None:
     """Raise `HookError` for a hook that has itself called without an end."""
-    if nested(view) >= NESTED:
+    if (times := endless(view)) > 0:
         if type(answer) is CoroutineType:
             answer.close()
-        raise HookError(f"makes happen what it is called for, {NESTED} times over")
+        raise HookError(f"makes happen what it is called for, {times} times over")
 
 
 def _is_part_of_the_cancelled(session: Session) -> bool:

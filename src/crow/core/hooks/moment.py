@@ -33,9 +33,12 @@ def calls(
     are in ``told`` are left out, and the others put in. What hangs there or goes meanwhile counts
     from then on.
     """
-    session, hooks = ctx.session, point.hooks
+    session = ctx.session
     if point.parent is None and session.parent is None and session.hung is None:
-        line, watchers = point.entries, hooks.watchers
+        line = point.entries
+        if not line:
+            return ()
+        watchers = point.hooks.watchers
     else:
         line, watchers = point.chain(session), ctx.agent.hooks.watching(session)
     if not line or (judge and not point.has_judges(line)):

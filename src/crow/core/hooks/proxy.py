@@ -60,13 +60,14 @@ class View:
     ``ended`` says why nothing that the hook assigns counts any more, and is empty while it does;
     ``_late`` why it is too late to do anything more. ``wrong`` is the last error of an assignment
     that cannot be. ``awaited`` is true while a run waits for it, ``outer`` is whose work that run
-    is in turn.
+    is in turn; ``echoes`` counts how often hooks have called one another within its.
     """
 
     __slots__ = ()
 
     waiters: ClassVar[tuple[()]] = ()
     awaited: bool = False
+    echoes: int = 0
     clock: Clock | None = None
     _given: dict[str, tuple[Any, Any]] | None = None
     outer: View | Spawned | None = None

@@ -68,7 +68,17 @@ def note(hook: Hook, ctx: Context, ran: Ran, answer: object = None) -> None:
             ran.keep(name, copied(value))
     error = None if ran.error is None else described(hook, ran.error)
     owner = hook.owner.name
-    made = hook.role.moment, owner, hook.name, answer, changed, error, ran.seconds, call, ran.values
+    made = (
+        hook.role.moment,
+        owner,
+        hook.name,
+        answer,
+        changed,
+        error,
+        ran.seconds,
+        call,
+        {**ran.values},
+    )
     if watchers:
         tell(ctx, Record(*made), watchers)
     else:

@@ -30,6 +30,10 @@ C = TypeVar("C", bound=Context)
 T = TypeVar("T")
 BLOCKED: Key[set[str]] = Key("blocked")
 """Whom the log has named in a session."""
+NESTED = 8
+"""How often a hook may be called again, by what it does itself, before it has ended."""
+ECHOES = 64
+"""How often hooks that call one another may do so within one of them."""
 OWN = "a hook cannot wait for its own session: use agent.queue(...)"
 
 
@@ -49,23 +53,32 @@ def set_awaited(ctx: Context, outer: View | Spawned | None) -> None:
     put(ctx, "awaited", True)
 
 
-def nested(ctx: Context) -> int:
-    """How often hooks are already at work at this moment on what made it happen.
+def endless(ctx: Context) -> int:
+    """How often a hook has been called by what it does itself, where that has no end; else zero.
 
-    Zero where the hook that has the view is none of them: it is called by others' doing.
+    It is `NESTED` times before one of them has ended, or `ECHOES` times where several call one
+    another. Zero, too, where the hook that has the view is none of them: it is called by others'
+    doing.
     """
     view = seen(ctx)
     outer: View | Spawned | None = DOING.get()
     if outer is None:
         return 0
-    own = count = 0
+    first, own, count = view, 0, 0
     while isinstance(outer, View):
         if outer.moment == view.moment:
             own += outer.owner == view.owner
             count += 1
+            first = outer
         outer = outer.outer
     spawned = line_of(outer, view.run)[view.moment]
-    return count + spawned if own or spawned else 0
+    if not (own or spawned):
+        return 0
+    if count > 1:
+        put(first, "echoes", first.echoes + 1)
+    if count + spawned >= NESTED:
+        return NESTED
+    return ECHOES if first.echoes > ECHOES else 0
 
 
 # who waits for what

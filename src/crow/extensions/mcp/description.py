@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from crow import CrowError, frozen
-from crow.extensions.mcp.auth.options import OAuth, oauth_of
+
+if TYPE_CHECKING:
+    from crow.extensions.mcp.auth.options import OAuth
 
 Transport = Literal["stdio", "http", "sse", "client", "process"]
 Table = Mapping[str, Any]
@@ -150,6 +152,8 @@ def _oauth(told: Table, env: Mapping[str, str]) -> OAuth | None:
     headers = {name.lower() for name in _pairs(told, "headers", {})}
     if "authorization" in headers or told.get("oauth") is False:
         return None
+    from crow.extensions.mcp.auth.options import oauth_of
+
     return oauth_of(told.get("oauth") or {}, lambda text: _filled(text, env))
 
 

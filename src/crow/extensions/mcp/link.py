@@ -6,7 +6,7 @@ Imported when the first server is connected, and not before: the library takes a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
@@ -41,7 +41,7 @@ from mcp.types import (
 )
 
 from crow import __version__
-from crow.extensions.mcp.auth.vault import key_of
+from crow.extensions.mcp.auth.auth import auth_of
 from crow.extensions.mcp.channel import channel_streams
 from crow.extensions.mcp.failure import (
     Failure,
@@ -55,16 +55,11 @@ from crow.extensions.mcp.limits import ENTRIES, PAGES
 from crow.extensions.mcp.sieve import Told, sieved
 from crow.extensions.mcp.stdio import process_streams
 from crow.extensions.mcp.ways import Way, first_way, other_way
-from crow.extensions.mcp.web import bounded_client, http_streams, sse_streams
-from crow.process import ProcessReaper
+from crow.extensions.mcp.web import http_streams, sse_streams
 
 if TYPE_CHECKING:
-    from crow.extensions.mcp.auth.auth import Auth
-    from crow.extensions.mcp.auth.person import Person
-    from crow.extensions.mcp.auth.vault import Vault
-    from crow.extensions.mcp.description import Description, Transport
-    from crow.extensions.mcp.limits import Limits
-    from crow.keys import Launcher
+    from crow.extensions.mcp.description import Transport
+    from crow.extensions.mcp.owner import Owner
 
 T = TypeVar("T")
 PATIENCE = 3.0
@@ -81,59 +76,6 @@ class Progress(Protocol):
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
         """So far, of how much, and in words."""
-        ...
-
-
-class Owner(Protocol):
-    """Whoever a connection belongs to: asked and told by it."""
-
-    description: Description
-    limits: Limits
-    reaper: ProcessReaper
-    vault: Vault
-
-    @property
-    def cwd(self) -> str:
-        """Where a process runs."""
-        ...
-
-    @property
-    def launcher(self) -> Launcher | None:
-        """Who confines a process."""
-        ...
-
-    @property
-    def roots(self) -> Sequence[str]:
-        """The folders that are worked in."""
-        ...
-
-    @property
-    def way(self) -> Way | None:
-        """How it was reached the last time."""
-        ...
-
-    def remember(self, way: Way | None) -> None:
-        """It was reached in this way."""
-        ...
-
-    def drop(self, tool: str, reason: str) -> None:
-        """A tool was left out."""
-        ...
-
-    def changed(self, what: str) -> None:
-        """The list of ``tools`` or ``prompts`` is another one now."""
-        ...
-
-    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
-        """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
-        ...
-
-    def person(self) -> Person | None:
-        """Who can sign in now."""
-        ...
-
-    def learn(self, secret: str) -> None:
-        """Know something that nobody may see."""
         ...
 
 
@@ -320,29 +262,12 @@ def streams_of(
                 described, owner.cwd, failure, limits.close, owner.reaper, owner.launcher
             )
         case "http":
-            return http_streams(described, failure, limits.connect, _auth(owner, failure))
+            return http_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "sse":
-            return sse_streams(described, failure, limits.connect, _auth(owner, failure))
+            return sse_streams(described, failure, limits.connect, auth_of(owner, failure))
         case "client" | "process":
             assert described.channel is not None
             return channel_streams(described.channel)
-
-
-def _auth(owner: Owner, failure: Failure) -> Auth | None:
-    """Who gives requests a token."""
-    described = owner.description
-    if described.oauth is None:
-        return None
-    from crow.extensions.mcp.auth.auth import Auth
-    from crow.extensions.mcp.auth.storage import Storage
-
-    key = key_of(described.name, described.url)
-    storage = Storage(owner.vault, key, owner.learn)
-
-    def client() -> AbstractAsyncContextManager[Any]:
-        return bounded_client(described.url, owner.limits.connect)
-
-    return Auth(described, storage, owner.person, client, failure)
 
 
 async def _listen(link: Link, owner: Owner) -> None:

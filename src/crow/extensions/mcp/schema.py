@@ -32,15 +32,12 @@ def told(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema as models are told of it; what only branches of it know of may be left out."""
     shown = {key: value for key, value in schema.items() if key not in UNTOLD}
     properties: dict[str, Any] = {}
-    required = list(cast("list[str]", schema.get("required") or []))
-    for key in BRANCHES:
-        for each in _tables(schema.get(key)):
-            properties |= each.get("properties") or {}
-            if key == "allOf":
-                required += [name for name in each.get("required") or () if name not in required]
-    if properties:
-        shown["properties"] = {**properties, **shown.get("properties", {})}
-    return {**shown, "required": required} if required else shown
+    for each in (each for key in BRANCHES for each in _tables(schema.get(key))):
+        for more in _tables([each.get("properties")]):
+            properties |= more
+    for own in _tables([schema.get("properties", {})]) if properties else ():
+        shown["properties"] = {**properties, **own}
+    return shown
 
 
 def _tables(value: object) -> Iterator[dict[str, Any]]:

@@ -19,14 +19,17 @@ from crow.extensions.mcp.auth import challenge
 from crow.extensions.mcp.auth.options import OAuth, is_loopback
 from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.provider import REFUSED, ClientRefused, Provider, machine_of
+from crow.extensions.mcp.auth.storage import Storage
+from crow.extensions.mcp.auth.vault import key_of
 from crow.extensions.mcp.failure import without_secrets
+from crow.extensions.mcp.web import bounded_client
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from crow.extensions.mcp.auth.storage import Storage
     from crow.extensions.mcp.description import Description
     from crow.extensions.mcp.failure import Failure
+    from crow.extensions.mcp.owner import Owner
 
 NOBODY = "http://127.0.0.1/callback"
 """Where nobody is sent: a client is not registered with it."""
@@ -223,3 +226,17 @@ def _is_safe(url: str, server: str) -> bool:
     return url.startswith("https:") or (
         server.startswith("http:") and httpx2.URL(url).host == httpx2.URL(server).host
     )
+
+
+def auth_of(owner: Owner, failure: Failure) -> Auth | None:
+    """Who gives a server's requests a token; None where nobody has to sign in."""
+    described = owner.description
+    if described.oauth is None:
+        return None
+
+    def client() -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+        return bounded_client(described.url, owner.limits.connect)
+
+    key = key_of(described.name, described.url)
+    storage = Storage(owner.vault, key, owner.learn)
+    return Auth(described, storage, owner.person, client, failure)

@@ -1,0 +1,68 @@
+"""Whoever a connection to a server belongs to, as that sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from crow.extensions.mcp.auth.person import Person
+    from crow.extensions.mcp.auth.vault import Vault
+    from crow.extensions.mcp.description import Description
+    from crow.extensions.mcp.limits import Limits
+    from crow.extensions.mcp.ways import Way
+    from crow.keys import Launcher
+    from crow.process import ProcessReaper
+
+
+class Owner(Protocol):
+    """Whoever a connection belongs to: asked and told by it."""
+
+    description: Description
+    limits: Limits
+    reaper: ProcessReaper
+    vault: Vault
+
+    @property
+    def cwd(self) -> str:
+        """Where a process runs."""
+        ...
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Who confines a process."""
+        ...
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders that are worked in."""
+        ...
+
+    @property
+    def way(self) -> Way | None:
+        """How it was reached the last time."""
+        ...
+
+    def remember(self, way: Way | None) -> None:
+        """It was reached in this way."""
+        ...
+
+    def drop(self, tool: str, reason: str) -> None:
+        """A tool was left out."""
+        ...
+
+    def changed(self, what: str) -> None:
+        """The list of ``tools`` or ``prompts`` is another one now."""
+        ...
+
+    async def elicit(self, params: dict[str, Any]) -> tuple[str, dict[str, Any] | None]:
+        """Ask the user: ``accept``, ``decline`` or ``cancel``, and the content."""
+        ...
+
+    def person(self) -> Person | None:
+        """Who can sign in now."""
+        ...
+
+    def learn(self, secret: str) -> None:
+        """Know something that nobody may see."""
+        ...

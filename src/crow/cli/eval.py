@@ -10,7 +10,6 @@ would run by hand. Exit status: 0 nothing differs, 1 something does, 2 usage.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import hashlib
 import json
 import re
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 from crow._version import __version__
 from crow.cli.answering import idle
 from crow.cli.explain import ORDER, Called, calls_of, table
+from crow.cli.interrupt import run_async
 from crow.cli.options import agent_of, declare_agent, settings_of, tell_problems
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
@@ -69,7 +69,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     if not count or (options.action == "record" and count != 2):
         raise UsageError(f"crow eval {options.action} {TAKES[options.action]} is how to say it")
     if options.action == "record":
-        return asyncio.run(record(options, out))
+        return run_async(record(options, out))
     return max(run(Path(name), options, out) for name in options.words)
 
 
@@ -93,7 +93,7 @@ async def record(options: argparse.Namespace, out: Output) -> int:
 def run(path: Path, options: argparse.Namespace, out: Output) -> int:
     """Play one recording and say what differs first."""
     old = read(path)
-    new = asyncio.run(play(old, options, out))
+    new = run_async(play(old, options, out))
     wrong = difference(old, new, end_only=options.end)
     if options.update and old != new:
         write(path, new)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from crow.cli.handlers import handlers_of, where
+from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
@@ -151,7 +151,7 @@ def explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     """Run ``crow hooks explain``."""
     if len(options.words) > 2:
         raise UsageError("crow hooks explain [SESSION] [CALL] is how to say it")
-    return asyncio.run(_explain(agent, options, out))
+    return run_async(_explain(agent, options, out))
 
 
 async def _explain(agent: Agent, options: argparse.Namespace, out: Output) -> int:

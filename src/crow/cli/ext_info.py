@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import inspect
 import json
 from collections import Counter
@@ -14,6 +13,7 @@ from crow.annotations.options import options_of
 from crow.cli.explain import table
 from crow.cli.ext_packages import packages, same
 from crow.cli.handlers import where
+from crow.cli.interrupt import run_async
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
 from crow.cli.setting import Row, rows
@@ -52,7 +52,7 @@ def info(agent: Agent, settings: Settings, options: argparse.Namespace, out: Out
     """Run ``crow ext info``; 1 where the extension is broken."""
     found = wanted(options.name, agent)
     told = described(found, agent, settings)
-    spent = asyncio.run(lately(agent, found.names))
+    spent = run_async(lately(agent, found.names))
     if options.json:
         lately_told = {
             "runs": spent.runs,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow.cli.interrupt import run_async
 from crow.cli.options import directory
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
@@ -75,7 +76,7 @@ def test_hooks(agent: Agent, options: argparse.Namespace, out: Output) -> int:
     if KNOWN[event].absent:
         out.error(f"{event} never fires: {KNOWN[event].absent}")
         return 1
-    return asyncio.run(_try(agent, hooks.handlers, options, out))
+    return run_async(_try(agent, hooks.handlers, options, out))
 
 
 def fields_of(options: argparse.Namespace, has_tool: bool) -> dict[str, Any]:

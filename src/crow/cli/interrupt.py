@@ -6,16 +6,35 @@ import asyncio
 import os
 import signal
 import sys
+import threading
+from collections.abc import Coroutine
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 if TYPE_CHECKING:
     from crow.cli.ask import Asker
     from crow.cli.output import Output
     from crow.core.agent import Agent
 
+T = TypeVar("T")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CAN_WAKE = sys.platform != "win32"
+
+
+def run_async(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run`, whose Ctrl-C is heard whenever it comes, and whatever thread it is given to.
+
+    Raises ``KeyboardInterrupt`` once what ran has ended.
+    """
+
+    async def woken() -> T:
+        if CAN_WAKE and threading.current_thread() is threading.main_thread():
+            handler = signal.getsignal(signal.SIGINT)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, _wake)
+            signal.signal(signal.SIGINT, handler)
+        return await main
+
+    return asyncio.run(woken())
 
 
 class Interrupts:

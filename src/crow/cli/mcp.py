@@ -16,11 +16,11 @@ Scopes: user is ~/.crow/settings.json, project is .mcp.json, which others share,
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from crow.cli.interrupt import run_async
 from crow.cli.mcp_files import SCOPES, added, described_in, removed, table_of
 from crow.cli.mcp_session import connected, hook_of, servers_known, withheld_servers
 from crow.cli.options import declare_agent
@@ -68,7 +68,7 @@ def _list(options: argparse.Namespace, out: Output) -> int:
         async with connected(options, out) as servers:
             return [_row(server) for server in servers]
 
-    rows = asyncio.run(look())
+    rows = run_async(look())
     known = {row["name"] for row in rows}
     rows += [row for row in withheld_servers(options) if row["name"] not in known]
     width = max((len(row["name"]) for row in rows), default=0)
@@ -147,7 +147,7 @@ def _login(options: argparse.Namespace, out: Output) -> int:
             out.line(f"the MCP server {server.name} is there: {len(server.tools)} tools")
             return 0
 
-    return asyncio.run(sign_in())
+    return run_async(sign_in())
 
 
 def _failed(server: Server, out: Output) -> int:
@@ -184,7 +184,7 @@ def _test(options: argparse.Namespace, out: Output) -> int:
             await _tell(server, options, out)
             return 0
 
-    return asyncio.run(look())
+    return run_async(look())
 
 
 async def _tell(server: Server, options: argparse.Namespace, out: Output) -> None:

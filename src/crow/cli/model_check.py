@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from crow.cli.interrupt import run_async
 from crow.cli.output import Output
 from crow.core.errors import ModelError
 from crow.core.events import ThoughtDelta
@@ -55,7 +56,7 @@ class Trial:
 
 def check(llm: LLM, out: Output, as_json: bool) -> int:
     """Try a model; 1 where it gives no answer or calls no tool."""
-    return asyncio.run(tried(llm, out, as_json=as_json))
+    return run_async(tried(llm, out, as_json=as_json))
 
 
 async def tried(llm: LLM, out: Output, *, as_json: bool) -> int:

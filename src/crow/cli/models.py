@@ -11,7 +11,6 @@ prices are dollars for a million tokens of input and output.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -20,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from crow.app.models import said_model, table_of
+from crow.cli.interrupt import run_async
 from crow.cli.options import declare_place, settings_of
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
@@ -68,7 +68,7 @@ def show(options: argparse.Namespace, out: Output) -> int:
         known: Callable[[str], ModelInfo] = partial(model_info, "") if at_url else info_named
         named = [
             (each.model, with_window(known(each.model), each.window))
-            for each in asyncio.run(look(sources(table, os.environ, load)))
+            for each in run_async(look(sources(table, os.environ, load)))
         ]
     if options.json:
         for name, info in named:

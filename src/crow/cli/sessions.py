@@ -16,13 +16,13 @@ crow sessions delete ID
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crow.cli.interrupt import run_async
 from crow.cli.options import agent_of, declare_place, directory, settings_of
 from crow.cli.output import Output, Style
 from crow.cli.parser import Parser, UsageError, no_such
@@ -94,7 +94,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     takes = TAKES[options.action]
     if len(options.words) < len(takes.split()) or (options.words and not takes):
         raise UsageError(f"crow sessions {options.action} {takes}".rstrip() + " is how to say it")
-    return asyncio.run(act(options, out))
+    return run_async(act(options, out))
 
 
 async def act(options: argparse.Namespace, out: Output) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -21,7 +22,8 @@ FOREIGN = ("CROW_", "OPENAI_", "ANTHROPIC_", "CLAUDE_", "OTEL_", "GIT_", "XDG_")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try a part of what properties say, or all of it."""
+    """Try a part of what properties say, or all of it; let processes hear SIGINT behind nohup, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[ALL] = properties.choose(config)
 
 

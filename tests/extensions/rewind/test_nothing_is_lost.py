@@ -19,11 +19,13 @@ from crow import Agent
 from crow.extensions import RewindHook
 from crow.testing import ScriptedModel, call
 
-NAMES = ("a", "b", "bin", "d/x", "d/y", "d/e/z", "new", "new/w")
+NAMES = ("a", "b", "bin", "d", "d/x", "d/y", "d/e/z", "new", "new/w")
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(("session", "session", "others")),
-        st.sampled_from(("write", "append", "bytes", "remove", "move", "link", "mode", "tool")),
+        st.sampled_from(
+            ("write", "append", "bytes", "remove", "move", "link", "hard", "mode", "tool")
+        ),
         st.sampled_from(NAMES),
         st.sampled_from(NAMES),
     ),
@@ -72,6 +74,7 @@ def command_of(what: str, one: str, other: str, mark: str) -> str:
         "bytes": rf"printf '{mark}\0\377\200' > {one}",
         "remove": f"rm -rf {one}",
         "move": f"mv {one} {other}",
+        "hard": f"ln -f {one} {other}",
         "link": f"ln -sfn {mark} {one}",
         "mode": f"chmod 751 {one}",
         "tool": f"echo {mark} > {one}",
@@ -92,8 +95,8 @@ def asked(folder: Path, steps: list[tuple[str, str, str, str]]) -> list[Any]:
     return script
 
 
-async def play(folder: Path, steps: list[tuple[str, str, str, str]]) -> None:
-    keeper = RewindHook(directory=folder.parent / "kept")
+async def play(folder: Path, steps: list[tuple[str, str, str, str]], *, inotify: bool) -> None:
+    keeper = RewindHook(directory=folder.parent / "kept", inotify=inotify)
     async with Agent(ScriptedModel(*asked(folder, steps)), hooks=[keeper]) as agent:
         session = await agent.new_session(cwd=str(folder))
         first, since = seen(folder), time.time()
@@ -120,7 +123,8 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]]) -> None:
         outcome = await keeper.carry_out_rewind(session, plan)
         now = seen(folder)
         not_the_sessions = contents(last) & (contents(first) | theirs)
-        assert not_the_sessions <= contents(now)
+        if all(what != "hard" for _, what, _, _ in steps):  # or the session has made a copy
+            assert not_the_sessions <= contents(now)
         assert now[".git/index"] == first[".git/index"]
         if not touched:
             assert {n: e for n, e in now.items() if e != ("folder",)} == {
@@ -138,18 +142,30 @@ async def play(folder: Path, steps: list[tuple[str, str, str, str]]) -> None:
 
 
 @settings(max_examples=examples(120))
-@given(STEPS)
-@example([("session", "move", "a", "b"), ("others", "write", "a", "a")])
+@given(STEPS, st.booleans())
+@example([("session", "move", "a", "b"), ("others", "write", "a", "a")], True)
 @example(
-    [("session", "write", "b", "a"), ("others", "write", "b", "a"), ("session", "move", "b", "a")]
+    [("session", "write", "b", "a"), ("others", "write", "b", "a"), ("session", "move", "b", "a")],
+    True,
 )
+@example(
+    [
+        ("others", "link", "new", "a"),
+        ("session", "remove", "new", "a"),
+        ("session", "write", "new/w", "a"),
+    ],
+    True,
+)
+@example([("session", "tool", "new/w", "a"), ("session", "move", "a", "new")], True)
+@example([("session", "hard", "a", "b"), ("session", "hard", "bin", "a")], True)
+@example([("session", "hard", "a", "b"), ("session", "write", "a", "a")], True)
 def test_going_back_loses_nothing_of_others_and_going_back_twice_is_where_one_was(
-    steps: list[tuple[str, str, str, str]],
+    steps: list[tuple[str, str, str, str]], inotify: bool
 ) -> None:
     made = Path(tempfile.mkdtemp()).resolve()
     try:
         (made / "work").mkdir()
         begin(made / "work")
-        asyncio.run(play(made / "work", steps))
+        asyncio.run(play(made / "work", steps, inotify=inotify))
     finally:
         shutil.rmtree(made)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crow import Answer, CommandContext
 from crow.extensions.rewind.plan import Plan
 from crow.messages import is_prompt
 
 if TYPE_CHECKING:
-    from crow.extensions.rewind.hook import RewindHook
+    from crow import Session
+    from crow.extensions.rewind.restoring import Outcome
 
 BACK = "back"
 SHOWN = 60
@@ -18,10 +19,20 @@ FILES, TALK, BOTH = "Files alone", "Conversation alone", "Files and conversation
 OVER, NOTHING = "Files and conversation, over what others changed", "Nothing"
 
 
+class Keeper(Protocol):
+    """Whoever keeps files, and can bring them back."""
+
+    async def plan_rewind(self, session: Session, since: float) -> Plan: ...
+    async def carry_out_rewind(
+        self, session: Session, plan: Plan, *, overwrite: bool = False
+    ) -> Outcome: ...
+    async def rewinds(self, session: Session) -> list[float]: ...
+
+
 class Rewinding:
     """Asks where to and what, shows what would change, and does it."""
 
-    def __init__(self, rewind: RewindHook) -> None:
+    def __init__(self, rewind: Keeper) -> None:
         self.rewind = rewind
 
     async def run(self, ctx: CommandContext) -> Answer:

@@ -25,8 +25,10 @@ from crow.project import state_directory
 
 if TYPE_CHECKING:
     from crow import Agent, Answer, CommandContext, ToolResult
+    from crow.extensions.rewind.notices import Notices
     from crow.extensions.rewind.plan import Plan
     from crow.extensions.rewind.restoring import Outcome
+    from crow.extensions.rewind.shape import Keeping
     from crow.extensions.rewind.store import Store
     from crow.extensions.rewind.watch import Moment, Watched
 
@@ -41,6 +43,7 @@ SKIPPED = (
 )  # fmt: skip
 LINE = "line"
 WATCHED: Key[Watched] = Key("rewind.watched")
+FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
 
 
 @dataclass(eq=False)
@@ -67,11 +70,17 @@ class RewindHook:
     """For how long contents are kept."""
     most: Annotated[int, Arg(minimum=0)] = 2_000_000_000
     """Bytes of all that is kept; nothing more is, beyond."""
+    patience: Annotated[float, Arg(minimum=0)] = 2.0
+    """Seconds for which the first command waits until all that is there is kept."""
+    inotify: bool = True
+    """Hear of changes from the kernel where it tells of them (Linux), else look at all."""
     directory: str | Path | None = None
     """Where it is kept; else in the user's directory of states, `~/.local/state/crow/rewind`."""
 
     def __post_init__(self) -> None:
         self._store: Store | None = None
+        self._notices: Notices | None = None
+        self._agent: Agent | None = None
 
     @property
     def store(self) -> Store:
@@ -86,6 +95,7 @@ class RewindHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""
+        self._agent = agent
         what = "Go back to before an earlier prompt: files, conversation, or both"
         agent.add_command(Command(NAME, what, self.go_back, "[NUMBER|back]"))
 
@@ -101,32 +111,52 @@ class RewindHook:
         yield
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
+        if self._notices is not None:
+            await asyncio.to_thread(self._notices.close)
 
     @hook("around_tool", order=LAST, timeout=None)
     async def watch(self, ctx: ToolContext, call_next: NextCall) -> ToolResult:
         """Keep what the call may change, and write down what it did change."""
+        watched = self._watched(ctx)
         wanted = reach(ctx)
         if wanted is None:
             return await call_next()
-        paths = wanted or None
-        moment = await self._begin(ctx, paths)
+        moment = await self._begin(ctx, watched, wanted or None)
         try:
             return await call_next()
         finally:
             if moment is not None:
                 await self._end(ctx, moment)
 
-    def _watched(self, session: Session) -> Watched:
-        from crow.extensions.rewind.tree import STORES
-        from crow.extensions.rewind.watch import Limits, Watched
-
-        skip = frozenset(self.skip) | STORES
-        limits = Limits(self.largest, self.folder, self.files, skip)
-        return Watched(session.id, self.store, limits)
-
-    async def _begin(self, ctx: ToolContext, paths: Sequence[str] | None) -> Moment | None:
+    def _watched(self, ctx: ToolContext) -> Watched:
+        """What is known of the session's files; looked at first beside the session's first call."""
         root = ctx.session.root
-        watched = WATCHED.get(root) or WATCHED.set(root, self._watched(root))
+        if (watched := WATCHED.get(root)) is None:
+            from crow.extensions.rewind.notices import Notices
+            from crow.extensions.rewind.shape import Keeping
+            from crow.extensions.rewind.tree import STORES
+            from crow.extensions.rewind.watch import Limits, Watched
+
+            keeping = Keeping(self.largest, encoded(ctx.secrets))
+            limits = Limits(keeping, self.folder, self.files, frozenset(self.skip) | STORES)
+            if self.inotify and self._notices is None:
+                self._notices = Notices()
+            watched = WATCHED.set(root, Watched(root.id, self.store, limits, self._notices))
+            FIRST.set(root, root.spawn(self._first(ctx, watched)))
+        return watched
+
+    async def _first(self, ctx: ToolContext, watched: Watched) -> None:
+        try:
+            await asyncio.to_thread(watched.first, ctx.roots)
+        except OSError as error:
+            await self._say(ctx, watched, f"nothing can be taken back: {error}")
+
+    async def _begin(
+        self, ctx: ToolContext, watched: Watched, paths: Sequence[str] | None
+    ) -> Moment | None:
+        root = ctx.session.root
+        if paths is None and (first := FIRST.get(root)) is not None:
+            await asyncio.wait({first}, timeout=self.patience)
         work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, ctx.roots))
         try:
             moment = await asyncio.shield(work)
@@ -161,10 +191,10 @@ class RewindHook:
                 watched.told[each] = True
                 await ctx.ui.notify(f"rewind: {each}", severity="warning")
 
-    def on_session_end(self, ctx: SessionContext) -> None:
+    async def on_session_end(self, ctx: SessionContext) -> None:
         """Forget how the files looked."""
-        if ctx.session.parent is None:
-            WATCHED.pop(ctx)
+        if ctx.session.parent is None and (watched := WATCHED.pop(ctx)) is not None:
+            await asyncio.to_thread(watched.close)
 
     # what a terminal or another face asks for
 
@@ -176,7 +206,7 @@ class RewindHook:
         from crow.extensions.rewind.plan import planned
 
         line = line_of(session)
-        return await asyncio.to_thread(planned, self.store, line, since, self.largest)
+        return await asyncio.to_thread(planned, self.store, line, since, self._keeping())
 
     async def carry_out_rewind(
         self, session: Session, plan: Plan, *, overwrite: bool = False
@@ -192,7 +222,7 @@ class RewindHook:
         if session.id not in line:
             line.append(session.id)
         outcome = await asyncio.to_thread(
-            carry_out, self.store, session.id, plan, self.largest, overwrite=overwrite
+            carry_out, self.store, session.id, plan, self._keeping(), overwrite=overwrite
         )
         if (watched := WATCHED.get(session)) is not None:
             await asyncio.to_thread(watched.refresh, [step.path for step in outcome.done])
@@ -203,9 +233,19 @@ class RewindHook:
         changes = await asyncio.to_thread(self.store.changes, line_of(session), 0.0)
         return sorted({change.at for change in changes if change.rewind})
 
+    def _keeping(self) -> Keeping:
+        from crow.extensions.rewind.shape import Keeping
+
+        return Keeping(self.largest, encoded(self._agent.secrets if self._agent else ()))
+
     async def forget_session(self, session_id: str) -> None:
         """Remove what is kept of a session."""
         await asyncio.to_thread(self.store.forget, session_id)
+
+
+def encoded(secrets: Iterable[str]) -> tuple[bytes, ...]:
+    """Keys as they stand in files."""
+    return tuple(each.encode("utf-8", "surrogateescape") for each in secrets)
 
 
 def line_of(session: Session) -> list[str]:

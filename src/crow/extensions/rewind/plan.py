@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from crow import frozen
-from crow.extensions.rewind.shape import UNKNOWN, Shape, look
+from crow.extensions.rewind.shape import UNKNOWN, Keeping, Shape, look
 from crow.extensions.rewind.store import Change, Store
 from crow.extensions.rewind.watch import ANYWHERE
 
@@ -19,7 +19,7 @@ SOMEBODY = "somebody else changed it since"
 BETWEEN = "somebody else changed it in between"
 UNSURE = "how it came to be is not known"
 UNKEPT = "what it was is not kept"
-NO_WAY_BACK = "it is too large to be kept for a way back"
+NO_WAY_BACK = "it is too large, or has a key in it: no way back would be kept"
 MOVED = "it has what somebody else had in a file that is left alone"
 ODD = "it is no file, folder or link"
 ELSEWHERE = "the way to it leads elsewhere now"
@@ -74,7 +74,7 @@ def _line(step: Step, cwd: str) -> str:
     return f"{step.action:7}  {shown}{slash}" + (f"  ({step.reason})" if step.reason else "")
 
 
-def planned(store: Store, sessions: Sequence[str], since: float, largest: int) -> Plan:
+def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keeping) -> Plan:
     """What it takes to have everything as it was at a time, as far as these sessions changed it."""
     chains: dict[str, list[Change]] = {}
     for change in store.changes(sessions, since):
@@ -88,7 +88,7 @@ def planned(store: Store, sessions: Sequence[str], since: float, largest: int) -
             cut = Change(sessions[-1], at, path, before, UNKNOWN)
             chains.setdefault(path, []).append(cut)
     others = {mark for chain in chains.values() for mark in _contents_of_others(chain)}
-    steps = _with_last_places([*_steps(chains, store.has, largest)], others)
+    steps = _with_last_places([*_steps(chains, store.has, keeping)], others)
     return Plan(since, tuple(sorted(steps, key=lambda each: each.path)), tuple(notes))
 
 
@@ -117,29 +117,34 @@ def _contents_of_others(chain: Sequence[Change]) -> set[str]:
 
 
 def _steps(
-    chains: dict[str, list[Change]], has: Callable[[str], bool], largest: int
+    chains: dict[str, list[Change]], has: Callable[[str], bool], keeping: Keeping
 ) -> Iterable[Step]:
+    folders = {path for path, chain in chains.items() if chain[0].before.kind == "folder"}
     for path, chain in chains.items():
-        now, _, _ = look(path, largest)
-        step = judged(path, chain, now, has)
+        now, _, _ = look(path, keeping)
+        step = judged(path, chain, now, has, folders)
         if step is not None:
             yield step
 
 
 def judged(
-    path: str, chain: Sequence[Change], now: Shape, has: Callable[[str], bool]
+    path: str,
+    chain: Sequence[Change],
+    now: Shape,
+    has: Callable[[str], bool],
+    folders: Collection[str],
 ) -> Step | None:
     """What becomes of one path; None where it is as it was.
 
     The chain is what the session did to it, in order. A last change whose effect is not there (it
-    was undone, or never done) counts as not made.
+    was undone, or never done) counts as not made. ``folders`` are what will be one again.
     """
     then, rest = chain[0].before, [*chain]
     if now.same(then):
         return None
     while rest and now.same(rest[-1].before):
         rest.pop()
-    if (reason := _hindrance(path, now, then, has)) is not None:
+    if (reason := _hindrance(path, now, then, has, folders)) is not None:
         return Step(path, "leave", now, then, reason)
     reason = _strangeness(rest, now)
     if reason:
@@ -147,16 +152,27 @@ def judged(
     return Step(path, "delete" if then.kind == "absent" else "restore", now, then)
 
 
-def _hindrance(path: str, now: Shape, then: Shape, has: Callable[[str], bool]) -> str | None:
+def _hindrance(
+    path: str, now: Shape, then: Shape, has: Callable[[str], bool], folders: Collection[str]
+) -> str | None:
     """Why a path cannot be brought back, whatever anybody wants."""
-    folder = os.path.dirname(path)  # noqa: PTH120
-    if os.path.realpath(folder) != folder:
+    if _leads_elsewhere(os.path.dirname(path), folders):  # noqa: PTH120
         return ELSEWHERE
     if not then.is_kept or (then.kind == "file" and not has(then.mark)):
         return UNKEPT
     if now.kind == "file" and not now.mark:
         return NO_WAY_BACK
     return None if now.is_kept else ODD
+
+
+def _leads_elsewhere(folder: str, folders: Collection[str]) -> bool:
+    """True where a link is on the way, unless it will be a folder again."""
+    if os.path.realpath(folder) == folder:
+        return False
+    names = folder.split(os.sep)  # noqa: PTH206
+    way = [*accumulate(names, lambda above, name: f"{above}{os.sep}{name}")]
+    first = next((each for each in way if os.path.islink(each)), folder)  # noqa: PTH114
+    return first not in folders
 
 
 def _strangeness(rest: Sequence[Change], now: Shape) -> str:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from crow import frozen
 from crow.extensions.rewind.plan import Plan, Step
-from crow.extensions.rewind.shape import Shape, look
+from crow.extensions.rewind.shape import Keeping, Shape, look
 from crow.extensions.rewind.store import Change, Store
 
 FOLDER = "folder"
@@ -28,17 +28,19 @@ class Outcome:
     since: float
 
 
-def carry_out(store: Store, session: str, plan: Plan, largest: int, *, overwrite: bool) -> Outcome:
+def carry_out(
+    store: Store, session: str, plan: Plan, keeping: Keeping, *, overwrite: bool
+) -> Outcome:
     """Bring back what a plan says, and with ``overwrite`` what somebody else changed as well."""
     wanted = [s for s in plan.steps if s.action != "leave" or (overwrite and s.can_overwrite)]
     rewind, since = uuid.uuid4().hex, time.time()
     failed: list[tuple[str, str]] = []
-    ready = [step for step in wanted if _keep(store, step, largest, failed)]
+    ready = [step for step in wanted if _keep(store, step, keeping, failed)]
     store.end((), [Change(session, since, s.path, s.now, s.then, rewind) for s in ready])
     done: list[Step] = []
     for step in _sorted(ready):
         try:
-            _bring_back(store, step, largest)
+            _bring_back(store, step, keeping)
             done.append(step)
         except OSError as error:
             store.drop(rewind, step.path)
@@ -46,9 +48,9 @@ def carry_out(store: Store, session: str, plan: Plan, largest: int, *, overwrite
     return Outcome(tuple(done), tuple(failed), since)
 
 
-def _keep(store: Store, step: Step, largest: int, failed: list[tuple[str, str]]) -> bool:
+def _keep(store: Store, step: Step, keeping: Keeping, failed: list[tuple[str, str]]) -> bool:
     """Keep what is there now; False where it is no longer what the plan saw."""
-    now, _, data = look(step.path, largest)
+    now, _, data = look(step.path, keeping)
     if not now.same(step.now):
         failed.append((step.path, "it changed just now"))
         return False
@@ -68,9 +70,9 @@ def _sorted(steps: Iterable[Step]) -> list[Step]:
     ]
 
 
-def _bring_back(store: Store, step: Step, largest: int) -> None:
+def _bring_back(store: Store, step: Step, keeping: Keeping) -> None:
     """Take one step. Raises ``OSError``; then the path is as it was."""
-    now, _, _ = look(step.path, largest)
+    now, _, _ = look(step.path, keeping)
     if not now.same(step.now):
         raise OSError("it changed just now")
     if os.path.realpath(os.path.dirname(step.path)) != os.path.dirname(step.path):  # noqa: PTH120

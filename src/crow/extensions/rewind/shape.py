@@ -72,6 +72,15 @@ def stamp_of(path: str, unseen: Stamp | None = None) -> Stamp | None:
         return unseen
 
 
+def inode_of_many(path: str) -> int:
+    """The inode of a file or link that has more names than this one; zero for anything else."""
+    with contextlib.suppress(OSError, ValueError):
+        status = os.lstat(path)
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            return status.st_ino
+    return 0
+
+
 def stamp(status: os.stat_result) -> Stamp:
     """What is told of a path without reading it."""
     mode = status.st_mode
@@ -85,8 +94,25 @@ def is_settled(what: Stamp) -> bool:
     return len(what) == 1 or time.time_ns() - max(what[2:4]) > TICK
 
 
-def look(path: str, largest: int) -> tuple[Shape, Stamp | None, bytes]:
-    """What is at a path, its stamp, and what is in it; larger files are not read.
+def unread(what: Stamp) -> Shape:
+    """The shape of a file that nobody has read."""
+    return Shape("file", stat.S_IMODE(what[0]), "", what[1])
+
+
+@frozen
+class Keeping:
+    """Which contents are kept: of so many bytes at most, and with none of these keys in them."""
+
+    largest: int
+    secrets: tuple[bytes, ...] = ()
+
+    def refuses(self, data: bytes) -> bool:
+        """True for what is not to lie in one more place."""
+        return len(data) > self.largest or any(secret in data for secret in self.secrets)
+
+
+def look(path: str, keeping: Keeping) -> tuple[Shape, Stamp | None, bytes]:
+    """What is at a path, its stamp, and what is in it where that is to be kept.
 
     What changes while it is read is read again, and is not kept where that does not end.
     """
@@ -94,13 +120,13 @@ def look(path: str, largest: int) -> tuple[Shape, Stamp | None, bytes]:
         before = stamp_of(path)
         if before is None:
             return ABSENT, None, b""
-        shape, data = _look(path, before, largest)
+        shape, data = _look(path, before, keeping)
         if shape.kind == "folder" or stamp_of(path) == before:
             return shape, before, data
     return Shape("other"), None, b""
 
 
-def _look(path: str, what: Stamp, largest: int) -> tuple[Shape, bytes]:
+def _look(path: str, what: Stamp, keeping: Keeping) -> tuple[Shape, bytes]:
     mode = stat.S_IMODE(what[0])
     if stat.S_ISDIR(what[0]):
         return Shape("folder", mode), b""
@@ -109,16 +135,15 @@ def _look(path: str, what: Stamp, largest: int) -> tuple[Shape, bytes]:
             return Shape("link", 0, os.readlink(path)), b""  # noqa: PTH115 - as it stands
     if not stat.S_ISREG(what[0]):
         return Shape("other"), b""
-    unread = Shape("file", mode, "", what[1])
-    if what[1] > largest:
-        return unread, b""
+    if what[1] > keeping.largest:
+        return unread(what), b""
     try:
         with open(path, "rb", opener=_no_link, buffering=0) as file:
-            data = file.read(largest + 1)
+            data = file.read(keeping.largest + 1)
     except OSError:
-        return unread, b""
-    if len(data) > largest:
-        return unread, b""
+        return unread(what), b""
+    if keeping.refuses(data):
+        return unread(what), b""
     return Shape("file", mode, hashlib.sha256(data).hexdigest(), len(data)), data
 
 

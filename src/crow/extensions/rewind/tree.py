@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 
 from crow import CrowError
+from crow.extensions.rewind.notices import REPOSITORY, Follower
 from crow.extensions.rewind.shape import Stamp
 
-STORES = frozenset({".git", ".hg", ".svn", ".jj"})
+STORES = frozenset({REPOSITORY, ".hg", ".svn", ".jj"})
 """What belongs to version control: never looked at, never touched."""
-
-
 FOLDER = 0o040000
 
 
@@ -20,31 +19,39 @@ class TooManyFilesError(CrowError):
     """A folder has more in it than is looked at."""
 
 
-def scan(root: str, skip: Collection[str], most: int) -> dict[str, Stamp]:
+def scan(
+    start: str, skip: Collection[str], most: int, follower: Follower | None = None
+) -> dict[str, Stamp]:
     """Every path below a folder with its stamp; links are not followed, nor other file systems.
 
-    Folders with a name of ``skip``, and what is in repositories inside, are left out. Raises
-    `TooManyFilesError`.
+    Folders with a name of ``skip``, and what is in repositories inside, are left out. The follower
+    is told of all that he is to follow. Raises `TooManyFilesError`.
     """
     found: dict[str, Stamp] = {}
-    device = os.lstat(root).st_dev
-    folders, nested = [root], list[str]()
+    device = os.lstat(start).st_dev
+    top = start if follower is None else follower.root
+    folders = [start]
     while folders:
         folder = folders.pop()
+        if follower is not None:
+            follower.enter(folder)
         with suppress(OSError), os.scandir(folder) as entries:
-            folders += _read(entries, found, skip, device)
-            if folder != root and os.path.lexists(f"{folder}/.git"):
-                nested.append(folder)
+            inside = [*entries]
+            if folder == top or all(entry.name != REPOSITORY for entry in inside):
+                folders += _read(inside, found, skip, device, follower)
+            elif follower is not None:
+                follower.nested.add(folder)
         if len(found) > most:
-            raise TooManyFilesError(f"{root} has more than {most:,} files")
-    for folder in nested:
-        below = folder + os.sep
-        found = {path: each for path, each in found.items() if not path.startswith(below)}
+            raise TooManyFilesError(f"{start} has more than {most:,} files")
     return found
 
 
 def _read(
-    entries: Iterator[os.DirEntry[str]], found: dict[str, Stamp], skip: Collection[str], device: int
+    entries: Iterable[os.DirEntry[str]],
+    found: dict[str, Stamp],
+    skip: Collection[str],
+    device: int,
+    follower: Follower | None,
 ) -> list[str]:
     """Find what is in a folder; the folders in it."""
     inside: list[str] = []
@@ -62,6 +69,9 @@ def _read(
                 status.st_ctime_ns,
                 status.st_ino,
             )
+            if status.st_nlink > 1 and follower is not None:
+                follower.linked.add(entry.path)
+                follower.inodes.add(status.st_ino)
         elif entry.name not in skip and status.st_dev == device:
             found[entry.path] = (mode,)
             inside.append(entry.path)

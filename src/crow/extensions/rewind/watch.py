@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import TypeGuard
 
 from crow import frozen
-from crow.extensions.rewind.shape import ABSENT, UNKNOWN, Shape, Stamp, is_settled, look, stamp_of
+from crow.extensions.rewind.notices import Follower, Notices
+from crow.extensions.rewind.shape import (
+    ABSENT,
+    UNKNOWN,
+    Keeping,
+    Shape,
+    Stamp,
+    inode_of_many,
+    is_settled,
+    look,
+    stamp_of,
+    unread,
+)
 from crow.extensions.rewind.store import Change, Store
 from crow.extensions.rewind.tree import TooManyFilesError, is_below, outermost, scan
 
@@ -18,13 +33,18 @@ SLACK = 0.05
 """Seconds by which a file's time can be behind the clock."""
 BATCH = 16_000_000
 """Bytes that are kept in one step."""
+PART = 256
+"""Files that are kept in one step, of those that were put off."""
+NOTHING = Keeping(-1)
+PAUSE = 0.001
+"""Seconds after such a step in which others can compute."""
 
 
 @frozen
 class Limits:
-    """How much is looked at and kept: bytes of a file, bytes and files of a folder."""
+    """How much is looked at and kept: of a file, and bytes and files of a folder."""
 
-    largest: int
+    keeping: Keeping
     folder: int
     files: int
     skip: frozenset[str]
@@ -49,18 +69,39 @@ class Watched:
     """The files of one session: how they looked last, and who is at work on them.
 
     Used in threads, one look after the other. ``told`` is what its user should know, once each.
+    What is there at first is only looked at, and kept by and by, while it is as it was then.
     """
 
-    def __init__(self, session: str, store: Store, limits: Limits) -> None:
+    def __init__(self, session: str, store: Store, limits: Limits, notices: Notices | None) -> None:
         self.session = session
         self.told: dict[str, bool] = {}
         self._store = store
         self._limits = limits
+        self._notices = notices
+        self._followers: dict[str, Follower | None] = {}
         self._stamps: dict[str, Stamp | None] = {}
         self._shapes: dict[str, Shape] = {}
         self._roots: dict[str, bool] = {}
         self._working: list[Moment] = []
+        self._put_off: dict[str, None] = {}
+        self._room = limits.folder
+        self._closed = False
         self._lock = threading.Lock()
+
+    def first(self, roots: Collection[str]) -> None:
+        """Look at folders for the first time, and keep what is there."""
+        with self._lock:
+            self._look(None, roots)
+        while self._put_off and not self._closed:
+            with self._lock:
+                some = [*islice(self._put_off, PART)]
+                as_then = {
+                    path: each for path in some if (each := stamp_of(path)) == self._stamps[path]
+                }
+                for path in some:
+                    del self._put_off[path]
+                self._room -= self._take(as_then, self._room)
+            time.sleep(PAUSE)
 
     def begin(self, paths: Iterable[str] | None, roots: Collection[str]) -> Moment:
         """A call begins, which may change these paths, or any: keep what is there."""
@@ -87,7 +128,14 @@ class Watched:
     def refresh(self, paths: Iterable[str]) -> None:
         """Somebody has brought paths back, and has written that down."""
         with self._lock:
-            self._take({path: stamp_of(path) for path in paths})
+            self._take({path: stamp_of(path) for path in paths}, self._limits.folder)
+
+    def close(self) -> None:
+        """Keep no more, and hear no more of what changes."""
+        self._closed = True
+        for each in self._followers.values():
+            if each is not None:
+                each.leave()
 
     # looking
 
@@ -115,7 +163,15 @@ class Watched:
             for path in new
             if path in known or (paths is None and not any(is_below(path, root) for root in first))
         }
-        self._take(new)
+        if paths is not None:
+            new |= {path: now[path] for path in self._put_off.keys() & now.keys()}
+        else:
+            for path in [path for path in new if path not in before]:
+                if can_wait(what := new[path]):
+                    self._stamps[path], self._shapes[path] = what, unread(what)
+                    self._put_off[path] = None
+                    del new[path]
+        self._take(new, self._limits.folder)
         self._roots |= dict.fromkeys(first, True)
         self._store.end((), [*self._changes(before, roots)])
 
@@ -142,7 +198,7 @@ class Watched:
         return what is not None and len(what) > 1 and what[-3] < (moment.at - SLACK) * 1e9
 
     def _scanned(self, roots: Collection[str], first: list[str]) -> dict[str, Stamp | None]:
-        """The stamps of all that is in some folders, and of what is no longer.
+        """The stamps of all in some folders that may have changed, and of what is no longer.
 
         Folders that are looked at for the first time are added to ``first``.
         """
@@ -151,20 +207,60 @@ class Watched:
             if self._roots.get(root) is False:
                 continue
             try:
-                here = scan(root, self._limits.skip, self._limits.files)
+                changed = self._changed_below(root)
+                found |= self._whole(root, first) if changed is None else changed
             except (TooManyFilesError, OSError) as error:
                 self._roots[root] = False
                 self._tell(f"what commands change here cannot be taken back: {error}")
-                continue
-            if root not in self._roots:
-                first.append(root)
-                self._recall(root, here)
-            found |= here
-            for path in self._stamps.keys() - here.keys():
-                seen = self._stamps[path]
-                if seen is not None and is_below(path, root):
-                    found[path] = stamp_of(path, seen)
         return found
+
+    def _whole(self, root: str, first: list[str]) -> dict[str, Stamp | None]:
+        """Look at all that is in a folder, and hear from then on what changes."""
+        if root not in self._followers:
+            self._followers[root] = None if self._notices is None else self._notices.follow(root)
+        follower = self._followers[root]
+        if follower is not None:
+            follower.begin()
+        here = scan(root, self._limits.skip, self._limits.files, follower)
+        if root not in self._roots:
+            first.append(root)
+            self._recall(root, here)
+        found: dict[str, Stamp | None] = {**here}
+        for path in self._stamps.keys() - here.keys():
+            seen = self._stamps[path]
+            if seen is not None and is_below(path, root):
+                found[path] = stamp_of(path, seen)
+        return found
+
+    def _changed_below(self, root: str) -> dict[str, Stamp | None] | None:
+        """Look at what the kernel has told of; None where all in the folder is to be looked at."""
+        follower = self._followers.get(root)
+        changed = None if follower is None or root not in self._roots else follower.take()
+        if follower is None or changed is None:
+            return None
+        skip = self._limits.skip
+        found: dict[str, Stamp | None] = {}
+        made, follower.made = follower.made, set()
+        for path in changed | self._linked(follower, changed):
+            seen = self._stamps.get(path)
+            what = stamp_of(path, seen)
+            is_folder = what is not None and len(what) == 1
+            if (what or seen) and not (is_folder and os.path.basename(path) in skip):  # noqa: PTH119
+                found[path] = what
+                if is_folder and path in made:
+                    found |= scan(path, skip, self._limits.files, follower)
+        return found
+
+    def _linked(self, follower: Follower, changed: set[str]) -> set[str]:
+        """The other names of files that have more than one by now: no change is told of them."""
+        inodes = {inode_of_many(path) for path in changed} - follower.inodes
+        if inodes:
+            follower.inodes |= inodes
+            every = ((path, each) for path, each in self._stamps.items() if each is not None)
+            found = {path for path, each in every if each[-1] in inodes and len(each) > 1}
+            follower.linked |= {path for path in found if is_below(path, follower.root)}
+            follower.linked |= {path for path in changed if inode_of_many(path) in inodes}
+        return follower.linked
 
     def _recall(self, root: str, here: Mapping[str, Stamp]) -> None:
         """Take what an earlier session kept of files that look as they did then."""
@@ -175,14 +271,15 @@ class Watched:
 
     # keeping
 
-    def _take(self, new: Mapping[str, Stamp | None]) -> None:
-        """Keep what is at some paths, and know them from now on."""
+    def _take(self, new: Mapping[str, Stamp | None], room: int) -> int:
+        """Keep what is at some paths, of so many bytes, and know them from now on; the bytes."""
+        most = room = 0 if new and self._store.is_full else room
         contents: dict[str, bytes] = {}
         stamps: dict[str, tuple[Stamp, str]] = {}
-        size, room = 0, 0 if new and self._store.is_full else self._limits.folder
+        size, keeping = 0, self._limits.keeping
         for path in new:
-            largest = self._limits.largest if room > 0 else -1
-            shape, what, data = look(path, largest)
+            shape, what, data = look(path, keeping if room > 0 else NOTHING)
+            self._put_off.pop(path, None)
             is_kept = shape.kind == "file" and bool(shape.mark)
             settled = what is None or is_settled(what)
             self._shapes[path] = shape
@@ -199,16 +296,22 @@ class Watched:
                 contents, stamps, size = {}, {}, 0
         if contents:
             self._store.keep(contents, stamps)
+        return most - room
 
     def _tell_large(self, path: str, shape: Shape, *, is_full: bool) -> None:
         if is_full:
             self._tell("there is more here than is kept: not all can be taken back")
-        elif shape.size > self._limits.largest:
-            most = self._limits.largest
+        elif shape.size > self._limits.keeping.largest:
+            most = self._limits.keeping.largest
             self._tell(f"files of more than {most:,} bytes are not kept, such as {path}")
 
     def _tell(self, text: str) -> None:
         self.told.setdefault(text.partition(", such as")[0], False)
+
+
+def can_wait(what: Stamp | None) -> TypeGuard[Stamp]:
+    """True for a file that has not changed just now: who reads it later sees whether it has."""
+    return what is not None and stat.S_ISREG(what[0]) and is_settled(what)
 
 
 def _with_folders(paths: Iterable[str]) -> Iterable[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +262,55 @@ async def test_deleting_a_session_forgets_what_was_kept_of_it(tmp_path: Path, wo
         await agent.run("Go", session=session)
         await keeper.forget_session(session.id)
         assert await lines(keeper, session) == []
+
+
+async def test_a_file_with_a_key_that_crow_uses_lies_in_no_second_place(
+    tmp_path: Path, work: Path
+) -> None:
+    (work / "plain").write_text("first", "utf-8")
+    (work / "key").write_text("TOKEN=sk-12345678", "utf-8")
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="echo x | tee plain > key"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        agent.known_secrets = frozenset({"sk-12345678"})
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == [
+            "leave    key  (what it was is not kept)",
+            "restore  plain",
+        ]
+    for path in (tmp_path / "kept").iterdir():
+        assert b"sk-12345678" not in path.read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells nothing")
+@pytest.mark.parametrize("count", [20, pytest.param(20_000, marks=pytest.mark.slow)])
+async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
+    tmp_path: Path, work: Path, count: int
+) -> None:
+    for name in ("kept/below/a", "moved/b", "gone/c", "inner/.git/HEAD", "inner/d"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(name, "utf-8")
+    commands = [
+        "true",
+        "mkdir -p new/deep && echo 1 > new/deep/e && echo 2 > inner/d",
+        "mv moved elsewhere && echo 3 > elsewhere/b && rm -r gone",
+        "mkdir gone && echo 4 > gone/c && rm -r new/deep && mkdir new/deep && echo 5 > new/deep/f",
+        "rm -r inner/.git && echo 6 > inner/d",
+        "mkdir node_modules && echo 7 > node_modules/g && git init -q sub; echo 8 > sub/h",
+        f"for n in $(seq {count}); do echo > kept/below/$n; done",
+        "rm kept/below/[0-9]* && echo 9 > kept/below/a",
+    ]
+    found: dict[bool, list[str]] = {}
+    for inotify in (True, False):
+        folder = tmp_path / f"work{inotify}"
+        shutil.copytree(work, folder)
+        keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify)
+        script = [each for one in commands for each in (call("Bash", command=one), "done")]
+        async with Agent(ScriptedModel(*script), hooks=[keeper]) as agent:
+            session = await agent.new_session(cwd=str(folder))
+            for _ in commands:
+                await agent.run("Go", session=session)
+            found[inotify] = await lines(keeper, session)
+    assert found[True] == found[False]
+    assert "restore  kept/below/a" in found[True]

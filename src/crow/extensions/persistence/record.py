@@ -2,7 +2,8 @@
 
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
-tool call; ``plan``; ``said`` (text that was shown and is in no message); ``hooks``, what they did.
+tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
+answers in the model's place); ``hooks``, what they did.
 Readers keep and pass over kinds that they do not know.
 """
 

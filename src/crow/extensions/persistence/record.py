@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, field
 from itertools import islice
 from typing import Any, Literal, cast
@@ -142,7 +142,9 @@ def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
     Histories, which some hooks answer with, are no part of it, nor is who writes this down, nor
     what happened to the pieces of text on their way to the client: there are thousands of them.
     """
-    return [_told(record) for record in records if _tells(record)]
+    records = list(records)
+    failed = {each.call_id for each in records if each.event == "around_tool" and each.error}
+    return [_told(record, failed) for record in records if _tells(record)]
 
 
 def _tells(record: Record) -> bool:
@@ -151,10 +153,11 @@ def _tells(record: Record) -> bool:
     return record.owner != OWNER and bool(record.call_id or record.error or did)
 
 
-def _told(record: Record) -> dict[str, Any]:
+def _told(record: Record, failed: Container[str | None]) -> dict[str, Any]:
     told: dict[str, Any] = {"event": record.event, "owner": record.owner, "hook": record.hook}
-    if record.answer is not None:
-        told["answer"] = _answer(record.answer)
+    stands = record.call_id not in failed and _stands_in(record)
+    if (answer := Answer("") if stands else record.answer) is not None:
+        told["answer"] = _answer(answer)
     if record.changed:
         told["changed"] = {name: _json(record.values.get(name)) for name in record.changed}
     if record.error is not None:
@@ -163,6 +166,11 @@ def _told(record: Record) -> dict[str, Any]:
         told["call_id"] = record.call_id
     told["ms"] = round(record.seconds * 1000, 3)
     return told
+
+
+def _stands_in(record: Record) -> bool:
+    """True for a hook around a tool that has not gone on to it."""
+    return record.event == "around_tool" and "result" not in record.values
 
 
 def _answer(answer: object) -> object:

@@ -68,6 +68,20 @@ def test_it_is_made_as_the_test_says_and_goes_on_in_one_session(crow: Pilot):
     crow.sent("Go on", times=1)
 
 
+def test_a_test_sets_options_of_an_extension_as_a_user_would(crow: Pilot):
+    guard = crow.cwd / "budget.py"
+    guard.write_text(
+        "class Budget:\n    def __init__(self, *, prompts: int = 9): self.prompts = prompts\n"
+        "    def before_run(self): return f'{self.prompts} prompts are left'\n"
+    )
+    with pytest.raises(TypeError, match=r"settings=\{'extensions': \{\.\.\.\}\}"):
+        crow.configure(extensions={"budget": {"prompts": 3}})
+    crow.configure(settings={"extensions": {"budget": {"prompts": 3}}})
+    crow.use(guard)
+    crow.run("Go", "Done.")
+    crow.sent("3 prompts are left")
+
+
 def test_the_end_of_a_session_is_seen_once_it_is_closed(crow: Pilot):
     ended: list[str] = []
 

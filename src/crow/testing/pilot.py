@@ -28,6 +28,8 @@ BUILT_IN = "crow"
 WIDTH = 160
 OPTIONS = ("allow", "deny", "env", "extensions", "model", "settings")
 """What `Pilot.configure` takes."""
+LISTS = ("allow", "deny", "extensions")
+PLACE = "what is set stands in settings="
 
 
 class Pilot:
@@ -66,11 +68,14 @@ class Pilot:
         """
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: configure(...) comes before everything else")
-        for name in options:
+        for name, value in options.items():
             if name not in OPTIONS:
                 near = nearest(name, OPTIONS)
                 hint = f"did you mean {near!r}?" if near else f"it takes {', '.join(OPTIONS)}"
                 raise TypeError(f"configure has no {name!r}; {hint}")
+            if name in LISTS and isinstance(value, str | Mapping):
+                hint = f"[{value!r}]" if isinstance(value, str) else f"{PLACE}{{{name!r}: {{...}}}}"
+                raise TypeError(f"{name} takes a list: {hint}")
         if settings is not None:
             path = Path.home() / ".crow" / "settings.json"
             path.parent.mkdir(exist_ok=True)

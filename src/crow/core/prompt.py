@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -23,10 +24,13 @@ from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
+logger = logging.getLogger("crow.extensions")
+
 GRACE = 0.5
 TRIES = 8
 """How often the end of a call is gone on with where somebody cancels that."""
 FOLLOWING = "after_run"
+UNREAD = "an Agent has a system prompt where it has a SystemPromptHook, as what build() makes"
 ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
     "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"
@@ -94,6 +98,15 @@ async def _work(ctx: RunContext) -> None:
     await name_slips(ctx)
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
+        await _name_unread(ctx)
+
+
+async def _name_unread(ctx: RunContext) -> None:
+    """Tell the user once of parts of the system prompt that no request had."""
+    if ctx.session.parent is None and (names := ctx.agent.scope_of(ctx.session).unread("sections")):
+        text = f"no request has the prompt section {', '.join(names)}: {UNREAD}"
+        logger.warning("%s", text)
+        await ctx.ui.notify(text, severity="warning")
 
 
 async def _turn(session: Session) -> None:

@@ -667,3 +667,15 @@ async def test_a_part_of_the_prompt_that_no_request_has_is_named_once(watcher):
     whole = Agent(agent.llm, hooks=[SystemPromptHook(), Polite()], tools=[])
     await whole.prompt(await whole.new_session(client=watcher), "go")
     assert not [event for event in watcher.events if isinstance(event, Notice)]
+
+
+async def test_a_prompt_is_refused_in_the_name_of_whoever_refused_it(watcher):
+    class Sunday:
+        def before_run(self, prompt: str) -> Deny | None:
+            return Deny("not today") if prompt == "work" else None
+
+    agent = bare("done", hooks=[Sunday()])
+    reply = await agent.run("work", client=watcher)
+    assert reply.detail == "not today"
+    told = [event for event in watcher.events if isinstance(event, Notice)]
+    assert told == [Notice("refused by sunday: not today", "warning", "sunday")]

@@ -30,6 +30,8 @@ GRACE = 0.5
 TRIES = 8
 """How often the end of a call is gone on with where somebody cancels that."""
 FOLLOWING = "after_run"
+LATELY = 200
+"""Runs of hooks among which a verdict is looked for."""
 UNREAD = "an Agent has a system prompt where it has a SystemPromptHook, as what build() makes"
 ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
@@ -199,7 +201,18 @@ async def _command(ctx: RunContext) -> Ruling:
 async def _refuse(ctx: RunContext, ruling: Ruling) -> None:
     ctx.reply.stop_reason = "refusal"
     ctx.reply.detail = ruling.reason or _of_stopping(ctx)
-    await ctx.emit(Notice(ctx.reply.detail or "the prompt was refused by a hook", "warning"))
+    by = _who(ctx, ruling)
+    told = f"refused by {by}: {ctx.reply.detail}" if by else ctx.reply.detail
+    await ctx.emit(Notice(told or "the prompt was refused by a hook", "warning", by))
+
+
+def _who(ctx: RunContext, ruling: Ruling) -> str:
+    """The extension that has refused a prompt; empty for those that come with Crow."""
+    own = {each.name for each in ctx.agent.hooks.owners if each.source == "crow"}
+    trace, verdict = ctx.session.trace, ruling.verdict
+    lately = reversed(trace.since(max(trace.count - LATELY, 0)))
+    by = next((each.owner for each in lately if each.answer == verdict), "")
+    return "" if verdict is None or not ruling.reason or by in own else by
 
 
 def _of_stopping(ctx: RunContext) -> str:

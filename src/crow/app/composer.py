@@ -55,6 +55,7 @@ class Composer:
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
         self.problems: dict[str, tuple[str, ...]] = {}
+        self.refused: dict[str, str] = {}
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -153,6 +154,7 @@ class Composer:
 
         def drop(path: str, value: Any, text: str) -> None:
             source = self.settings.origins.get(path, "the settings")
+            self.refused[path] = text
             self.problems[name] = (*self.problems.get(name, ()), f"{source}: {text}")
 
         options = options_of(cls)

@@ -48,7 +48,7 @@ class Pilot:
     def __init__(self, build: Callable[..., Agent], cwd: Path) -> None:
         self.cwd = cwd
         self.user = ScriptedUser()
-        self.session: Session | None = None
+        self._session: Session | None = None
         self.records: list[Record] = []
         self._build = build
         self._options: dict[str, Any] = {}
@@ -110,6 +110,13 @@ class Pilot:
         return agent
 
     @property
+    def session(self) -> Session:
+        """The conversation. Raises ``RuntimeError`` before the first prompt, and of other faces."""
+        if self._session is None:
+            raise RuntimeError("there is no session in this process: crow.run(...) begins one")
+        return self._session
+
+    @property
     def model(self) -> ScriptedModel:
         """The model; ``asked`` is what it was sent."""
         return cast("ScriptedModel", self.agent.llm)
@@ -137,11 +144,11 @@ class Pilot:
     async def _answer(self, prompt: str, *script: Line) -> Reply:
         __tracebackhide__ = True
         self.model.extend(*script)
-        if self.session is None:
-            self.session = await self.agent.new_session(self.cwd, client=self.user)
+        if self._session is None:
+            self._session = await self.agent.new_session(self.cwd, client=self.user)
         try:
-            reply = await self.agent.run(prompt, session=self.session)
-            while queued := [each for each in self.session.tasks if _is_prompt(each)]:
+            reply = await self.agent.run(prompt, session=self._session)
+            while queued := [each for each in self._session.tasks if _is_prompt(each)]:
                 await asyncio.wait(queued)
                 await asyncio.sleep(0)
         finally:
@@ -288,7 +295,7 @@ class Pilot:
         __tracebackhide__ = True
         found = [call for call in self._ended if call.call.name == tool]
         if not found:
-            session = self.session
+            session = self._session
             self._know("tool", tool, self.agent.tools_of(session) if session else self.agent.tools)
         return [call for call in found if args.items() <= self._args(call).items()]
 

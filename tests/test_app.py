@@ -443,6 +443,7 @@ def test_a_name_that_no_extension_has_is_told_with_the_nearest(project: Path, ho
     told = [
         line for line in complaints(settings, build(settings, cwd=project)) if "there is no" in line
     ]
+    assert all(line.startswith(f"{home}/.crow/settings.json: ") for line in told)
     assert [line.split(": ", 1)[1] for line in told] == [
         "there is no extension 'mpc'; did you mean 'mcp'?",
         "there is no extension 'nosuch' (crow ext list)",

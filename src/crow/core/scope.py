@@ -157,7 +157,8 @@ class Command:
     returns is the prompt that the model gets; an `Answer` is shown and no model is asked; None
     says nothing.
     ``hint`` shows what can be typed behind the name; ``complete(session, text)`` is asked in a
-    terminal what the text behind the name can become.
+    terminal what the text behind the name can become. It may give all that there is: what does not
+    fit is left out there.
     """
 
     name: str

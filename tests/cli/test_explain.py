@@ -110,6 +110,22 @@ async def test_a_wrap_that_answered_in_the_tools_place_is_told(
     assert answers == [[{"type": "answer"}], [None]]
 
 
+async def test_a_wrap_that_answered_in_the_models_place_is_told(
+    crow: Crow, here: Here, endpoint: Endpoint
+) -> None:
+    (crow.cwd / "cached.py").write_text(
+        "from crow import Completion\n"
+        "async def around_llm_request(ctx, call_next):\n"
+        "    asked = len(ctx.messages) > 2\n"
+        "    return Completion('from the cache') if asked else await call_next()\n"
+    )
+    endpoint.play(calls(("Read", {"file_path": "README.md"})))
+    await crow("run", "--extension", str(crow.cwd / "cached.py"), "go")
+    lines = [" ".join(each.split()) for each in (await here("hooks", "explain")).out.splitlines()]
+    told = [line for line in lines if line.startswith("around_llm_request")]
+    assert told == ["around_llm_request cached: answered in the model's place"]
+
+
 async def test_what_cannot_be_explained_is_said_in_one_line(
     crow: Crow, here: Here, endpoint: Endpoint, home: Path
 ) -> None:

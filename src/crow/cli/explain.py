@@ -95,7 +95,8 @@ def strictness(record: dict[str, Any]) -> tuple[bool, int]:
 def said(record: dict[str, Any]) -> str:
     """What a hook did, in words."""
     words = [f"failed: {record['error']}"] if record.get("error") else []
-    text = "answered in the tool's place" if stood_in(record) else answered(record.get("answer"))
+    whose = stood_in(record)
+    text = f"answered in the {whose}'s place" if whose else answered(record.get("answer"))
     words += [text] if text and not (words and text == "non_blocking_error") else []
     for name, value in record.get("changed", {}).items():
         now = "" if value is None else f" to {json.dumps(value, ensure_ascii=False)}"
@@ -103,9 +104,13 @@ def said(record: dict[str, Any]) -> str:
     return "; ".join(words)
 
 
-def stood_in(record: dict[str, Any]) -> bool:
-    """True for a hook around a tool that did not let it run, and said what came of it."""
-    return record["event"] == "around_tool" and table(record.get("answer")).get("type") == "answer"
+PLACES = {"around_tool": "tool", "around_llm_request": "model"}
+
+
+def stood_in(record: dict[str, Any]) -> str:
+    """In whose place a hook answered that did not go on to what it goes around; else empty."""
+    answers = table(record.get("answer")).get("type") == "answer"
+    return PLACES.get(record["event"], "") if answers else ""
 
 
 def answered(answer: Any) -> str:

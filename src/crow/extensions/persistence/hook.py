@@ -263,6 +263,10 @@ class PersistenceHook:
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
+    @hook("on_llm_request", order=OUTERMOST)
+    def on_llm_request(self) -> None:
+        """Stand in the trace: where nobody does, a hook has answered in the model's place."""
+
     @hook("around_tool", order=OUTERMOST)
     async def around_tool(
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]

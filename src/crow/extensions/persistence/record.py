@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, field
 from itertools import islice
 from typing import Any, Literal, cast
@@ -143,8 +143,12 @@ def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
     what happened to the pieces of text on their way to the client: there are thousands of them.
     """
     records = list(records)
-    failed = {each.call_id for each in records if each.event == "around_tool" and each.error}
-    return [_told(record, failed) for record in records if _tells(record)]
+    stand_ins = {id(each) for each in _stand_ins(records)}
+    return [
+        _told(record, stands=id(record) in stand_ins)
+        for record in records
+        if _tells(record) or id(record) in stand_ins
+    ]
 
 
 def _tells(record: Record) -> bool:
@@ -153,9 +157,8 @@ def _tells(record: Record) -> bool:
     return record.owner != OWNER and bool(record.call_id or record.error or did)
 
 
-def _told(record: Record, failed: Container[str | None]) -> dict[str, Any]:
+def _told(record: Record, *, stands: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"event": record.event, "owner": record.owner, "hook": record.hook}
-    stands = record.call_id not in failed and _stands_in(record)
     if (answer := Answer("") if stands else record.answer) is not None:
         told["answer"] = _answer(answer)
     if record.changed:
@@ -168,9 +171,26 @@ def _told(record: Record, failed: Container[str | None]) -> dict[str, Any]:
     return told
 
 
-def _stands_in(record: Record) -> bool:
-    """True for a hook around a tool that has not gone on to it."""
-    return record.event == "around_tool" and "result" not in record.values
+def _stand_ins(records: Sequence[Record]) -> Iterator[Record]:
+    """Hooks around a tool or a request that answered in its place.
+
+    Those further in are recorded first, and what goes to the model before them.
+    """
+    failed = {each.call_id for each in records if each.event == "around_tool" and each.error}
+    is_settled = False
+    for each in records:
+        match each.event:
+            case "around_tool" if "result" not in each.values and each.call_id not in failed:
+                yield each
+            case "around_llm_request" if not (is_settled or each.error):
+                is_settled = True
+                yield each
+            case "on_llm_request":
+                is_settled = True
+            case "after_turn":
+                is_settled = False
+            case _:
+                pass
 
 
 def _answer(answer: object) -> object:

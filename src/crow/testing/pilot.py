@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from crow.core.errors import nearest
+from crow.core.errors import ExtensionError, nearest
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
@@ -99,12 +99,17 @@ class Pilot:
     def _name(self, spec: str) -> None:
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: a file is used before everything else")
+        path = Path(spec)
+        if path.suffix == ".py" and not path.is_file():
+            beside = f"beside the test it is Path(__file__).with_name({path.name!r})"
+            raise FileNotFoundError(f"there is no file {path.absolute()}: {beside}")
         named = self._options.get("extensions", ())
         self._options["extensions"] = [*named, str(Path(spec).absolute())]
 
     @cached_property
     def agent(self) -> Agent:
         """The agent; made when it is first asked for."""
+        __tracebackhide__ = True
         agent = self._build(cwd=self.cwd, hooks=self._hooks, **self._options)
         agent.hooks.watchers.append(self._watch)
         return agent
@@ -131,7 +136,10 @@ class Pilot:
             raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
         try:
             return self._run(self._answer(prompt, *script))
-        except AssertionError as error:  # the line of the test says it, and not the loop's
+        except (
+            AssertionError,
+            ExtensionError,
+        ) as error:  # the line of the test says it, and not the loop's
             raise error.with_traceback(None) from None
 
     async def arun(self, prompt: str, *script: Line) -> Reply:
@@ -168,7 +176,8 @@ class Pilot:
         self.user.verify()
 
     async def _close(self) -> None:
-        await self.agent.close()
+        if "agent" in self.__dict__:
+            await self.agent.close()
 
     def _run(self, work: Any) -> Any:
         __tracebackhide__ = True

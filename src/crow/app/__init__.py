@@ -60,8 +60,7 @@ def build(
     that is no model, and ``TypeError`` for a text where a list is wanted; every other broken
     extension is named in ``agent.found``.
     """
-    for option, given in (("allow", allow), ("deny", deny), ("extensions", extensions)):
-        _refuse_no_list(option, given)
+    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
     if not isinstance(settings, Settings):
@@ -102,15 +101,14 @@ def offer_modes(agent: Agent) -> None:
             agent.add_mode(mode)
 
 
-def _refuse_no_list(option: str, given: object) -> None:
+def _refuse_no_lists(**options: object) -> None:
     """Raise ``TypeError`` for a text or a table in the place of a list, which would be taken."""
-    if isinstance(given, Mapping):
-        hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
-    elif isinstance(given, str):
-        hint = f"[{given!r}]"
-    else:
-        return
-    raise TypeError(f"{option} takes a list: {hint}")
+    for option, given in options.items():
+        if isinstance(given, str):
+            raise TypeError(f"{option} takes a list: [{given!r}]")
+        if isinstance(given, Mapping):
+            hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
+            raise TypeError(f"{option} takes a list: {hint}")
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

@@ -145,7 +145,9 @@ def options(
         if not inspect.isroutine(owner.thing) and not inspect.ismodule(owner.thing):
             for name, node in options_of(owner.thing.__class__).node["properties"].items():
                 row = Row(start + name, node.get("default"), "", "default")
-                named.setdefault(row.name, row)
+                known = named.setdefault(row.name, row)
+                if known.state == "left out":
+                    yield row
     yield from named.values()
 
 

@@ -54,13 +54,23 @@ def rows(
     ``refused`` is what an extension does not take, by path, and why.
     """
     for row in _rows(settings, env):
-        why = next((refused[path] for path in refused if f"{path}.".startswith(f"{row.name}.")), "")
+        why = next((refused[path] for path in refused if _is_about(path, row.name)), "")
         yield replace(row, state="left out", reason=why) if why and row.state == "set" else row
+
+
+def _is_about(path: str, name: str) -> bool:
+    """Whether one of two paths leads to the other."""
+    return f"{path}.".startswith(f"{name}.") or f"{name}.".startswith(f"{path}.")
 
 
 def refused_by(agent: Agent, settings: Settings) -> dict[str, str]:
     """What extensions of files and folders, which no schema knows, do not take, and why."""
     composer = Composer(agent, settings)
+    known = {*agent.extensions, *(found.name for found in agent.found)}
+    missing = (name for name in settings.extensions if name not in known)
+    composer.refused |= {
+        f"extensions.{name}": f"there is no extension {name!r}" for name in missing
+    }
     for found in agent.found:
         for name in found.names if found.problems else ():
             composer.options_for(type(agent.extensions[name]), found.name)

@@ -13,7 +13,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolPending, ToolProgress
 from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
-from crow.core.verdicts import Ask
+from crow.core.verdicts import Allow, Ask
 from crow.extensions import (
     InstructionsHook,
     PermissionsHook,
@@ -641,3 +641,18 @@ async def test_an_extension_and_its_user_can_say_that_sub_agents_have_it(
         (True, when, name) for name in mine for when in ("before", "after")
     )
     assert thing.states == ["mine"] * len(mine) * 2
+
+
+async def test_who_is_not_trusted_allows_nothing_in_sub_agents_either() -> None:
+    class Generous:
+        inherited = True
+
+        def init_agent(self, agent: Agent) -> None:
+            agent.hooks.register("before_tool", lambda ctx: Allow("go on"))
+
+    play = Cast([ask(subagent_type="worker"), "Ok."], call("change"), "Done.",
+                hooks=[PermissionsHook()])  # fmt: skip
+    play.agent.use(Generous(), trusted=False, source="somebody's package")
+    play.client.answer = "allow_once"
+    await play.run()
+    assert [request.call.name for request in play.client.asked] == ["change"]

@@ -101,11 +101,16 @@ def hire(
 ) -> Agent:
     """The agent of a definition: its caller's gates, and those of its tools that it may have.
 
-    What it inherits hangs there under the same names, and brings its tools itself.
+    What it inherits hangs there under the same names, as far as it is trusted here, and brings its
+    tools itself.
     """
     child = call.agent.child(llm, hooks=(Beginning(definition), CallerMode()), tools=())
+    scopes = call.agent.scope_of(call.session).line()
+    owners = {owner.name: owner for scope in [*scopes][::-1] for owner in scope.hooks.owners}
     for name, thing in inherited.items():
-        child.use(thing, name=name)
+        known = owners.get(name)
+        source = known.source if known else "code"
+        child.use(thing, name=name, trusted=known is None or known.trusted, source=source)
     mine = dict(tools(call, definition, depth))
     _drop(child, {*child.tools} - {*mine})
     for name, tool in mine.items():

@@ -216,6 +216,37 @@ def test_options_come_from_the_settings(home: Path, project: Path, packages: Pat
     assert (limits.turns, limits.seconds) == (7, 9)
 
 
+def test_settings_of_a_program_are_a_mapping_over_the_files(home: Path, project: Path) -> None:
+    file = project / "asking.py"
+    file.write_text(ASKING)
+    settings = {
+        "extensions": {"asking": {"city": "Rome"}},
+        "permissions": {"deny": ["Bash(make deploy)"]},
+    }
+    agent = build(settings, cwd=project, extensions=[str(file)], deny=["Bash(rm *)"])
+    told, rules = agent.extensions["asking"].told
+    assert (told, sorted(rules)) == ("Rome", ["Bash(make deploy)", "Bash(rm *)"])
+
+    wrong = build({"extensions": {"asking": {"citty": 3}}}, cwd=project, extensions=[str(file)])
+    assert "did you mean 'city'?" in str([found.problems for found in wrong.found])
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"extensions": {"budget": {"prompts": 3}}}, "settings={'extensions': {...}}"),
+        ({"extensions": "guard.py"}, "extensions takes a list: ['guard.py']"),
+        ({"allow": "Bash(ls)"}, "allow takes a list: ['Bash(ls)']"),
+    ],
+)
+def test_an_option_of_another_shape_is_refused_with_a_hint(
+    project: Path, options: dict[str, Any], hint: str
+) -> None:
+    with pytest.raises(TypeError) as error:
+        build(cwd=project, **options)
+    assert hint in str(error.value)
+
+
 def test_a_files_tools_can_be_called(project: Path) -> None:
     path = write(project / "tools.py", TOOLS)
     assert "double" in build(cwd=project, extensions=[str(path)], env={}).tools
@@ -412,6 +443,7 @@ def test_a_name_that_no_extension_has_is_told_with_the_nearest(project: Path, ho
     told = [
         line for line in complaints(settings, build(settings, cwd=project)) if "there is no" in line
     ]
+    assert all(line.startswith(f"{home}/.crow/settings.json: ") for line in told)
     assert [line.split(": ", 1)[1] for line in told] == [
         "there is no extension 'mpc'; did you mean 'mcp'?",
         "there is no extension 'nosuch' (crow ext list)",

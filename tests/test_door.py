@@ -36,7 +36,7 @@ Agent AgentHook Allow Answer Arg Ask Call Client Command CommandContext CompactC
 ConfigContext Context Continue CrowError CwdContext Deny ErrorContext ExtensionError FIRST HookError HookRegistry HookResult Key LAST LLM
  Message MessageContext Mode ModelError Next NextCall NextRequest NotificationContext NullClient Point ProjectSettings PromptSection Record Reply
  Request RequestContext RunContext Session SessionContext SessionError SessionInUse SessionInfo Stop Store Tool ToolContext ToolEnvironment
-ToolResult TurnContext UpdateContext Usage Verdict WorktreeContext build frozen hook mutable run_agent tool
+ToolResult TurnContext UI UpdateContext Usage Verdict WorktreeContext build frozen hook mutable run_agent tool
 """
 
 

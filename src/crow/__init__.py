@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from crow.core.tools import Call as Call
     from crow.core.tools import ToolResult as ToolResult
     from crow.core.trace import Record as Record
+    from crow.core.ui import UI as UI
     from crow.core.verdicts import Allow as Allow
     from crow.core.verdicts import Answer as Answer
     from crow.core.verdicts import Ask as Ask
@@ -104,6 +105,7 @@ _ROOMS = {
     "crow.core.session": "Key Reply Session SessionInfo Store",
     "crow.core.tools": "Call ToolResult",
     "crow.core.trace": "Record",
+    "crow.core.ui": "UI",
     "crow.core.verdicts": "Allow Answer Ask Continue Deny Stop Verdict",
     "crow.project.settings": "ProjectSettings",
     "crow.tools": "tool",

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from crow import Agent, Ask
+from crow import Agent, Answer, Ask, Command
 from crow.core.errors import SessionError
 from crow.core.messages import Message
 from crow.core.session import Session, SessionInfo
@@ -110,3 +110,30 @@ async def test_a_store_that_refuses_is_heard(tmp_path: Path) -> None:
     assert loaded["error"]["code"] == -32002
     assert loaded["error"]["data"]["details"] == "there is no session x"
     assert forked["error"]["code"] == -32002
+
+
+async def test_commands_are_told_again_as_messages_of_their_own(tmp_path: Path) -> None:
+    def telling(agent: Agent) -> None:
+        async def run(ctx: Any) -> Answer:
+            return Answer("It is noon.")
+
+        agent.add_command(Command("time", "Tell the time", run))
+
+    first, later = FakeEditor(), FakeEditor()
+    db = tmp_path / "crow.db"
+    agent = Agent(llm=ScriptedModel("Hello."), hooks=[PersistenceHook(db)])
+    telling(agent)
+    async with first.connected(agent):
+        session = await first.new_session(tmp_path)
+        for prompt in ("/time", "/time", "Hi"):
+            await first.prompt(session, prompt)
+    async with later.connected(Agent(llm=ScriptedModel(), hooks=[PersistenceHook(db)])):
+        await later.connection.load_session(str(tmp_path), session)
+        said = [
+            (update["content"]["text"], update["messageId"])
+            for update in later.updates()
+            if update["sessionUpdate"] in ("user_message_chunk", "agent_message_chunk")
+        ]
+    texts, ids = zip(*said, strict=True)
+    assert texts == ("/time", "It is noon.", "/time", "It is noon.", "Hi", "Hello.")
+    assert len(set(ids)) == len(ids)

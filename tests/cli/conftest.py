@@ -148,7 +148,13 @@ def here(
 
     async def command(*argv: str, stdin: str = "") -> Ended:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
-        status = await asyncio.to_thread(main, list(argv))
+        before = dict(os.environ)
+        try:
+            status = await asyncio.to_thread(main, list(argv))
+        finally:  # a process of its own would take what settings export along
+            for name in os.environ.keys() - before.keys():
+                del os.environ[name]
+            os.environ.update(before)
         told = capsys.readouterr()
         return Ended(status, told.out, told.err)
 

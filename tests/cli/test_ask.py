@@ -208,7 +208,7 @@ async def test_a_question_of_a_hook_is_asked(
     process = await screen.start(crow, "run", "--plain", "--extension", str(extension), "Go")
     await screen.until("y/n: ")
     screen.type("maybe\ny\n")
-    await screen.until("1-2: ")
+    await screen.until("1-2 (Enter leaves it open): ")
     screen.type("3\nblue\n")
     await screen.until("Who?")
     screen.type("Ada\n")

@@ -288,6 +288,30 @@ async def test_a_talk_goes_on_where_it_was(crow: Crow, endpoint: Endpoint, tmux:
     assert sent(endpoint) == ["What is it?", "Really?"]
 
 
+async def test_a_notice_stands_at_the_call_that_it_is_about_and_a_refusal_stands_once(
+    crow: Crow, endpoint: Endpoint, tmux: Tmux
+) -> None:
+    (crow.cwd / "guard.py").write_text(
+        "from crow import Deny\n"
+        "def before_run(prompt):\n    return Deny('not on Sundays') if prompt == 'Work' else None\n"
+        "async def before_tool(ctx):\n    await ctx.ui.notify('looked at it', severity='warning')\n"
+    )
+    endpoint.play(calls(READ), answer("Yes."))
+    await tmux.start(crow, "--extension", "guard.py")
+    await tmux.until(READY)
+    await tmux.type("Look")
+    await tmux.keys("Enter")
+    lines = lines_of(await tmux.until("Yes."))
+    card = next(n for n, line in enumerate(lines) if line.startswith("● Read README.md"))
+    assert lines[card + 1] == "  ! looked at it"
+    await tmux.type("Work")
+    await tmux.keys("Enter")
+    await tmux.until("refused by guard: not on Sundays")
+    await tmux.type("more")
+    screen = await tmux.until("more")
+    assert screen.count("not on Sundays") == 1
+
+
 async def test_without_colours_there_are_none(crow: Crow, endpoint: Endpoint, tmux: Tmux) -> None:
     endpoint.play(answer("# Title\n\n```python\nx = 1\n```\n\nThe end."))
     await tmux.start(crow, NO_COLOR="1")

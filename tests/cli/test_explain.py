@@ -64,8 +64,9 @@ async def test_calls_are_told_one_with_all_that_came_of_it_and_all_with_who_deci
 
     ended = await here("hooks", "explain")
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
-    assert lines[1:7] == [
+    assert lines[1:8] == [
         "1 ok Write b.txt",
+        'shell_hooks: changed args to {"file_path": "b.txt", "content": "x"}',
         "permissions: allow: the rule Write allows it",
         "2 denied Bash rm b.txt",
         "permissions: deny: the rule Bash(rm *) denies it",
@@ -84,6 +85,45 @@ async def test_calls_are_told_one_with_all_that_came_of_it_and_all_with_who_deci
         "rule": "Bash(rm *)",
     }
     assert third["hooks"][-1]["event"] == "after_tool"
+
+
+async def test_a_wrap_that_answered_in_the_tools_place_is_told(
+    crow: Crow, here: Here, endpoint: Endpoint
+) -> None:
+    (crow.cwd / "stub.py").write_text(
+        "async def around_tool(ctx, call_next):\n"
+        "    return 'nothing ran' if ctx.args['command'] == 'true' else await call_next()\n"
+    )
+    endpoint.play(
+        calls(("Bash", {"command": "true"}), ("Bash", {"command": "echo on"})), answer("done")
+    )
+    allowed = ("--allow", "Bash(true)", "--allow", "Bash(echo *)")
+    await crow("run", "--extension", str(crow.cwd / "stub.py"), *allowed, "go")
+    lines = [" ".join(each.split()) for each in (await here("hooks", "explain")).out.splitlines()]
+    assert lines.count("stub: answered in the tool's place") == 1
+    assert "stub: answered in the tool's place" in lines[lines.index("1 ok Bash true") + 1 :][:2]
+    first, second = (await here("hooks", "explain", "--json")).events
+    answers = [
+        [hook.get("answer") for hook in each["hooks"] if hook["owner"] == "stub"]
+        for each in (first, second)
+    ]
+    assert answers == [[{"type": "answer"}], [None]]
+
+
+async def test_a_wrap_that_answered_in_the_models_place_is_told(
+    crow: Crow, here: Here, endpoint: Endpoint
+) -> None:
+    (crow.cwd / "cached.py").write_text(
+        "from crow import Completion\n"
+        "async def around_llm_request(ctx, call_next):\n"
+        "    asked = len(ctx.messages) > 2\n"
+        "    return Completion('from the cache') if asked else await call_next()\n"
+    )
+    endpoint.play(calls(("Read", {"file_path": "README.md"})))
+    await crow("run", "--extension", str(crow.cwd / "cached.py"), "go")
+    lines = [" ".join(each.split()) for each in (await here("hooks", "explain")).out.splitlines()]
+    told = [line for line in lines if line.startswith("around_llm_request")]
+    assert told == ["around_llm_request cached: answered in the model's place"]
 
 
 async def test_what_cannot_be_explained_is_said_in_one_line(

@@ -54,6 +54,27 @@ async def test_a_trajectory_is_valid_and_says_what_hooks_decided(crow: Crow, ses
     assert told.final_metrics.total_steps == len(told.steps)
 
 
+async def test_commands_are_shown_and_exported_with_their_answers(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(stream(delta(content="Hello."), delta(finish="stop")))
+    await crow("run", "Say hello")
+    ended = await crow("run", "--continue", "/mode")
+    (latest, *_) = (await crow("sessions", "--json")).events
+    shown = (await crow("sessions", "show", latest["id"])).out
+    assert shown.index("> Say hello") < shown.index("Hello.") < shown.index("> /mode")
+    assert ended.out.strip() in shown
+    atif = (await crow("sessions", "export", latest["id"], "--format", "atif")).out
+    steps = Trajectory.model_validate_json(atif).steps
+    assert [(step.source, step.message) for step in steps if step.source != "system"][-2:] == [
+        ("user", "/mode"),
+        ("agent", ended.out.strip()),
+    ]
+    lines = (await crow("sessions", "export", latest["id"], "--format", "claude")).events
+    assert [line["type"] for line in lines][-2:] == ["user", "assistant"]
+    assert lines[-1]["message"]["model"] == "<synthetic>"
+
+
 async def test_claudes_lines_are_read_by_a_program_for_them(
     crow: Crow, session: str, tmp_path: Path
 ) -> None:

@@ -100,6 +100,15 @@ WRONG = {
         "the tools change in a session",
         "add them in init_agent",
     ),
+    "a helper that is taken for an extension": (
+        (
+            "class Meter:\n    def __init__(self, owner): ...\n    def after_run(self): ...\n"
+            "class Guard:\n    def before_run(self): ...\n"
+        ),
+        1,
+        "needs the option 'owner' of Meter; a helper of a file has a name with an underscore",
+        "",
+    ),
     "an option": (
         (
             f"{CLASS}    def __init__(self, most: int = 'ten') -> None: ...\n"
@@ -167,6 +176,15 @@ async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
     done = await crow("ext", "check", str(EXAMPLES / name))
     assert (done.status, done.out) == (0, "")
     assert done.err == "nothing is wrong with it\n"
+
+
+@pytest.mark.parametrize("kept", ["class _Meter", "__all__ = ['Guard']\nclass Meter"])
+async def test_a_helper_that_says_so_is_not_used(crow: Crow, kept: str) -> None:
+    method = "    def __init__(self, owner): ...\n    def after_run(self): ...\n"
+    guard = "class Guard:\n    def before_run(self): ...\n"
+    (crow.cwd / "guard.py").write_text(f"{kept}:\n{method}{guard}", "utf-8")
+    done = await crow("ext", "check", "guard.py")
+    assert (done.status, done.out) == (0, "")
 
 
 async def test_what_crow_writes_is_clean(crow: Crow) -> None:

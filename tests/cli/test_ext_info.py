@@ -92,3 +92,21 @@ async def test_a_name_is_found_as_its_package_spells_it(crow: Crow, home: Path) 
     path = place(home).with_name("gold_guard.py")
     path.write_text(GUARD)
     assert f"{path}:18" in (await crow("ext", "info", "gold-guard")).out
+
+
+async def test_an_option_that_does_not_fit_is_no_setting_that_holds(crow: Crow, home: Path) -> None:
+    place(home)
+    settings = home / ".crow/settings.json"
+    wrong = {"guard": {"limit": "many", "preciuos": "x"}, "nobody": {"a": {"b": 1}}}
+    settings.write_text(json.dumps({"extensions": wrong}))
+    ended = await crow("config")
+    assert ended.status == 1
+    rows = {line.split()[0]: " ".join(line.split()) for line in ended.out.splitlines()}
+    limit, slip = rows["extensions.guard.limit"], rows["extensions.guard.preciuos"]
+    assert limit.startswith(f"extensions.guard.limit many {settings} (left out): ")
+    assert "a whole number" in limit
+    assert "did you mean 'precious'?" in slip
+    assert "there is no extension 'nobody'" in rows["extensions.nobody.a.b"]
+    told = (await crow("ext", "info", "guard", "--json")).events[0]["options"]
+    limits = [(each["state"], each["value"]) for each in told if each["name"] == "limit"]
+    assert limits == [("default", 3), ("left out", "many")]

@@ -17,13 +17,26 @@ READ = ("Read", {"file_path": "README.md"})
 WRITE = ("Write", {"file_path": "new.txt", "content": "one\ntwo\n"})
 
 
+async def test_a_notice_that_comes_while_a_call_is_on_stands_within_its_card(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    (crow.cwd / "guard.py").write_text(
+        "async def before_run(ctx):\n    await ctx.ui.notify('welcome')\n"
+        "async def before_tool(ctx):\n    await ctx.ui.notify('looked at it')\n"
+    )
+    endpoint.play(calls(("Read", {"file_path": "README.md"})), answer("Done."))
+    ended = await crow("run", "--extension", "guard.py", "go")
+    assert "welcome\n● Read README.md\n  │ looked at it\n  └ " in ended.err
+
+
 async def test_a_hook_that_refuses_the_prompt_is_heard_once(
     crow: Crow, endpoint: Endpoint, tmp_path: Path
 ) -> None:
     extension = tmp_path / "strict.py"
     extension.write_text("from crow import Deny\n\ndef before_run():\n    return Deny('not now')\n")
     ended = await crow("run", "--extension", str(extension), "hello")
-    assert (ended.status, ended.out, ended.complaint) == (1, "", "not now")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.complaint == "refused by strict: not now"
 
 
 async def test_the_text_is_the_output_and_tool_calls_are_told_beside_it_in_short_lines(

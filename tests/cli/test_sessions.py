@@ -10,6 +10,7 @@ from tests.cli.conftest import Crow, Here
 
 from crow.core.agent import Agent
 from crow.extensions import PersistenceHook, RewindHook
+from crow.testing.endpoint import Endpoint, answer
 from crow.testing.model import ScriptedModel, call, text
 from crow.tools import builtin
 
@@ -25,6 +26,18 @@ async def stored(crow: Crow) -> list[str]:
             reply = await agent.run(prompt, cwd=crow.cwd)
         ids.insert(0, reply.session.id)
     return ids
+
+
+async def test_a_session_that_no_model_was_asked_in_is_counted_and_not_listed(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    endpoint.play(answer("Hello."))
+    await crow("run", "/mode")
+    await crow("run", "Say hello")
+    lines = (await crow("sessions")).out.splitlines()
+    assert ["Say hello" in line for line in lines] == [True, False]
+    assert lines[1] == "1 more without a message: crow sessions --json"
+    assert len((await crow("sessions", "--json")).events) == 2
 
 
 async def test_sessions_are_listed_the_last_used_first(

@@ -16,6 +16,7 @@ from crow.core.hooks.contexts import ConfigContext
 from crow.core.scope import Command, Mode, PromptSection
 from crow.core.session import Session
 from crow.core.verdicts import Allow, Answer, Ask, Deny, Stop
+from crow.extensions import SystemPromptHook
 from crow.testing import ScriptedModel, call
 
 
@@ -648,3 +649,33 @@ async def test_model_errors_are_raised_by_run():
     with pytest.raises(ModelError, match="the key is wrong") as error:
         await agent.run("go")
     assert (error.value.kind, error.value.status) == ("authentication", 401)
+
+
+async def test_a_part_of_the_prompt_that_no_request_has_is_named_once(watcher):
+    class Polite:
+        def init_agent(self, agent: Agent) -> None:
+            agent.add_section(PromptSection("manners", "Be polite."))
+
+    agent = Agent(ScriptedModel("a", "b", "c"), hooks=[Polite()], tools=[])
+    session = await agent.new_session(client=watcher)
+    for _ in range(2):
+        await agent.prompt(session, "go")
+    (told,) = [event.text for event in watcher.events if isinstance(event, Notice)]
+    assert "no request has the prompt section manners" in told
+    assert "SystemPromptHook" in told
+    watcher.events.clear()
+    whole = Agent(agent.llm, hooks=[SystemPromptHook(), Polite()], tools=[])
+    await whole.prompt(await whole.new_session(client=watcher), "go")
+    assert not [event for event in watcher.events if isinstance(event, Notice)]
+
+
+async def test_a_prompt_is_refused_in_the_name_of_whoever_refused_it(watcher):
+    class Sunday:
+        def before_run(self, prompt: str) -> Deny | None:
+            return Deny("not today") if prompt == "work" else None
+
+    agent = bare("done", hooks=[Sunday()])
+    reply = await agent.run("work", client=watcher)
+    assert reply.detail == "not today"
+    told = [event for event in watcher.events if isinstance(event, Notice)]
+    assert told == [Notice("refused by sunday: not today", "warning", "sunday")]

@@ -253,7 +253,7 @@ async def test_a_refused_prompt_leaves_nothing_behind(watcher):
     assert (reply.stop_reason, reply.detail) == ("refusal", "not today")
     assert reply.session.messages == []
     assert reply.session.pending == []
-    assert Notice("not today", "warning") in watcher.events
+    assert Notice("refused by <lambda>: not today", "warning", "<lambda>") in watcher.events
 
 
 async def test_a_gate_can_answer_a_prompt_in_the_models_place():

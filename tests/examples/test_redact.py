@@ -23,6 +23,5 @@ def test_a_secret_reaches_tools_and_not_the_model(crow: Pilot):
     assert "opensesame" not in sent
     assert "hunter2" not in sent.replace("echo password=hunter2", "")
     crow.sent("KEY=<secret-2>")
-    assert crow.session is not None
     assert KEY not in json.dumps(crow.session.messages)
     crow.prefix_stable()

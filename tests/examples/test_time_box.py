@@ -24,5 +24,4 @@ def test_a_question_that_waits_costs_nothing(crow: Pilot):
     began = time.monotonic()
     crow.run("Go", call("Bash", command="touch a"), "Done.")
     elapsed = time.monotonic() - began
-    assert crow.session is not None
     assert crow.session.state["time_box"]["spent"] <= elapsed - 0.5

@@ -367,7 +367,6 @@ async def test_in_an_editor_the_code_is_a_diff_and_the_command_is_known_at_once(
 async def in_mode(crow: Pilot, mode: str) -> None:
     """Go on in a mode, with the tool."""
     await crow.arun(ASKED, "Shall I?")
-    assert crow.session is not None
     await crow.agent.configure(crow.session, mode=mode)
     assert crow.session.mode == mode
 

@@ -13,7 +13,7 @@ from crow import Agent, tool
 from crow.core.errors import ModelError
 from crow.core.events import Event, Notice, TextDelta, ToolEnded, ToolPending, ToolProgress
 from crow.core.ports import Completion, Delta, NullClient, PermissionRequest, Request
-from crow.core.verdicts import Ask
+from crow.core.verdicts import Allow, Ask
 from crow.extensions import (
     InstructionsHook,
     PermissionsHook,
@@ -589,3 +589,70 @@ async def test_taken_away_it_leaves_no_tool():
     agent.remove("subagents")
     assert "Agent" not in agent.tools
     await agent.run("Hi")
+
+
+class Counting:
+    """Counts calls, and brings two tools along."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[bool, str, str]] = []
+        self.states: list[str] = []
+
+    def init_agent(self, agent: Agent) -> None:
+        for name in ("first", "second"):
+            agent.add_tool(tool(name=name)(look.function))
+
+    def before_tool(self, ctx: Any) -> None:
+        self.heard.append((ctx.session.parent is not None, "before", ctx.call.name))
+        self._look(ctx)
+
+    def after_tool(self, ctx: Any) -> None:
+        self.heard.append((ctx.session.parent is not None, "after", ctx.call.name))
+        self._look(ctx)
+
+    def _look(self, ctx: Any) -> None:
+        if ctx.session.parent is not None:
+            self.states.append(ctx.owner)
+
+
+class Inherited(Counting):
+    """Says itself that sub-agents have it."""
+
+    inherited = True
+
+
+@pytest.mark.parametrize(
+    ("thing", "options"), [(Inherited(), {}), (Counting(), {"extend_inherit": ["mine"]})]
+)
+async def test_an_extension_and_its_user_can_say_that_sub_agents_have_it(
+    thing: Counting, options: dict[str, Any]
+) -> None:
+    mine = {"first", "look"}
+    script = [call("look"), call("first")], "Done."
+    play = Cast([ask(subagent_type="worker"), "Ok."], *script,
+                definition=worker(tools=frozenset(mine)), **options)  # fmt: skip
+    play.agent.use(thing, name="mine")
+    await play.run()
+    assert {*names(play.worker.asked[0])} == mine, "a definition's tools count for theirs, too"
+    heard = [each for each in thing.heard if each[0]]
+    assert sorted(heard) == sorted(
+        (True, when, name) for name in mine for when in ("before", "after")
+    )
+    assert thing.states == ["mine"] * len(mine) * 2
+
+
+async def test_who_is_not_trusted_allows_nothing_in_sub_agents_either() -> None:
+    class Generous:
+        inherited = True
+
+        def init_agent(self, agent: Agent) -> None:
+            agent.hooks.register("before_tool", lambda ctx: Allow("go on"))
+
+    play = Cast([ask(subagent_type="worker"), "Ok."], call("change"), "Done.",
+                hooks=[PermissionsHook()])  # fmt: skip
+    play.agent.use(Generous(), trusted=False, source="somebody's package")
+    play.client.answer = "allow_once"
+    await play.run()
+    assert [request.call.name for request in play.client.asked] == ["change"]

@@ -19,7 +19,7 @@ from crow.terminal.editor import Editor
 from crow.terminal.outbox import Outbox
 from crow.terminal.output import notification
 from crow.terminal.palette import Palette, plain, trimmed
-from crow.terminal.question import Asked, PermissionAsked, QuestionAsked
+from crow.terminal.question import HINT, Asked, PermissionAsked, QuestionAsked
 from crow.terminal.questions import Questions
 from crow.terminal.screen import rows_above
 from crow.terminal.status import Status, branch_of
@@ -233,13 +233,38 @@ async def test_questions_of_hooks_are_answered_by_keys_and_words() -> None:
     sure.press("y")
     assert await sure.answer is True
     colour = QuestionAsked(Question("Which?", "select", ("red", "blue")), PLAIN, 0.0)
-    assert texts(colour) == ["? Which?", "  1  red", "  2  blue"]
+    assert texts(colour) == ["? Which?", "› 1  red", "  2  blue", f"  {HINT}"]
     colour.press("2")
     assert await colour.answer == "blue"
     name = QuestionAsked(Question("Who?", "text", default="me"), PLAIN, 0.0)
     assert name.typing == "text"
     name.typed("")
     assert await name.answer == "me"
+
+
+async def test_enter_gives_the_marked_answer_which_is_the_default_else_the_first() -> None:
+    choices = ("red", "blue", "green")
+    colour = QuestionAsked(Question("Which?", "select", choices), PLAIN, 0.0)
+    colour.move(1)
+    assert [line for line in texts(colour) if line.startswith("›")] == ["› 2  blue"]
+    colour.enter()
+    assert await colour.answer == "blue"
+    green = QuestionAsked(Question("Which?", "select", choices, "green"), PLAIN, 0.0)
+    green.enter()
+    assert await green.answer == "green"
+    sure = QuestionAsked(Question("Sure?", "confirm", default=False), PLAIN, 0.0)
+    sure.enter()
+    assert await sure.answer is False
+
+
+async def test_enter_alone_neither_allows_nor_trusts_anything() -> None:
+    allowed = Question("Load it?", "select", ("Yes", "No"), kinds=("allow_once", "reject_once"))
+    trusted = Question("Trust?", "select", ("Trust it",), "Trust it", word="trust")
+    for question in (allowed, trusted):
+        asked = QuestionAsked(question, PLAIN, 0.0)
+        asked.enter()
+        assert not asked.answer.done()
+        assert not asked.typing
 
 
 async def test_what_wants_a_word_is_not_answered_by_a_key() -> None:

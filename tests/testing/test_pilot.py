@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from crow import Agent, Context, Deny, ToolContext
+from crow import Agent, Context, Deny, ExtensionError, ToolContext
 from crow.testing import ScriptedModel, call
 from crow.testing.pilot import Pilot
 
@@ -66,6 +66,30 @@ def test_it_is_made_as_the_test_says_and_goes_on_in_one_session(crow: Pilot):
     crow.called("Bash", times=2)
     crow.denied("Bash", times=1)
     crow.sent("Go on", times=1)
+
+
+def test_a_test_sets_options_of_an_extension_as_a_user_would(crow: Pilot):
+    guard = crow.cwd / "budget.py"
+    guard.write_text(
+        "class Budget:\n    def __init__(self, *, prompts: int = 9): self.prompts = prompts\n"
+        "    def before_run(self): return f'{self.prompts} prompts are left'\n"
+    )
+    with pytest.raises(TypeError, match=r"settings=\{'extensions': \{\.\.\.\}\}"):
+        crow.configure(extensions={"budget": {"prompts": 3}})
+    crow.configure(settings={"extensions": {"budget": {"prompts": 3}}})
+    crow.use(guard)
+    crow.run("Go", "Done.")
+    crow.sent("3 prompts are left")
+
+
+def test_a_file_that_is_not_there_is_said_where_it_is_used(crow: Pilot):
+    with pytest.raises(FileNotFoundError, match=r"Path\(__file__\)\.with_name\('guard\.py'\)"):
+        crow.use("somewhere/guard.py")
+    (crow.cwd / "broken.py").write_text("def before_tool(:\n")
+    crow.use(crow.cwd / "broken.py")
+    with pytest.raises(ExtensionError, match="SyntaxError"):
+        crow.run("Go")
+    crow.close()  # as the fixture does; there is no agent that could be closed
 
 
 def test_the_end_of_a_session_is_seen_once_it_is_closed(crow: Pilot):

@@ -8,6 +8,7 @@ nobody, except the permissions and what was asked for by name.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +38,7 @@ __all__ = [
 
 
 def build(
-    settings: Settings | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
     *,
     cwd: str | os.PathLike[str] = ".",
     model: LLM | ChatClient | str | None = None,
@@ -49,18 +50,22 @@ def build(
 ) -> Agent:
     """The whole agent, as the command uses it: settings, permissions, persistence, extensions.
 
-    Without ``settings`` those of ``cwd`` hold, with ``allow``, ``deny`` and a ``model`` that is a
-    name in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
+    Without ``settings`` those of ``cwd`` hold; a mapping, in the shape of a settings file, counts
+    before their files, as ``--settings`` does. ``allow``, ``deny`` and a ``model`` that is a name
+    stand in the place of the command line's. Any other ``model`` is what `Agent` takes, a model or
     a client, and no setting takes its place; a client is asked for the model that settings or
     ``CROW_MODEL`` name. ``extensions`` are files, modules or ``module:Name``, ``hooks`` are
     extensions of any sort, in the place of what an installed package brings of the same class.
-    Raises `ExtensionError` for a broken one of these or the permissions,
-    and `ModelError` for an object that is no model; every other broken extension is named in
-    ``agent.found``.
+    Raises `ExtensionError` for a broken one of these or the permissions, `ModelError` for an object
+    that is no model, and ``TypeError`` for a text where a list is wanted; every other broken
+    extension is named in ``agent.found``.
     """
+    _refuse_no_lists(allow=allow, deny=deny, extensions=extensions)
     settle_home()
     name, brought = (model, None) if isinstance(model, str | None) else (None, model)
-    settings = settings or load(cwd, flags=_flags(name, allow, deny))
+    if not isinstance(settings, Settings):
+        more = None if settings is None else json.dumps(dict(settings))
+        settings = load(cwd, file=more, flags=_flags(name, allow, deny))
     surroundings: Mapping[str, str] = os.environ if env is None else env
     environment = {**surroundings, **settings.env}
     models = models_of(settings, environment)
@@ -71,14 +76,14 @@ def build(
     agent.use(LiveSettings(settings, Effect(agent, models, lambda: surroundings)), source="crow")
     composer = Composer(agent, settings)
     composer.use_builtin()
-    given = [*hooks]
-    composer.use_installed(given)
+    brought_along = [*hooks]
+    composer.use_installed(brought_along)
     composer.refuse_unjudged()
     composer.use_folder(Path.home() / FOLDER)
     if settings.project and Path(settings.project) != Path.home():
         composer.use_project()
     composer.use_builtin(late=True)
-    for thing in given:
+    for thing in brought_along:
         agent.use(thing)
     for spec in extensions:
         composer.use_named(spec)
@@ -94,6 +99,16 @@ def offer_modes(agent: Agent) -> None:
     for mode in known:
         if mode.name and mode.id not in agent.modes:
             agent.add_mode(mode)
+
+
+def _refuse_no_lists(**options: object) -> None:
+    """Raise ``TypeError`` for a text or a table in the place of a list, which would be taken."""
+    for option, given in options.items():
+        if isinstance(given, str):
+            raise TypeError(f"{option} takes a list: [{given!r}]")
+        if isinstance(given, Mapping):
+            hint = f"what is set stands in settings={{{option!r}: {{...}}}}"
+            raise TypeError(f"{option} takes a list: {hint}")
 
 
 def _flags(model: str | None, allow: Sequence[str], deny: Sequence[str]) -> dict[str, Any]:

@@ -58,7 +58,10 @@ def unknown_extensions(settings: Settings, agent: Agent | None) -> Iterator[str]
         return
     known = {*agent.extensions, *(found.name for found in agent.found)}
     named = {entry.text: str(entry.source) for entry in settings.disabled}
-    named |= {name: "the settings" for name in settings.extensions if name not in named}
+    for name in settings.extensions:
+        start = f"extensions.{name}."
+        origin = (str(by) for path, by in settings.origins.items() if path.startswith(start))
+        named.setdefault(name, next(origin, "the settings"))
     for name, source in named.items():
         if name not in known:
             near = nearest(name, known)

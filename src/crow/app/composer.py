@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from crow.app.loading import Kind, Source, Sources, find, in_a_line, load_file, things
@@ -24,7 +25,7 @@ from crow.app.rules import (
 from crow.app.sandbox import sandbox_of
 from crow.core.agent import Agent
 from crow.core.errors import ExtensionError
-from crow.core.extensions import Found
+from crow.core.extensions import Found, MissingOption
 from crow.entry_points import JUDGE, ON_REQUEST, OURS, EntryPoint, entry_points
 from crow.project.settings import ProjectSettings
 from crow.project.trust import HOMES, sealed
@@ -38,6 +39,7 @@ FOLDER = Path(".crow", "extensions")
 """Where the extensions of a home or a project lie."""
 LAST = 1000
 """The order of an extension that says none."""
+HELPER = "; a helper of a file has a name with an underscore, or is not in the file's __all__"
 UNTRUSTED = "the project is not trusted (crow trust)"
 Used = tuple[tuple[str, ...], str | None]
 """The names under which something is in use, and the error in a line where it cannot be."""
@@ -53,6 +55,7 @@ class Composer:
         self.trusted = {entry.text for entry in settings.permissions.trusted}
         self.plugins = plugins_of(settings)[0]
         self.problems: dict[str, tuple[str, ...]] = {}
+        self.refused: dict[str, str] = {}
 
     def options(self, name: str) -> dict[str, Any]:
         """The options that the settings have for an extension."""
@@ -151,6 +154,7 @@ class Composer:
 
         def drop(path: str, value: Any, text: str) -> None:
             source = self.settings.origins.get(path, "the settings")
+            self.refused[path] = text
             self.problems[name] = (*self.problems.get(name, ()), f"{source}: {text}")
 
         options = options_of(cls)
@@ -288,7 +292,8 @@ class Composer:
                 agent.remove(used)
             for key in {*agent.extensions} - known:
                 del agent.extensions[key]
-            return (), in_a_line(error)
+            helper = isinstance(error, MissingOption) and isinstance(thing, ModuleType)
+            return (), f"{in_a_line(error)}{HELPER if helper else ''}"
         return agent.scope.names_since(before), None
 
     def refuse_ours(self, names: set[str]) -> None:

@@ -16,7 +16,7 @@ from crow.core.agent import Agent
 from crow.core.errors import CrowError, ExtensionError, raised_at
 from crow.core.frozen import frozen
 from crow.core.hooks.collect import MARK
-from crow.core.scope import tools_in
+from crow.core.scope import is_tool
 from crow.entry_points import GROUP, GROUPS, entry_points
 from crow.settings.files import Stamp, stamp
 
@@ -153,22 +153,30 @@ def import_beside(name: str) -> ModuleType:
 def things(thing: Any) -> list[Any]:
     """What to use of a thing: of a module itself, if it hangs anything, else its classes and tools.
 
-    Raises `ExtensionError` for a module with nothing.
+    Names with an underscore are its own affair; where it has an ``__all__``, so is what that does
+    not name. Raises `ExtensionError` for a module with nothing.
     """
     if not isinstance(thing, ModuleType):
         return [thing]
-    members = list(vars(thing).values())
-    found: list[Any] = [thing]
-    if not hangs(thing):
-        found = [each for each in members if _is_own(each, thing) and hangs(each)]
-    tools = tools_in(thing)
-    if tools and found != [thing]:
+    if hangs(thing):
+        return [thing]
+    members = [value for name, value in vars(thing).items() if _is_offered(name, thing)]
+    classes = [each for each in members if _is_own(each, thing) and hangs(each)]
+    found: list[Any] = list(dict.fromkeys(classes))
+    if tools := [each for each in members if is_tool(each)]:
         found.append(ToolBox(tools))
     if not found:
+        listed = " in its __all__" if hasattr(thing, "__all__") else ""
         raise ExtensionError(
-            "it holds no extension: no init_agent, no tool, nothing named like an event"
+            f"it holds no extension: no init_agent, no tool, nothing named like an event{listed}"
         )
     return found
+
+
+def _is_offered(name: str, module: ModuleType) -> bool:
+    """Whether a name of a module is meant for others."""
+    listed = getattr(module, "__all__", None)
+    return not name.startswith("_") if listed is None else name in listed
 
 
 class ToolBox:

@@ -97,6 +97,6 @@ def conclude(
         return interrupted or INTERRUPTED
     if reply.stop_reason != "end_turn":
         cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
-        if reply.detail != out.complaint or not reply.detail:
+        if not reply.detail or not out.complaint.endswith(reply.detail):
             out.error(reply.detail or cut)
     return DONE if reply.stop_reason in SUCCESSES else FAILED

@@ -175,7 +175,9 @@ class Asker:
             self.out.line(f"  {answer:{width}}  {one_line(choice)}")
         answers |= {choice: choice for choice in question.choices}
         numbers = len(question.choices) - bool(question.word)
-        asked = f"1-{numbers}" + (f", or write {question.word}" if question.word else "")
+        given = f"is {one_line(question.default)}" if question.default else "leaves it open"
+        more = f", or write {question.word}" if question.word else f" (Enter {given})"
+        asked = f"1-{numbers}{more}"
         while True:
             self.out.write(f"  {asked}: ", "dim")
             line = await self._line(())

@@ -323,6 +323,8 @@ def conclude(tab: Tab, reply: Reply) -> None:
     if reply.stop_reason in (*SUCCESSES, "cancelled"):
         return
     cut = CUT_OFF if reply.stop_reason == "max_tokens" else reply.stop_reason
+    if reply.detail and tab.transcript.complaint.endswith(reply.detail):
+        return
     tab.tell(reply.detail or cut, is_error=True)
 
 

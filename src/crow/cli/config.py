@@ -19,6 +19,8 @@ from crow.cli.parser import Parser
 from crow.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crow.cli.setting import Row
     from crow.settings import Settings
 
@@ -43,17 +45,33 @@ def main(options: argparse.Namespace, out: Output) -> int:
         out.verbatim(json.dumps(whole(), indent=2, ensure_ascii=False))
         return 0
     settings = settings_of(options)
-    show_rows(settings, options, out)
-    for text in settings.problems:
+    refused = _refused(settings, options)
+    show_rows(settings, refused, options, out)
+    problems = [*settings.problems, *refused.values()]
+    for text in problems:
         out.error(text)
-    return 1 if settings.problems else 0
+    return 1 if problems else 0
 
 
-def show_rows(settings: Settings, options: argparse.Namespace, out: Output) -> None:
+def _refused(settings: Settings, options: argparse.Namespace) -> dict[str, str]:
+    """What extensions of files do not take; nothing is loaded where no setting speaks of any."""
+    from crow.entry_points import entry_points
+
+    if settings.extensions.keys() <= {point.name for point in entry_points()}:
+        return {}
+    from crow.cli.ext import tried
+    from crow.cli.setting import refused_by
+
+    return refused_by(tried(options, settings), settings)
+
+
+def show_rows(
+    settings: Settings, refused: Mapping[str, str], options: argparse.Namespace, out: Output
+) -> None:
     """Show what is asked for of the settings: for people what is set, for programs all."""
     from crow.cli.setting import rows
 
-    found = list(rows(settings))
+    found = list(rows(settings, refused=refused))
     is_whole = options.all or (options.json and not options.set)
     kept = [row for row in found if is_whole or row.state != "default"]
     if options.json:

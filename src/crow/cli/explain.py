@@ -56,6 +56,13 @@ class Called:
         last = max(judged, key=strictness, default=None)
         return f"{last['owner']}: {said(last)}" if last else ""
 
+    @property
+    def did(self) -> Iterator[str]:
+        """What hooks did to it, a line each: what they changed, and who had the last word."""
+        changed = [each for each in self.records if each.get("changed") or stood_in(each)]
+        told = [f"{each['owner']}: {said(each)}" for each in changed]
+        yield from dict.fromkeys(filter(None, [*told, self.decided]))
+
     def described(self) -> dict[str, Any]:
         """All of it as a JSON object."""
         ran = self.started or {}
@@ -88,12 +95,22 @@ def strictness(record: dict[str, Any]) -> tuple[bool, int]:
 def said(record: dict[str, Any]) -> str:
     """What a hook did, in words."""
     words = [f"failed: {record['error']}"] if record.get("error") else []
-    text = answered(record.get("answer"))
+    whose = stood_in(record)
+    text = f"answered in the {whose}'s place" if whose else answered(record.get("answer"))
     words += [text] if text and not (words and text == "non_blocking_error") else []
     for name, value in record.get("changed", {}).items():
         now = "" if value is None else f" to {json.dumps(value, ensure_ascii=False)}"
         words.append(f"changed {name}{now}")
     return "; ".join(words)
+
+
+PLACES = {"around_tool": "tool", "around_llm_request": "model"}
+
+
+def stood_in(record: dict[str, Any]) -> str:
+    """In whose place a hook answered that did not go on to what it goes around; else empty."""
+    answers = table(record.get("answer")).get("type") == "answer"
+    return PLACES.get(record["event"], "") if answers else ""
 
 
 def answered(answer: Any) -> str:
@@ -200,12 +217,12 @@ def call_named(name: str, calls: list[Called]) -> Called:
 
 
 def show_calls(calls: list[Called], session_id: str, out: Output) -> None:
-    """A line for every call, and who decided on it."""
+    """A line for every call, and what hooks did to it."""
     for each in calls:
         head = out.styled(f"{each.number:>3}  {each.outcome:<9}", "dim")
         out.raw(f"{head}  {out.fit(one_line(each.title), 16)}")
-        if each.decided:
-            out.raw(out.styled(f"{'':16}{out.fit(one_line(each.decided), 16)}", "dim"))
+        for did in each.did:
+            out.raw(out.styled(f"{'':16}{out.fit(one_line(did), 16)}", "dim"))
     if calls:
         out.line(f"crow hooks explain {session_id[:SHORT]} NUMBER shows all of a call", "dim")
     else:

@@ -16,7 +16,7 @@ from crow.cli.handlers import where
 from crow.cli.interrupt import run_async
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
-from crow.cli.setting import Row, rows
+from crow.cli.setting import Row, refused_by, rows
 from crow.cli.stored import able, stored
 from crow.cli.view import counted
 from crow.core.agent import Agent
@@ -93,7 +93,7 @@ def described(found: Found, agent: Agent, settings: Settings) -> dict[str, Any]:
         "problems": list(found.problems),
         "hooks": [hook_told(hook, agent) for owner in owners for hook in agent.hooks.of(owner)],
         **{f"{each.noun}s": sorted(added(each.owned, owners)) for each in agent.catalogs},
-        "options": [option_told(row) for row in options(found, owners, settings)],
+        "options": [option_told(row) for row in options(found, owners, settings, agent)],
     }
 
 
@@ -133,15 +133,21 @@ def added(owned: dict[str, tuple[Any, object]], owners: Iterable[Owner]) -> Iter
     return (name for name, (_, owner) in owned.items() if owner in theirs)
 
 
-def options(found: Found, owners: Iterable[Owner], settings: Settings) -> Iterator[Row]:
+def options(
+    found: Found, owners: Iterable[Owner], settings: Settings, agent: Agent
+) -> Iterator[Row]:
     """Its options, as they are set or by default."""
     start = f"extensions.{found.name}."
-    named = {row.name: row for row in rows(settings) if row.name.startswith(start)}
+    refused = refused_by(agent, settings)
+    every = rows(settings, refused=refused)
+    named = {row.name: row for row in every if row.name.startswith(start)}
     for owner in owners:
         if not inspect.isroutine(owner.thing) and not inspect.ismodule(owner.thing):
             for name, node in options_of(owner.thing.__class__).node["properties"].items():
                 row = Row(start + name, node.get("default"), "", "default")
-                named.setdefault(row.name, row)
+                known = named.setdefault(row.name, row)
+                if known.state == "left out":
+                    yield row
     yield from named.values()
 
 

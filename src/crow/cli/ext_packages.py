@@ -146,7 +146,10 @@ def program(name: str) -> str:
     """Where a program is. Raises `UsageError` without it."""
     found = which(name)
     if found is None:
-        raise UsageError(f"Crow was installed with {name}, and {name} is not on the PATH")
+        raise UsageError(
+            f"Crow was installed with {name}, and {name} is not on the PATH: put its folder there, "
+            f"or install the package into {sys.prefix} with what you have"
+        )
     return found
 
 

@@ -58,7 +58,7 @@ def declare_agent(parser: argparse.ArgumentParser) -> None:
         metavar="FILE_OR_PACKAGE",
         action="append",
         default=[],
-        help="a Python file, a module or module:Name",
+        help="a Python file, a folder with a pyproject.toml, a module or module:Name",
     )
     declare_habits(parser)
 

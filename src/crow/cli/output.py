@@ -111,11 +111,12 @@ class Output:
             self.err.write(f"{self.styled('crow:', 'red', stream=self.err)} {one_line(text)}\n")
             self.err.flush()
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, before: str = "") -> None:
         """Say something beside the matter on standard error."""
         self.start_line()
         with contextlib.suppress(OSError, ValueError):
-            self.err.write(f"{self.styled(one_line(text), 'dim', stream=self.err)}\n")
+            line = f"{before}{one_line(text)}"
+            self.err.write(f"{self.styled(line, 'dim', stream=self.err)}\n")
             self.err.flush()
 
     def flush(self) -> None:

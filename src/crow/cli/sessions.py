@@ -120,7 +120,10 @@ async def listing(store: Store, options: argparse.Namespace, out: Output) -> Non
     """List a page of sessions."""
     cwd = None if options.all else str(directory(options))
     page, cursor = await store.sessions(cwd=cwd, cursor=options.cursor, limit=options.limit)
-    write_infos(page, options, out)
+    kept = page if options.json else [info for info in page if info.messages or info.title]
+    write_infos(kept, options, out)
+    if len(kept) < len(page):
+        out.line(f"{len(page) - len(kept)} more without a message: crow sessions --json", "dim")
     if not page and not options.json:
         where = "" if options.all else f" in {cwd}; crow sessions --all lists those of all others"
         out.line(f"there are no sessions{where}")

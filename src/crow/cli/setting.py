@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from crow.app.composer import Composer
 from crow.core.frozen import frozen
 from crow.settings import Settings
 from crow.settings.schema import whole as whole_schema
 from crow.settings.secrets import hidden
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
 
 UNTRUSTED = "the project is not trusted (crow trust)"
 ONLY_MANAGED = frozenset({"allowManagedHooksOnly", "strictPluginOnlyCustomization"})
@@ -39,8 +44,40 @@ class Row:
     reason: str = ""
 
 
-def rows(settings: Settings, env: Mapping[str, str] = os.environ) -> Iterator[Row]:
-    """All settings that the schema has, and what files say beside; then what is left out."""
+def rows(
+    settings: Settings,
+    env: Mapping[str, str] = os.environ,
+    refused: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Row]:
+    """All settings that the schema has, and what files say beside; then what is left out.
+
+    ``refused`` is what an extension does not take, by path, and why.
+    """
+    for row in _rows(settings, env):
+        why = next((refused[path] for path in refused if _is_about(path, row.name)), "")
+        yield replace(row, state="left out", reason=why) if why and row.state == "set" else row
+
+
+def _is_about(path: str, name: str) -> bool:
+    """Whether one of two paths leads to the other."""
+    return f"{path}.".startswith(f"{name}.") or f"{name}.".startswith(f"{path}.")
+
+
+def refused_by(agent: Agent, settings: Settings) -> dict[str, str]:
+    """What extensions of files and folders, which no schema knows, do not take, and why."""
+    composer = Composer(agent, settings)
+    known = {*agent.extensions, *(found.name for found in agent.found)}
+    missing = (name for name in settings.extensions if name not in known)
+    composer.refused |= {
+        f"extensions.{name}": f"there is no extension {name!r}" for name in missing
+    }
+    for found in agent.found:
+        for name in found.names if found.problems else ():
+            composer.options_for(type(agent.extensions[name]), found.name)
+    return composer.refused
+
+
+def _rows(settings: Settings, env: Mapping[str, str]) -> Iterator[Row]:
     whole = whole_schema()
     for name, node in whole["properties"].items():
         if name == "hooks":

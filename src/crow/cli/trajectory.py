@@ -16,6 +16,8 @@ Object = dict[str, Any]
 ATIF = "ATIF-v1.8"
 VERSION = 1
 """Of what stands in ``extra.crow``."""
+SYNTHETIC = "<synthetic>"
+"""The model of what no model said, in Claude Code's words."""
 
 
 def trajectory(rows: Iterable[Row]) -> Object:
@@ -31,11 +33,12 @@ def trajectory(rows: Iterable[Row]) -> Object:
     for row in log:
         data: Object = row.get("data") or {}
         match row["kind"]:
-            case "message" if data.get("role") != "tool":
-                steps.append(_step(data, row, len(steps) + 1, session))
-                calls |= {each["tool_call_id"]: each for each in steps[-1].get("tool_calls", ())}
             case "message":
-                _observe(steps, data.get("tool_call_id", ""), text_of(data.get("content")))
+                _take(steps, data, row, session)
+                calls |= {each["tool_call_id"]: each for each in _calls(steps)}
+            case "said":
+                for message in aside(data):
+                    _take(steps, message, row, {})
             case "answer":
                 called = results.get(data.get("call_id", ""), {})
                 _observe(steps, data.get("call_id", ""), text_of(called.get("content")))
@@ -68,6 +71,13 @@ def _agent(session: Row) -> Object:
     return {"name": "crow", "version": __version__, **model}
 
 
+def _take(steps: list[Object], message: Object, row: Row, session: Row) -> None:
+    if message.get("role") == "tool":
+        _observe(steps, message.get("tool_call_id", ""), text_of(message.get("content")))
+    else:
+        steps.append(_step(message, row, len(steps) + 1, session))
+
+
 def _step(message: Any, row: Row, number: int, session: Row) -> Object:
     is_agent = message["role"] == "assistant"
     source = "agent" if is_agent else "user" if is_prompt(message) else "system"
@@ -81,6 +91,11 @@ def _step(message: Any, row: Row, number: int, session: Row) -> Object:
         if called := message.get("tool_calls"):
             step["tool_calls"] = list(map(_call, called))
     return step
+
+
+def _calls(steps: list[Object]) -> list[Object]:
+    """The calls of the last step."""
+    return steps[-1].get("tool_calls", []) if steps else []
 
 
 def _call(part: Any) -> Object:
@@ -123,6 +138,12 @@ def _hooks(steps: list[Object], calls: Mapping[str, Object], records: Iterable[O
         crow.setdefault("hooks", []).extend(found)
 
 
+def aside(data: Object) -> list[Object]:
+    """A prompt that no model was asked, such as a command, and its answer, as messages."""
+    asked = [data["prompt"]] if "prompt" in data else []
+    return [*asked, {"role": "assistant", "content": data["text"]}] if data.get("text") else asked
+
+
 def claude_lines(rows: Iterable[Row]) -> Iterator[Object]:
     """The session of these rows as the lines of Claude Code's transcripts."""
     session, *log = rows
@@ -132,27 +153,41 @@ def claude_lines(rows: Iterable[Row]) -> Iterator[Object]:
         data: Object = row.get("data") or {}
         if row["kind"] == "result":
             results[data["call_id"]] = data
-        if row["kind"] == "answer":
+        for number, (message, model) in enumerate(_messages(row["kind"], data, session, results)):
+            told = f"{session['id']}.{row['seq']}{f'.{number}' if number else ''}"
+            inner = _inner(message, model, results)
+            line_id = str(uuid.uuid5(uuid.NAMESPACE_OID, told))
+            yield {
+                "parentUuid": previous,
+                "isSidechain": session.get("parent") is not None,
+                "userType": "external",
+                "cwd": session["cwd"],
+                "sessionId": session["id"],
+                "version": __version__,
+                "type": inner["role"],
+                "message": inner,
+                "uuid": line_id,
+                "timestamp": stamp(row),
+                **_beside(message, results),
+            }
+            previous = line_id
+
+
+def _messages(
+    kind: str, data: Object, session: Row, results: Mapping[str, Object]
+) -> Iterator[tuple[Object, str]]:
+    """The messages that a row is in such a transcript, and the model that said them."""
+    model = session.get("model") or "unknown"
+    match kind:
+        case "answer":
             content = results.get(data["call_id"], {}).get("content")
-            data = {"role": "tool", "tool_call_id": data["call_id"], "content": content}
-        if row["kind"] not in ("message", "answer") or data.get("role") == "system":
-            continue
-        line_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{session['id']}.{row['seq']}"))
-        inner = _inner(data, session, results)
-        yield {
-            "parentUuid": previous,
-            "isSidechain": session.get("parent") is not None,
-            "userType": "external",
-            "cwd": session["cwd"],
-            "sessionId": session["id"],
-            "version": __version__,
-            "type": inner["role"],
-            "message": inner,
-            "uuid": line_id,
-            "timestamp": stamp(row),
-            **_beside(data, results),
-        }
-        previous = line_id
+            yield {"role": "tool", "tool_call_id": data["call_id"], "content": content}, model
+        case "message" if data.get("role") != "system":
+            yield data, model
+        case "said":
+            yield from ((message, SYNTHETIC) for message in aside(data))
+        case _:
+            return
 
 
 def _beside(message: Any, results: Mapping[str, Object]) -> Object:
@@ -163,7 +198,7 @@ def _beside(message: Any, results: Mapping[str, Object]) -> Object:
     return {"toolUseResult": result.get("data") or result["content"]} if result else {}
 
 
-def _inner(message: Any, session: Row, results: Mapping[str, Object]) -> Object:
+def _inner(message: Any, model: str, results: Mapping[str, Object]) -> Object:
     """A message as Anthropic's API has it."""
     text = text_of(message.get("content"))
     if message["role"] == "user":
@@ -189,7 +224,7 @@ def _inner(message: Any, session: Row, results: Mapping[str, Object]) -> Object:
         "id": f"msg_{uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(message, default=str)).hex}",
         "type": "message",
         "role": "assistant",
-        "model": session.get("model") or "unknown",
+        "model": model,
         "content": blocks,
         "stop_reason": ends,
         "stop_sequence": None,

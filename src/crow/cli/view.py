@@ -62,6 +62,7 @@ class View:
         self.cwd = cwd
         self._heads: dict[str, tuple[str, ToolKind]] = {}
         self._last_head = ""
+        self._open: set[str] = set()
         self._saying = ""
         self._has_said = False
 
@@ -92,7 +93,7 @@ class View:
     def _show_aside(self, event: Event) -> None:
         match event:
             case Notice(text, "info"):
-                self._beside(text)
+                self.out.note(text, "  │ " if self._open else "")
             case Notice(text):
                 self.out.error(text)
             case Retrying(attempt, delay, reason):
@@ -131,6 +132,7 @@ class View:
         """Forget the calls of the run before."""
         self.unasked.clear()
         self._heads.clear()
+        self._open.clear()
         self._saying = ""
         self._has_said = False
 
@@ -165,6 +167,7 @@ class View:
         if self._saying and self.told is self.out:
             self.out.raw("")
         self._saying = ""
+        self._open.add(call.id)
         self._head(call, title, kind)
 
     def _head(self, call: Call, title: str, kind: ToolKind) -> None:
@@ -193,6 +196,7 @@ class View:
             self.told.line(self.told.fit(f"  │ {self._near(line)}"), "dim")
 
     def _ended(self, event: ToolEnded) -> None:
+        self._open.discard(event.call.id)
         head, kind = self._heads.get(event.call.id, (event.call.name, "other"))
         of = "" if event.call.id == self._last_head else f"{shorten(head, HEAD)}: "
         time = f" ({event.duration:.1f} s)" if event.duration >= 1 else ""

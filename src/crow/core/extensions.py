@@ -37,6 +37,10 @@ class Found:
     names: tuple[str, ...] = ()
 
 
+class MissingOption(ExtensionError):  # noqa: N818 - that is what is wrong
+    """An option that a class cannot be made without."""
+
+
 def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
     """An extension from its class and its options, which must fit the constructor.
 
@@ -48,8 +52,17 @@ def make(cls: type[T], name: str, options: Mapping[str, Any]) -> T:
         refuse_unknown(name, options, [each.name for each in named])
     for each in named:
         if each.required and each.name not in options:
-            raise ExtensionError(f"the extension {name} needs the option {each.name!r}")
+            told = f"the extension {name} needs the option {each.name!r} of {cls.__name__}"
+            raise MissingOption(f"{told}{_place(cls)}")
     return cls(**options)
+
+
+def _place(cls: type[Any]) -> str:
+    """File and line of a class, in brackets; empty where nobody knows them."""
+    try:
+        return f" ({inspect.getsourcefile(cls)}:{inspect.getsourcelines(cls)[1]})"
+    except (OSError, TypeError):
+        return ""
 
 
 def refuse_unknown(name: str, options: Mapping[str, Any], known: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -23,10 +24,15 @@ from crow.core.tool_call import CANCELLED, answer_calls, answers_of, settle
 from crow.core.turn import deliver
 from crow.core.verdicts import Answer, Ruling
 
+logger = logging.getLogger("crow.extensions")
+
 GRACE = 0.5
 TRIES = 8
 """How often the end of a call is gone on with where somebody cancels that."""
 FOLLOWING = "after_run"
+LATELY = 200
+"""Runs of hooks among which a verdict is looked for."""
+UNREAD = "an Agent has a system prompt where it has a SystemPromptHook, as what build() makes"
 ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
     "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"
@@ -94,6 +100,15 @@ async def _work(ctx: RunContext) -> None:
     await name_slips(ctx)
     if await accepted(ctx):
         await ctx.agent.hooks.around_run.fire(ctx, lambda: react(ctx))
+        await _name_unread(ctx)
+
+
+async def _name_unread(ctx: RunContext) -> None:
+    """Tell the user once of parts of the system prompt that no request had."""
+    if ctx.session.parent is None and (names := ctx.agent.scope_of(ctx.session).unread("sections")):
+        text = f"no request has the prompt section {', '.join(names)}: {UNREAD}"
+        logger.warning("%s", text)
+        await ctx.ui.notify(text, severity="warning")
 
 
 async def _turn(session: Session) -> None:
@@ -186,7 +201,18 @@ async def _command(ctx: RunContext) -> Ruling:
 async def _refuse(ctx: RunContext, ruling: Ruling) -> None:
     ctx.reply.stop_reason = "refusal"
     ctx.reply.detail = ruling.reason or _of_stopping(ctx)
-    await ctx.emit(Notice(ctx.reply.detail or "the prompt was refused by a hook", "warning"))
+    by = _who(ctx, ruling)
+    told = f"refused by {by}: {ctx.reply.detail}" if by else ctx.reply.detail
+    await ctx.emit(Notice(told or "the prompt was refused by a hook", "warning", by))
+
+
+def _who(ctx: RunContext, ruling: Ruling) -> str:
+    """The extension that has refused a prompt; empty for those that come with Crow."""
+    own = {each.name for each in ctx.agent.hooks.owners if each.source == "crow"}
+    trace, verdict = ctx.session.trace, ruling.verdict
+    lately = reversed(trace.since(max(trace.count - LATELY, 0)))
+    by = next((each.owner for each in lately if each.answer == verdict), "")
+    return "" if verdict is None or not ruling.reason or by in own else by
 
 
 def _of_stopping(ctx: RunContext) -> str:

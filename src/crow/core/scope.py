@@ -158,7 +158,8 @@ class Command:
     returns is the prompt that the model gets; an `Answer` is shown and no model is asked; None
     says nothing.
     ``hint`` shows what can be typed behind the name; ``complete(session, text)`` is asked in a
-    terminal what the text behind the name can become.
+    terminal what the text behind the name can become. It may give all that there is: what does not
+    fit is left out there.
     """
 
     name: str
@@ -237,6 +238,7 @@ class Scope:
         self._starting = asyncio.Lock()
         self._at = 0
         self._looked: tuple[int, ...] = ()
+        self._asked: set[str] = set()
         outside: Scope | None = agent.scope if session else parent.scope if parent else None
         if outside is not None:
             outside._inside.add(self)  # noqa: SLF001 - its own class
@@ -259,6 +261,7 @@ class Scope:
 
     def whole(self, catalog: str) -> Mapping[str, Any]:
         """What counts here of tools, commands, modes or sections, the nearest of each name."""
+        self._asked.add(catalog)
         outer, own = self.outer, getattr(self, catalog)
         if outer is None or not (own or self.hooks.owners):
             return own if outer is None else outer.whole(catalog)
@@ -273,6 +276,12 @@ class Scope:
             whole = {name: thing for name, (thing, _) in found.items()}
             known = self._whole[catalog] = state, whole
         return known[1]
+
+    def unread(self, catalog: str) -> list[str]:
+        """The names that count here where nobody has ever asked for them; each once."""
+        if any(catalog in scope._asked for scope in self.line()):  # noqa: SLF001 - its own class
+            return []
+        return list(self.whole(catalog))
 
     def line(self) -> Iterator[Scope]:
         """This one, and those whose things count here, too, outwards."""

@@ -434,7 +434,7 @@ class Reply:
     text: str
     stop_reason: StopReason
     usage: Usage
-    session: Session
+    session: Session = field(repr=False)
     detail: str = ""
     error: BaseException | None = None
 

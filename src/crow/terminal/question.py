@@ -45,6 +45,7 @@ class Asked:
     """
 
     is_own = False
+    hint = ""
 
     def __init__(self, head: str, choices: Sequence[Choice], palette: Palette, now: float) -> None:
         self.answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -93,7 +94,7 @@ class Asked:
         self.whole = True
 
     def enter(self) -> None:
-        """Give the highlighted answer; none is at first."""
+        """Give the highlighted answer, where one is."""
         if self._chosen is not None:
             self._take(self.choices[self._chosen])
 
@@ -194,10 +195,15 @@ class Asked:
             rows = [without_middle(choice.text, room)] if shortly else folded(choice.text, room)
             look = ("reverse",) if number == self._chosen else ()
             key = paint(choice.key, "bold", "cyan") if armed else paint(choice.key, "dim")
-            yield f"  {key}  {paint(rows[0], *look)}"
+            yield f"{MARK if look else '  '}{key}  {paint(rows[0], *look)}"
             yield from (f"  {' ' * len(choice.key)}  {row}" for row in rows[1:])
+        if self.hint and self.choices and not shortly:
+            yield paint(f"  {shorten(self.hint, width - 2)}", "dim")
 
 
+MARK = "› "
+"""What stands before the highlighted answer, for whoever sees no colours."""
+HINT = "Enter or its key answers, ↑ ↓ move, Esc stops."
 PROMPTS = {
     "words": "No, and what should be different? Enter tells the model, Esc goes back.",
     "rules": "The rules, a line each: Enter keeps them, Esc goes back.",
@@ -296,7 +302,13 @@ def _named(option: Option) -> str:
 
 
 class QuestionAsked(Asked):
-    """What a hook or a tool wants to know."""
+    """What a hook or a tool wants to know.
+
+    Highlighted at first is the default, which stands as well where the person leaves; else the
+    first of several, unless choices allow something.
+    """
+
+    hint = HINT
 
     def __init__(self, question: Question, palette: Palette, now: float) -> None:
         self.question = question
@@ -306,6 +318,14 @@ class QuestionAsked(Asked):
             self.word = Choice(question.word.casefold(), "", question.choices[-1])
         if question.kind == "text":
             self.typing = "text"
+        self._chosen = self._marked()
+
+    def _marked(self) -> int | None:
+        values = [None if choice.then else choice.value for choice in self.choices]
+        if self.default is not None and self.default in values:
+            return values.index(self.default)
+        free = self.question.kind == "select" and not (self.question.kinds or self.question.word)
+        return 0 if free and values else None
 
     def about(self, width: int) -> list[str]:
         """What the person should know before answering."""

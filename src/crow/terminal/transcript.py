@@ -62,6 +62,7 @@ class Transcript:
         self._above: list[Callable[[int], list[str]]] = []
         self._last: object = None
         self._begun: Item | None = None
+        self.complaint = ""
 
     # what happens
 
@@ -148,6 +149,7 @@ class Transcript:
     def prompt(self, text: str) -> None:
         """The person has said something."""
         self._end_words()
+        self.complaint = ""
         self._items.append(Fixed(partial(prompt_lines, text, palette=self._palette)))
 
     def show(self, content: Content) -> None:
@@ -157,8 +159,13 @@ class Transcript:
             self._items.append(Fixed(lines, is_picture=True))
 
     def tell(self, text: str, severity: Severity = "info") -> None:
-        """Say something beside the conversation, above whatever is in progress."""
-        self._above.append(partial(notice_lines, text, severity, palette=self._palette))
+        """Say something beside the conversation: below a call that is on, else above all."""
+        self.complaint = self.complaint if severity == "info" else text
+        lines = partial(notice_lines, text, severity, palette=self._palette)
+        if self._cards:
+            self._items.append(Beside(lines))
+        else:
+            self._above.append(lines)
 
     def close(self, text: str, severity: Severity = "info") -> None:
         """Say something behind all that was said."""
@@ -237,7 +244,7 @@ class Transcript:
 
 def needs_gap(before: object, item: Item) -> bool:
     """A blank line stands between what is of different kinds, none between two cards."""
-    cards = isinstance(before, Card) and isinstance(item, Card)
+    cards = isinstance(before, Card | Beside) and isinstance(item, Card | Beside)
     beside = isinstance(item, Fixed) and item.is_picture
     return before is not None and not cards and not beside
 
@@ -266,6 +273,19 @@ class Fixed:
         """See `Item`."""
         del width, now
         return []
+
+
+class Beside(Fixed):
+    """What was said while a call was on, and is probably about it: it stands below the card."""
+
+    def final(self, width: int) -> list[str]:
+        """See `Item`."""
+        return [f"  {line}" for line in super().final(width - 2)]
+
+    def live(self, width: int, now: float) -> list[str]:
+        """See `Item`."""
+        del now
+        return self.final(width)
 
 
 def prompt_lines(text: str, width: int, palette: Palette) -> list[str]:

@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from crow.testing.chat import StrictChat as StrictChat
     from crow.testing.editor import FakeEditor as FakeEditor
     from crow.testing.endpoint import Endpoint as Endpoint
+    from crow.testing.endpoint import Response as Response
     from crow.testing.gemini import StrictGemini as StrictGemini
     from crow.testing.messages import StrictMessages as StrictMessages
+    from crow.testing.model import Line as Line
+    from crow.testing.model import ScriptedCall as ScriptedCall
     from crow.testing.model import ScriptedModel as ScriptedModel
+    from crow.testing.model import ScriptedText as ScriptedText
     from crow.testing.model import call as call
     from crow.testing.model import delay as delay
     from crow.testing.model import text as text
@@ -30,9 +34,13 @@ HOMES = {
     "BuildAgent": "plugin",
     "Endpoint": "endpoint",
     "FakeEditor": "editor",
+    "Line": "model",
     "Pilot": "pilot",
+    "Response": "endpoint",
     "Scripted": "plugin",
+    "ScriptedCall": "model",
     "ScriptedModel": "model",
+    "ScriptedText": "model",
     "ScriptedUser": "user",
     "StrictGemini": "gemini",
     "StrictChat": "chat",

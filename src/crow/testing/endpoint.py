@@ -28,6 +28,7 @@ class Act(Enum):
 CLOSE, RESET, HANG = Act.CLOSE, Act.RESET, Act.HANG
 Step: TypeAlias = bytes | float | Act
 Response: TypeAlias = Sequence[Step]
+"""What an endpoint sends: bytes, seconds to wait, and what becomes of the connection."""
 
 
 @frozen

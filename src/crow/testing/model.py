@@ -49,6 +49,7 @@ Piece: TypeAlias = str | ScriptedText | ScriptedCall | Delay
 Line: TypeAlias = (
     Piece | BaseException | type[BaseException] | Completion | list[Piece] | list[ScriptedCall]
 )
+"""What a model says to one request: a text, a `call`, a list of these, a completion, an error."""
 
 
 class Asked(TypedDict):

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from crow.core.errors import nearest
+from crow.core.errors import ExtensionError, nearest
 from crow.core.events import ToolEnded, ToolStarted
 from crow.core.hooks.context import Context
 from crow.core.trace import USER, Record
@@ -28,6 +28,8 @@ BUILT_IN = "crow"
 WIDTH = 160
 OPTIONS = ("allow", "deny", "env", "extensions", "model", "settings")
 """What `Pilot.configure` takes."""
+LISTS = ("allow", "deny", "extensions")
+PLACE = "what is set stands in settings="
 
 
 class Pilot:
@@ -46,7 +48,7 @@ class Pilot:
     def __init__(self, build: Callable[..., Agent], cwd: Path) -> None:
         self.cwd = cwd
         self.user = ScriptedUser()
-        self.session: Session | None = None
+        self._session: Session | None = None
         self.records: list[Record] = []
         self._build = build
         self._options: dict[str, Any] = {}
@@ -66,11 +68,14 @@ class Pilot:
         """
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: configure(...) comes before everything else")
-        for name in options:
+        for name, value in options.items():
             if name not in OPTIONS:
                 near = nearest(name, OPTIONS)
                 hint = f"did you mean {near!r}?" if near else f"it takes {', '.join(OPTIONS)}"
                 raise TypeError(f"configure has no {name!r}; {hint}")
+            if name in LISTS and isinstance(value, str | Mapping):
+                hint = f"[{value!r}]" if isinstance(value, str) else f"{PLACE}{{{name!r}: {{...}}}}"
+                raise TypeError(f"{name} takes a list: {hint}")
         if settings is not None:
             path = Path.home() / ".crow" / "settings.json"
             path.parent.mkdir(exist_ok=True)
@@ -94,15 +99,27 @@ class Pilot:
     def _name(self, spec: str) -> None:
         if self._started or "agent" in self.__dict__:
             raise RuntimeError("the agent is made: a file is used before everything else")
+        path = Path(spec)
+        if path.suffix == ".py" and not path.is_file():
+            beside = f"beside the test it is Path(__file__).with_name({path.name!r})"
+            raise FileNotFoundError(f"there is no file {path.absolute()}: {beside}")
         named = self._options.get("extensions", ())
         self._options["extensions"] = [*named, str(Path(spec).absolute())]
 
     @cached_property
     def agent(self) -> Agent:
         """The agent; made when it is first asked for."""
+        __tracebackhide__ = True
         agent = self._build(cwd=self.cwd, hooks=self._hooks, **self._options)
         agent.hooks.watchers.append(self._watch)
         return agent
+
+    @property
+    def session(self) -> Session:
+        """The conversation. Raises ``RuntimeError`` before the first prompt, and of other faces."""
+        if self._session is None:
+            raise RuntimeError("there is no session in this process: crow.run(...) begins one")
+        return self._session
 
     @property
     def model(self) -> ScriptedModel:
@@ -119,7 +136,10 @@ class Pilot:
             raise RuntimeError("this test is async: `async with crow:`, `await crow.arun(...)`")
         try:
             return self._run(self._answer(prompt, *script))
-        except AssertionError as error:  # the line of the test says it, and not the loop's
+        except (
+            AssertionError,
+            ExtensionError,
+        ) as error:  # the line of the test says it, and not the loop's
             raise error.with_traceback(None) from None
 
     async def arun(self, prompt: str, *script: Line) -> Reply:
@@ -132,11 +152,11 @@ class Pilot:
     async def _answer(self, prompt: str, *script: Line) -> Reply:
         __tracebackhide__ = True
         self.model.extend(*script)
-        if self.session is None:
-            self.session = await self.agent.new_session(self.cwd, client=self.user)
+        if self._session is None:
+            self._session = await self.agent.new_session(self.cwd, client=self.user)
         try:
-            reply = await self.agent.run(prompt, session=self.session)
-            while queued := [each for each in self.session.tasks if _is_prompt(each)]:
+            reply = await self.agent.run(prompt, session=self._session)
+            while queued := [each for each in self._session.tasks if _is_prompt(each)]:
                 await asyncio.wait(queued)
                 await asyncio.sleep(0)
         finally:
@@ -156,7 +176,8 @@ class Pilot:
         self.user.verify()
 
     async def _close(self) -> None:
-        await self.agent.close()
+        if "agent" in self.__dict__:
+            await self.agent.close()
 
     def _run(self, work: Any) -> Any:
         __tracebackhide__ = True
@@ -283,7 +304,7 @@ class Pilot:
         __tracebackhide__ = True
         found = [call for call in self._ended if call.call.name == tool]
         if not found:
-            session = self.session
+            session = self._session
             self._know("tool", tool, self.agent.tools_of(session) if session else self.agent.tools)
         return [call for call in found if args.items() <= self._args(call).items()]
 

@@ -356,7 +356,7 @@ async def test_what_never_enters_the_history_has_ids_of_its_own(draft: Any, tmp_
         for kind in ("user_message", "agent_message_chunk"):
             ids = [update["messageId"] for update in client.updates(kind)]
             assert len(ids) == len(set(ids)), kind
-        assert client.updates("notice")[0]["title"] == "not that word"
+        assert client.updates("notice")[0]["title"] == "refused by commands: not that word"
         assert client.states() == ["running", "idle"] * 4
 
 

@@ -25,8 +25,9 @@ from crow.core.events import (
 )
 from crow.core.messages import tool_answer, user
 from crow.core.ports import NullClient
+from crow.core.scope import Command
 from crow.core.session import Session
-from crow.core.verdicts import Answer
+from crow.core.verdicts import Answer, Deny
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel, call, text
 from crow.tools import tool
@@ -273,6 +274,35 @@ async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db
     told = [e.text for e in await store.replay(session.id) if isinstance(e, TextDelta)]
     assert told == ["42", "sure"]
     assert len(await store.search("42")) == 1
+
+
+async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path) -> None:
+    class Clock:
+        def init_agent(self, agent: Agent) -> None:
+            async def tell(ctx: object) -> Answer:
+                return Answer("It is noon.")
+
+            async def forget(ctx: object) -> None:
+                return None
+
+            agent.add_command(Command("time", "Tell the time", tell))
+            agent.add_command(Command("forget", "Say nothing", forget))
+
+        def before_run(self, prompt: str) -> Deny | None:
+            return Deny("a secret") if prompt == "hunter2" else None
+
+    store = PersistenceHook(db)
+    async with Agent(ScriptedModel("sure"), hooks=[store, Clock()], tools=[]) as agent:
+        session = await agent.new_session()
+        for prompt in ("/time", "/time", "/forget", "hunter2", "sure?"):
+            await agent.prompt(session, prompt)
+    told = [e for e in await store.replay(session.id) if isinstance(e, UserMessage | TextDelta)]
+    assert [getattr(e, "text", getattr(e, "content", "")) for e in told] == [
+        "/time", "It is noon.", "/time", "It is noon.", "/forget", "sure?", "sure",
+    ]  # fmt: skip
+    ids = [event.message_id for event in told]
+    assert len(set(ids)) == len(ids)
+    assert "hunter2" not in await store.export(session.id), "what was refused may be a secret"
 
 
 async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db: Path) -> None:

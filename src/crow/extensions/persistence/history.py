@@ -155,11 +155,11 @@ class Replay:
             case "answer" | "carried":
                 self._index += 1
             case _:
-                yield from self._beside(entry.kind, data)
+                yield from self._beside(entry, data)
 
-    def _beside(self, kind: str, data: dict[str, Any]) -> Iterator[Event]:
+    def _beside(self, entry: Entry, data: dict[str, Any]) -> Iterator[Event]:
         """What stands in the log beside the messages."""
-        match kind:
+        match entry.kind:
             case "segment" if data.get("summary"):
                 yield Compacted(data["summary"], data["trigger"])
             case "started":
@@ -169,7 +169,7 @@ class Replay:
             case "plan":
                 yield plan_of(data)
             case "said":
-                yield from self._said(data, self._id)
+                yield from self._aside(data, f".said.{entry.seq}" if "text" in data else "")
             case "hooks":
                 answers = [each for each in data["records"] if each.get("owner") == USER]
                 self._questions |= {each["call_id"] for each in answers if "call_id" in each}
@@ -192,6 +192,13 @@ class Replay:
             text = text_of(message.get("content"))
             yield from self._said({"thought": thought_of(message), "text": text}, self._id)
             self._open = {call.id: call for call in map(_call, message.get("tool_calls", ()))}
+
+    def _aside(self, data: dict[str, Any], mark: str) -> Iterator[Event]:
+        """What entered no history: the next message has the number that it was shown with."""
+        if prompt := data.get("prompt"):
+            said_id, sent = f"{self._id}{mark}.prompt", prompt.get("written", ())
+            yield UserMessage(prompt["content"], said_id, sent)
+        yield from self._said(data, f"{self._id}{mark}")
 
     def _said(self, data: dict[str, Any], message_id: str) -> Iterator[Event]:
         if data.get("thought"):

@@ -46,6 +46,7 @@ from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.lease import Piece, Sort
 from crow.extensions.persistence.record import finished, started
 from crow.extensions.persistence.session_log import SessionLog
+from crow.messages import user
 
 if TYPE_CHECKING:
     from crow import Agent
@@ -262,6 +263,10 @@ class PersistenceHook:
         if ctx.session.title != title:
             await ctx.emit(TitleChanged(ctx.session.title))
 
+    @hook("on_llm_request", order=OUTERMOST)
+    def on_llm_request(self) -> None:
+        """Stand in the trace: where nobody does, a hook has answered in the model's place."""
+
     @hook("around_tool", order=OUTERMOST)
     async def around_tool(
         self, ctx: ToolContext, call_next: Callable[[], Awaitable[ToolResult]]
@@ -303,9 +308,7 @@ class PersistenceHook:
     async def after_loop(self, ctx: RunContext) -> None:
         """Store what the run left; a run that could not be stored has failed."""
         log = await self._page(ctx.session)
-        if log.said:
-            log.record("said", {"text": "".join(log.said)})
-            log.said.clear()
+        log.say(_aside(ctx))
         log.witness()
         if log.trouble:
             await self._retry(ctx, log)
@@ -415,3 +418,11 @@ class PersistenceHook:
             return
         log.trouble = ""
         await ctx.emit(Notice("the session is stored again", "info", "persistence"))
+
+
+def _aside(ctx: RunContext) -> Message | None:
+    """A prompt that was answered in the model's place, as hooks left it; nothing refused."""
+    answered = ctx.reply.error is None and ctx.reply.stop_reason == "end_turn"
+    if ctx.stored or not answered:
+        return None
+    return ctx.sent if ctx.sent["content"] == ctx.prompt else user(ctx.prompt)

@@ -2,7 +2,8 @@
 
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
-tool call; ``plan``; ``said`` (text that was shown and is in no message); ``hooks``, what they did.
+tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
+answers in the model's place); ``hooks``, what they did.
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, field
 from itertools import islice
 from typing import Any, Literal, cast
@@ -141,7 +142,13 @@ def witnessed(records: Iterable[Record]) -> list[dict[str, Any]]:
     Histories, which some hooks answer with, are no part of it, nor is who writes this down, nor
     what happened to the pieces of text on their way to the client: there are thousands of them.
     """
-    return [_told(record) for record in records if _tells(record)]
+    records = list(records)
+    stand_ins = {id(each) for each in _stand_ins(records)}
+    return [
+        _told(record, stands=id(record) in stand_ins)
+        for record in records
+        if _tells(record) or id(record) in stand_ins
+    ]
 
 
 def _tells(record: Record) -> bool:
@@ -150,10 +157,10 @@ def _tells(record: Record) -> bool:
     return record.owner != OWNER and bool(record.call_id or record.error or did)
 
 
-def _told(record: Record) -> dict[str, Any]:
+def _told(record: Record, *, stands: bool) -> dict[str, Any]:
     told: dict[str, Any] = {"event": record.event, "owner": record.owner, "hook": record.hook}
-    if record.answer is not None:
-        told["answer"] = _answer(record.answer)
+    if (answer := Answer("") if stands else record.answer) is not None:
+        told["answer"] = _answer(answer)
     if record.changed:
         told["changed"] = {name: _json(record.values.get(name)) for name in record.changed}
     if record.error is not None:
@@ -162,6 +169,28 @@ def _told(record: Record) -> dict[str, Any]:
         told["call_id"] = record.call_id
     told["ms"] = round(record.seconds * 1000, 3)
     return told
+
+
+def _stand_ins(records: Sequence[Record]) -> Iterator[Record]:
+    """Hooks around a tool or a request that answered in its place.
+
+    Those further in are recorded first, and what goes to the model before them.
+    """
+    failed = {each.call_id for each in records if each.event == "around_tool" and each.error}
+    is_settled = False
+    for each in records:
+        match each.event:
+            case "around_tool" if "result" not in each.values and each.call_id not in failed:
+                yield each
+            case "around_llm_request" if not (is_settled or each.error):
+                is_settled = True
+                yield each
+            case "on_llm_request":
+                is_settled = True
+            case "after_turn":
+                is_settled = False
+            case _:
+                pass
 
 
 def _answer(answer: object) -> object:

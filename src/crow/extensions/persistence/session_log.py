@@ -82,6 +82,13 @@ class SessionLog:
         self.waiting[self.seq] = Row(self.seq, self.segment, kind, dump(data))
         self.seq += 1
 
+    def say(self, prompt: Message | None = None) -> None:
+        """Let a row wait with what was shown and is in no message, such as a command's answer."""
+        if self.said or prompt is not None:
+            asked = {} if prompt is None else {"prompt": prompt}
+            self.record("said", {**asked, "text": "".join(self.said)})
+            self.said.clear()
+
     def witness(self) -> None:
         """Let a row wait with what hooks did since the last one."""
         trace = self.session.trace

@@ -56,7 +56,8 @@ def spoken(kind: str, data: str) -> str:
 
 def _said(kind: str, value: Any) -> str:
     if kind == "said":
-        return str(value.get("text", ""))
+        asked = text_of(value.get("prompt", {}).get("content"))
+        return f"{asked}\n{value.get('text', '')}".strip()
     return text_of(value["content"]) if value["role"] == "assistant" or is_prompt(value) else ""
 
 

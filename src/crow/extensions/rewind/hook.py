@@ -95,7 +95,8 @@ class RewindHook:
 
     def init_agent(self, agent: Agent) -> None:
         """Offer ``/rewind``."""
-        self._agent = agent
+        if agent.parent is None:
+            self._agent = agent
         what = "Go back to before an earlier prompt: files, conversation, or both"
         agent.add_command(Command(NAME, what, self.go_back, "[NUMBER|back]"))
 
@@ -106,9 +107,10 @@ class RewindHook:
         return await Rewinding(self).run(ctx)
 
     async def lifespan(self, agent: Agent) -> AsyncIterator[None]:
-        """Close the store at the end."""
-        del agent
+        """Close the store at the end of the agent that is nobody's sub-agent."""
         yield
+        if agent.parent is not None:
+            return
         if self._store is not None:
             await asyncio.to_thread(self._store.close)
         if self._notices is not None:

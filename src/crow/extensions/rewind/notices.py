@@ -168,8 +168,10 @@ class Notices:
                 self.close()
 
     def close(self) -> None:
-        """Hear nothing more."""
+        """Hear nothing more: who follows has to look himself."""
         with self._lock:
+            for each in self._followers:
+                each.changed = None
             if self._kernel is not None:
                 self._kernel.close()
             self._kernel = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -55,6 +55,8 @@ class SubagentsOptions:
     """Folders of definitions, in place of those of the project and the user's home."""
     inherit: Sequence[str] = INHERITED
     """Extensions that sub-agents have too."""
+    extend_inherit: Sequence[str] = ()
+    """More of them, beside those that say so themselves."""
     models: Mapping[str, str] | None = None
     """What names of models in definitions stand for, such as ``haiku``."""
     depth: Annotated[int, Arg(minimum=0)] = 1
@@ -72,7 +74,8 @@ class SubagentsHook:
 
     A sub-agent has a history of its own, its caller's gates (permissions among them, with the mode
     that holds at every call), its caller's tools as far as its definition names them, and those of
-    its caller's extensions that ``inherit`` names. ``hooks`` makes the ones that are its own, from
+    its caller's extensions that ``inherit`` or ``extend_inherit`` names, or whose attribute
+    ``inherited`` is true: it uses them once more. ``hooks`` makes the ones that are its own, from
     its definition: without it the prompt is the system message. ``models`` gives names in
     definitions (``haiku``) a model. Sub-agents of sub-agents end at ``depth``.
     """
@@ -88,16 +91,17 @@ class SubagentsHook:
         agents: Iterable[Definition] = (),
         plugins: Iterable[Plugin] = (),
         inherit: Sequence[str] = INHERITED,
+        extend_inherit: Sequence[str] = (),
         hooks: Callable[[Definition], Iterable[Any]] = plainly,
         models: Mapping[str, LLM | str] | None = None,
         depth: int = 1,
     ) -> None:
-        if isinstance(folders, str) or isinstance(inherit, str):
-            raise ExtensionError("subagents: folders and inherit are lists")
+        if any(isinstance(each, str) for each in (folders, inherit, extend_inherit)):
+            raise ExtensionError("subagents: folders, inherit and extend_inherit are lists")
         self.folders = tuple(folders)
         self.agents = tuple(agents)
         self.plugins = tuple(plugins)
-        self.inherit = tuple(inherit)
+        self.inherit = (*inherit, *extend_inherit)
         self.hooks = hooks
         self.models = dict(models or {})
         self.depth = depth
@@ -143,13 +147,11 @@ class SubagentsHook:
         for problem in self.definitions.problems:
             await ctx.ui.notify(problem, severity="warning")
 
-    def hooks_for(self, call: ToolContext, definition: Definition) -> Iterator[Any]:
-        """What hangs on a sub-agent."""
+    def inherited(self, call: ToolContext) -> dict[str, Any]:
+        """The caller's extensions that a sub-agent has as well, by name."""
         known = call.agent.extensions_of(call.session)
-        for name in self.inherit:
-            if name in known:
-                yield known[name]
-        yield from self.hooks(definition)
+        own = [name for name, each in known.items() if getattr(each, "inherited", False) is True]
+        return {name: known[name] for name in (*self.inherit, *own) if name in known}
 
 
 class AgentTool:
@@ -219,8 +221,9 @@ class AgentTool:
         llm, model = model_of(wish, extension.models)
         fields = fields_of(call, definition, task, model)
         turn = call.cache.setdefault(extension.name, asyncio.Lock())
-        hooks = extension.hooks_for(call, definition)
-        child = hire(call, definition, llm, hooks, extension.depth)
+        child = hire(call, definition, llm, extension.inherited(call), extension.depth)
+        for thing in extension.hooks(definition):
+            child.use(thing)
         return await work(call, Relay(call, turn), task, child, fields)
 
 

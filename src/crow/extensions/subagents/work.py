@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -93,19 +93,48 @@ def result(reply: Reply, task: Task, relay: Relay, seconds: float) -> ToolResult
 
 
 def hire(
-    call: ToolContext, definition: Definition, llm: LLM | None, hooks: Iterable[Any], depth: int
+    call: ToolContext,
+    definition: Definition,
+    llm: LLM | None,
+    inherited: Mapping[str, Any],
+    depth: int,
 ) -> Agent:
-    """The agent of a definition: its caller's gates, and those of its tools that it may have."""
-    mine = tools(call, definition, depth)
-    return call.agent.child(llm, hooks=(Beginning(definition), CallerMode(), *hooks), tools=mine)
+    """The agent of a definition: its caller's gates, and those of its tools that it may have.
+
+    What it inherits hangs there under the same names, as far as it is trusted here, and brings its
+    tools itself.
+    """
+    child = call.agent.child(llm, hooks=(Beginning(definition), CallerMode()), tools=())
+    scopes = call.agent.scope_of(call.session).line()
+    owners = {owner.name: owner for scope in [*scopes][::-1] for owner in scope.hooks.owners}
+    for name, thing in inherited.items():
+        known = owners.get(name)
+        source = known.source if known else "code"
+        child.use(thing, name=name, trusted=known is None or known.trusted, source=source)
+    mine = dict(tools(call, definition, depth))
+    _drop(child, {*child.tools} - {*mine})
+    for name, tool in mine.items():
+        if name not in child.tools:
+            child.add_tool(tool)
+    return child
 
 
-def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[Tool]:
+def _drop(child: Agent, names: set[str]) -> None:
+    """Take tools away that extensions have brought and a definition does not name."""
+    owned = child.tools.owned
+    for owner in {id(owned[name][1]): owned[name][1] for name in names}.values():
+        child.tools.remove(owner)
+        for name, (tool, whose) in owned.items():
+            if whose is owner and name not in names:
+                child.tools.add(name, tool, owner)
+
+
+def tools(call: ToolContext, definition: Definition, depth: int) -> Iterator[tuple[str, Tool]]:
     """The caller's tools that a sub-agent may have; the one that calls sub-agents not for ever."""
     for name, tool in call.agent.tools_of(call.session).items():
         deeper = name != call.name or level(call.session) + 1 < depth
         if deeper and definition.may_have(name):
-            yield tool
+            yield name, tool
 
 
 def level(session: Session) -> int:

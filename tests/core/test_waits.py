@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from crow import NextCall, NullClient, ToolContext, ToolResult, tool
 from crow.core.agent import Agent
-from crow.testing import ScriptedModel
+from crow.core.ports import Question
+from crow.testing import ScriptedModel, call
 
 SPINS = "while True: pass"
 needs_linux = pytest.mark.skipif(
@@ -118,3 +120,40 @@ def test_an_agent_that_is_used_in_one_thread_after_another_looks_at_the_one_that
         thread.join()
     assert [reply.text for reply in replies] == ["done"] * 4
     assert all(record.error is None for reply in replies for record in reply.session.trace)
+
+
+async def test_a_hooks_own_time_is_without_the_user_and_what_it_goes_around() -> None:
+    waited: dict[str, float] = {}
+
+    class User(NullClient):
+        answers = True
+
+        async def ask(self, session_id: str, question: Question) -> bool:
+            began = time.perf_counter()
+            await asyncio.sleep(0.3)
+            waited["asks"] = time.perf_counter() - began
+            return True
+
+    @tool
+    async def slow() -> str:
+        """Take time."""
+        began = time.perf_counter()
+        await asyncio.sleep(0.3)
+        waited["goes_around"] = time.perf_counter() - began
+        return "done"
+
+    async def asks(ctx: ToolContext) -> None:
+        await ctx.ui.confirm("Really?")
+
+    async def goes_around(ctx: ToolContext, call_next: NextCall) -> ToolResult:
+        return await call_next()
+
+    async with Agent(ScriptedModel(call("slow"), "Done."), tools=[slow]) as agent:
+        agent.hooks.before_tool(asks)
+        agent.hooks.around_tool(goes_around)
+        began = time.perf_counter()
+        reply = await agent.run("Go", client=User())
+        total = time.perf_counter() - began
+        own = {each.hook: each.seconds for each in reply.session.trace if each.hook in waited}
+        assert own.keys() == waited.keys()
+        assert 0 < sum(own.values()) <= total - sum(waited.values())

@@ -20,16 +20,19 @@ class Clock:
 
     It is made where the first step begins, at ``began``. ``blocks`` is called with the seconds for
     which a step of the errand's own has kept everything else from running; what others did in that
-    step is ``elsewhere``, and what the thread was kept from doing in it is known by ``waits``.
+    step is ``elsewhere``, and what the thread was kept from doing in it is known by ``waits``. For
+    ``stood`` seconds it has waited for others.
     """
 
     elsewhere: float = 0.0
+    stood: float = 0.0
     expired: bool = False
     waiter: asyncio.Future[None] | None = None
     _handle: asyncio.TimerHandle | None = None
     _in_step: bool = True
     _loop: asyncio.AbstractEventLoop | None = None
     _pauses: int = 1
+    _stopped: float = 0.0
     _since: float = 0.0
 
     def __init__(
@@ -61,7 +64,7 @@ class Clock:
 
     def _look(self) -> None:
         """Tell of a step that took long, as far as that was the errand's own doing."""
-        if not self._in_step or self._pauses != (self._loop is None) or self.blocks is None:
+        if not self._in_step or not self._runs or self.blocks is None:
             return
         seconds = perf_counter() - self.began - self.elsewhere
         if seconds > BLOCKING and self._waits is not None:
@@ -69,10 +72,18 @@ class Clock:
         if seconds > BLOCKING:
             self.blocks(seconds)
 
+    @property
+    def _runs(self) -> bool:
+        """Whether nobody has stopped it; `ended` lets it run, and the first step came before."""
+        return self._pauses == (self._loop is None)
+
     def pause(self) -> None:
         """Stop the clock; pauses nest, and it begins paused."""
-        if self._in_step and perf_counter() - self.began > BLOCKING:
+        now = perf_counter()
+        if self._in_step and now - self.began > BLOCKING:
             self._look()
+        if self._runs:
+            self._stopped = now
         self._pauses += 1
         if self._pauses == 1 and self._loop is not None:
             self._left -= self._loop.time() - self._since
@@ -81,6 +92,8 @@ class Clock:
         """Let the clock run again."""
         self._pauses -= 1
         self.began, self.elsewhere = perf_counter(), 0.0
+        if self._runs and self._stopped:
+            self.stood, self._stopped = self.stood + self.began - self._stopped, 0.0
         if self._pauses == 0 and self._loop is not None:
             self._since = self._loop.time()
             if self._handle is None:

@@ -75,7 +75,8 @@ def begin_hook(
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
         ran.error = error
     else:
-        ran.seconds = perf_counter() - ran.began
+        clock: Any = view.clock
+        ran.seconds = perf_counter() - ran.began - clock.stood
         ran.unfinished = (
             ran.answer is NOTHING
             or session.messages.before is not ran.touched
@@ -135,7 +136,7 @@ async def finish_hook(hook: Hook, view: Context, ran: Ran, around: Around | None
         ran.error = None if _is_cut_off(view, ran) else error
     except BaseException as error:  # noqa: BLE001 - a hook may raise even SystemExit
         ran.error = error
-    ran.seconds = perf_counter() - ran.began
+    ran.seconds = perf_counter() - ran.began - (view.clock.stood if view.clock else 0.0)
     if view.session.history.before is not ran.touched:
         await _heal(hook, view, ran)
 

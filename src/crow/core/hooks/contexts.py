@@ -305,7 +305,7 @@ class ToolContext(Context):
 
     @property
     def block(self) -> Call:
-        """The call, by the name that the third essay gives it."""
+        """The call; ``block.input`` are its arguments."""
         return self.call
 
     @property

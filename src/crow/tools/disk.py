@@ -123,6 +123,12 @@ def demand_writable(real: str) -> None:
         raise PermissionError(errno.EACCES, "it is read-only")
 
 
+def demand_searchable(path: str) -> None:
+    """Raise `ToolError` for a folder or file that may not be looked into."""
+    if not os.access(path, os.R_OK | (os.X_OK if Path(path).is_dir() else 0)):
+        raise ToolError(f"{path} cannot be searched: Permission denied.")
+
+
 def replace_file(real: str, data: bytes, before: os.stat_result | None) -> None:
     """Write a file whole: a temporary file beside it, fsync, rename; its mode is kept.
 

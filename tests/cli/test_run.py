@@ -166,6 +166,31 @@ async def test_ctrl_c_ends_the_run_with_a_whole_history_and_status_130(
     assert spoken == ["Think", "Let me", "And?"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["", "behind nohup"])
+async def test_a_terminal_that_is_closed_ends_the_run_with_a_whole_history(
+    crow: Crow, endpoint: Endpoint, is_ignored: bool
+) -> None:
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG], answer("Back."))
+    given = signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+    try:
+        process = await crow.start("run", "Think")
+    finally:
+        signal.signal(signal.SIGHUP, given)
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"Let me")
+    process.send_signal(signal.SIGHUP)
+    if is_ignored:
+        process.send_signal(signal.SIGTERM)
+    _, err = await process.communicate()
+    assert process.returncode == 128 + (signal.SIGTERM if is_ignored else signal.SIGHUP)
+    assert b"crow: interrupted; crow run --resume" in err
+
+    await crow("run", "--continue", "And?")
+    spoken = [m["content"] for m in endpoint.requests[-1].body["messages"] if m["role"] != "system"]
+    assert spoken == ["Think", "Let me", "And?"]
+
+
 DEAF = """
 import signal, threading
 

@@ -12,7 +12,7 @@ from crow import Agent, Ask, tool
 from crow.core.ports import Option
 from crow.extensions import SubagentsHook
 from crow.extensions.persistence import PersistenceHook
-from crow.testing import FakeEditor, ScriptedModel, call
+from crow.testing import FakeEditor, ScriptedModel, call, delay
 
 CARDS = ("tool_call", "tool_call_update")
 YES, NO = Option("y", "Yes", "allow_once"), Option("n", "No", "reject_once")
@@ -130,6 +130,31 @@ async def test_the_calls_of_a_sub_agent_say_whose_they_are_live_and_shown_again(
     assert [(c["toolCallId"], c["title"], c["status"]) for c in below_again] == [
         (c["toolCallId"], c["title"], c["status"]) for c in below
     ]
+
+
+async def test_the_calls_of_a_sub_agent_that_was_cancelled_are_shown_again(tmp_path: Path) -> None:
+    task = call("Agent", description="Look", prompt="Look around")
+    script = [task, call("Bash", command="echo hi"), [delay(3600), "never"]]
+    first, later = FakeEditor(permissions=["allow_once"]), FakeEditor()
+    async with first.connected(
+        stored(tmp_path, ScriptedModel(*script, leftover="allow"), SubagentsHook([]), before_tool)
+    ):
+        session = await first.new_session(tmp_path)
+        turn = asyncio.create_task(first.prompt(session, "Go"))
+        await first.saw("tool_call_update", status="completed")
+        await first.connection.cancel(session)
+        assert (await turn).stop_reason == "cancelled"
+    parent, below = first.cards()
+    assert (parent["status"], below["status"]) == ("failed", "completed")
+
+    async with later.connected(stored(tmp_path, ScriptedModel())):
+        await later.connection.load_session(str(tmp_path), session)
+        again, below_again = told(later)
+    assert (again["toolCallId"], again["status"]) == (parent["toolCallId"], "failed")
+    assert (below_again["toolCallId"], child_of(below_again)) == (
+        below["toolCallId"],
+        parent["toolCallId"],
+    )
 
 
 async def test_the_calls_of_a_sub_agents_sub_agent_belong_to_the_call_that_is_seen(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from crow import Agent, Ask, tool
-from crow.extensions.permissions import PermissionsHook
+from crow.extensions import PermissionsHook, SkillsHook, SubagentsHook, WebHook
 from crow.testing import FakeEditor, ScriptedModel, call
 
 Call = tuple[str, dict[str, Any]]
@@ -67,6 +69,8 @@ IMPOSSIBLE: list[tuple[str, dict[str, Any], str]] = [
     ("Write", {"file_path": "new.txt", "content": "x" * (17 << 20)}, "would have"),
     ("KillShell", {"shell_id": "bash_9"}, "No background command"),
     ("Bash", {"command": "touch made"}, "is not there"),
+    ("Bash", {"command": ""}, "no command"),
+    ("Bash", {"command": " \n\t"}, "no command"),
     ("Read", {"file_path": "gone.txt"}, "does not exist"),
     ("Read", {"file_path": "folder"}, "is a directory"),
     ("Read", {"file_path": "pipe"}, "no regular file"),
@@ -113,15 +117,19 @@ NOWHERE: list[tuple[str, str]] = [
     ("b/" * 3000, "bytes, and a path has 4095 at most"),
     ("a\0b", "no path has a NUL character"),
     ("dangling", "leads through a symbolic link to"),
+    ("empty", "leads through a symbolic link to"),
+    ("empty/below.txt", "leads through a symbolic link to"),
     ("circle", "circle"),
+    ("circle/below.txt", "symbolic link"),
 ]
 
 
-@pytest.mark.parametrize("path, reason", NOWHERE, ids=[reason for _, reason in NOWHERE])
+@pytest.mark.parametrize("path, reason", NOWHERE, ids=[path[:16] for path, _ in NOWHERE])
 async def test_a_path_that_leads_nowhere_is_answered_without_a_question_or_a_judge(
     project: Path, path: str, reason: str
 ) -> None:
     (project / "dangling").symlink_to("/nowhere/at/all")
+    (project / "empty").symlink_to("not there")
     (project / "circle").symlink_to("circle")
     field: dict[str, str] = dict.fromkeys(("Read", "Write", "Edit"), "file_path")
     more: dict[str, dict[str, Any]] = {
@@ -136,14 +144,174 @@ async def test_a_path_that_leads_nowhere_is_answered_without_a_question_or_a_jud
     assert all(reason in each and len(each) < 400 for each in told), told
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-@pytest.mark.parametrize("name", ["a.txt", "closed/new.txt"])
-async def test_what_is_read_only_is_answered_without_a_question(project: Path, name: str) -> None:
-    (project / "closed").mkdir(mode=0o500)
-    (project / "a.txt").chmod(0o400)
-    editor = await ask(project, ("Write", {"file_path": str(project / name), "content": "x"}))
+@pytest.mark.parametrize("name", ["Read", "Write", "Edit", "Grep"])
+async def test_a_socket_is_no_regular_file(tmp_path: Path, name: str) -> None:
+    given: dict[str, dict[str, Any]] = {
+        "Read": {"file_path": "s"},
+        "Write": {"file_path": "s", "content": "x"},
+        "Edit": {"file_path": "s", "old_string": "x", "new_string": "y"},
+        "Grep": {"path": "s", "pattern": "x"},
+    }
+    with tempfile.TemporaryDirectory(prefix="s") as short, socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(f"{short}/s")  # a socket's path has a hundred bytes at most
+        editor = await ask(Path(short), (name, given[name]), read="")
+        assert editor.asked == []
+        assert "no regular file" in editor.cards()[-1]["content"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize("name", ["Read", "Write", "Edit", "LS"])
+async def test_why_a_file_cannot_be_had_is_said_in_words(project: Path, name: str) -> None:
+    path = str(project / "a.txt/below.txt")
+    given: dict[str, dict[str, Any]] = {
+        "Read": {"file_path": path},
+        "Write": {"file_path": path, "content": "x"},
+        "Edit": {"file_path": path, "old_string": "x", "new_string": "y"},
+        "LS": {"path": path},
+    }
+    editor = await ask(project, (name, given[name]))
     assert editor.asked == []
-    assert "read-only" in editor.cards()[-1]["content"][0]["content"]["text"]
+    assert (
+        editor.cards()[-1]["content"][0]["content"]["text"]
+        .strip("`\n")
+        .endswith(": Not a directory.")
+    )
+
+
+URLS: list[tuple[str, str]] = [
+    ("", "must begin with https"),
+    ("example.com", "must begin with https"),
+    ("//example.com/x", "must begin with https"),
+    ("ftp://example.com/", "must begin with https"),
+    ("file:///etc/passwd", "must begin with https"),
+    ("http:///x", "must begin with https"),
+    ("https://a b/", "blanks"),
+    ("https://example.com:abc/", "no URL"),
+    ("https://example.com:99999/", "no port 99999"),
+    ("https://example.com:0/", "no port 0"),
+    ("https://[::1", "no URL"),
+    ("https://ann:secret@example.com/", "a name or a password"),
+    ("https://example..com/", "no host can have the name"),
+    (f"https://{'a' * 64}.com/", "no host can have the name"),
+    (f"https://{'a.' * 130}com/", "no host can have the name"),
+    ("http://127.0.0.1:8000/", "no public address"),
+    ("http://[::1]/", "no public address"),
+    ("http://[::ffff:10.0.0.1]/", "no public address"),
+    ("http://169.254.169.254/latest/", "no public address"),
+    ("http://localhost:3000/", "no public address"),
+    ("http://app.localhost./", "no public address"),
+]
+
+
+@pytest.mark.parametrize("url, reason", URLS, ids=[url[:30] for url, _ in URLS])
+async def test_a_page_that_nobody_can_have_is_answered_without_a_question(
+    project: Path, url: str, reason: str
+) -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        raise AssertionError(f"{host} was looked up")
+
+    editor = FakeEditor()
+    wanted = call("WebFetch", url=url, prompt="What is there?")
+    agent = Agent(
+        llm=ScriptedModel(wanted, "done"), hooks=[WebHook(resolve=resolve), PermissionsHook()]
+    )
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    assert editor.asked == []
+    assert reason in editor.cards()[-1]["content"][0]["content"]["text"]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "http://localhost:9/"])
+async def test_an_address_that_options_allow_is_asked_about(project: Path, url: str) -> None:
+    editor = FakeEditor(permissions=["reject_once"])
+    wanted = call("WebFetch", url=url, prompt="What is there?")
+    web = WebHook(allow_private=["127.0.0.0/8"])
+    agent = Agent(llm=ScriptedModel(wanted, "done"), hooks=[web, PermissionsHook()])
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    assert len(editor.asked) == 1
+
+
+UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "Agent",
+        {"description": "x", "prompt": "x", "subagent_type": "none"},
+        "there is no sub-agent",
+    ),
+    ("Agent", {"description": "x", "prompt": "  "}, "has nothing to do"),
+    ("Skill", {"skill": "none"}, "there is no skill"),
+    ("Skill", {"skill": "mine"}, "only the user can start mine"),
+]
+
+
+@pytest.mark.parametrize("name, args, reason", UNKNOWN, ids=[reason for *_, reason in UNKNOWN])
+async def test_what_is_not_there_to_be_used_is_answered_without_a_question(
+    project: Path, tmp_path: Path, name: str, args: dict[str, Any], reason: str
+) -> None:
+    for skill, more in {"pdf": "", "mine": "disable-model-invocation: true\n"}.items():
+        (tmp_path / "skills" / skill).mkdir(parents=True)
+        front = f"---\nname: {skill}\ndescription: A skill.\n{more}---\nDo it.\n"
+        (tmp_path / "skills" / skill / "SKILL.md").write_text(front)
+    editor = FakeEditor()
+    agent = Agent(
+        llm=ScriptedModel(call(name, **args), "done"),
+        hooks=[SubagentsHook([]), SkillsHook(paths=[tmp_path / "skills"]), before_tool],
+    )
+    async with editor.connected(agent):
+        await editor.prompt(await editor.new_session(project), "Go")
+    assert editor.asked == []
+    assert reason in editor.cards()[-1]["content"][0]["content"]["text"]
+
+
+@pytest.fixture
+def closed(project: Path) -> Path:
+    """A folder with what is read-only, and what may not even be read."""
+    for name, mode in {"seen": 0o400, "kept": 0}.items():
+        (project / name).mkdir()
+        for file in (project / name / "a.txt", project / f"{name}.txt"):
+            file.write_text("one\n")
+            file.chmod(mode)
+    (project / "seen").chmod(0o500)
+    (project / "kept").chmod(0)
+    if os.access(project / "kept", os.R_OK):
+        pytest.skip("nothing is closed to this user")
+    return project
+
+
+CLOSED: list[tuple[str, str, str]] = [
+    ("Read", "kept.txt", "Permission denied"),
+    ("Read", "kept/a.txt", "Permission denied"),
+    ("Read", "kept", "Permission denied"),
+    ("Write", "kept.txt", "Permission denied"),
+    ("Write", "kept/new.txt", "Permission denied"),
+    ("Write", "seen.txt", "read-only"),
+    ("Write", "seen/new.txt", "read-only"),
+    ("Write", "seen/below/new.txt", "read-only"),
+    ("Edit", "kept.txt", "Permission denied"),
+    ("Edit", "seen.txt", "read-only"),
+    *((name, path, "Permission denied") for name in ("Grep", "LS") for path in ("kept", "kept/a")),
+    *(("Glob", path, "Permission denied") for path in ("kept", "kept/a")),
+    ("Grep", "kept.txt", "Permission denied"),
+]
+
+
+@pytest.mark.parametrize("name, path, reason", CLOSED)
+async def test_what_is_closed_is_answered_without_a_question(
+    closed: Path, name: str, path: str, reason: str
+) -> None:
+    given: dict[str, dict[str, Any]] = {
+        "Read": {"file_path": path},
+        "Write": {"file_path": path, "content": "x"},
+        "Edit": {"file_path": path, "old_string": "one", "new_string": "x"},
+        "Grep": {"path": path, "pattern": "one"},
+        "Glob": {"path": path, "pattern": "*"},
+        "LS": {"path": path},
+    }
+    reading = [("Read", {"file_path": path})] if reason == "read-only" else []
+    editor = await ask(closed, *reading, (name, given[name]), read="")
+    assert editor.asked == []
+    told = editor.cards()[-1]["content"][0]["content"]["text"]
+    assert reason in told
+    assert "Errno" not in told
 
 
 @pytest.mark.parametrize("rule", ["Read", "Read(unread.txt)", "Read(./**)"])

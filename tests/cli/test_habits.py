@@ -60,6 +60,25 @@ async def test_what_may_run_is_said_in_their_words(
         assert lent == {"Read", "Edit"}
 
 
+@pytest.mark.parametrize(
+    "option", ["--allowedTools", "--disallowedTools", "--tools", "--add-dir", "--mcp-config"]
+)
+async def test_a_prompt_stands_behind_two_dashes_where_an_option_takes_all_words(
+    crow: Crow, endpoint: Endpoint, option: str
+) -> None:
+    (crow.cwd / "Read").mkdir()
+    (crow.cwd / "mcp.json").write_text('{"mcpServers": {}}')
+    word = "mcp.json" if option == "--mcp-config" else "Read"
+    for given in (("-p", option, word, "--", "-x is what?"), ("run", option, word, "--", "hi")):
+        endpoint.play(answer("Done."))
+        ended = await crow(*given)
+        assert (ended.out, ended.status) == ("Done.\n", 0)
+        assert endpoint.requests[-1].body["messages"][-1]["content"] == given[-1]
+    swallowed = await crow("-p", option, word, "hi")
+    assert swallowed.status == 2
+    assert f"behind {option} it stands after --" in swallowed.complaint
+
+
 async def test_the_model_is_told_what_an_option_says(crow: Crow, endpoint: Endpoint) -> None:
     endpoint.play(answer("Arr."), answer("Arr."))
     await crow("-p", "hi", "--system-prompt", "You are a pirate.", "--effort", "high")

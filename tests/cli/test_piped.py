@@ -96,6 +96,7 @@ async def test_a_person_who_looks_on_is_told_that_it_is_waited_for(
     assert prompt(endpoint) == "what\n\n<stdin>\nlate\n</stdin>"
 
 
+@pytest.mark.parametrize("given", ["what", None, "-"])
 @pytest.mark.parametrize(
     ("data", "shown"),
     [
@@ -108,17 +109,25 @@ async def test_a_person_who_looks_on_is_told_that_it_is_waited_for(
     ],
 )
 async def test_text_in_any_encoding_is_text_and_the_rest_is_refused(
-    crow: Crow, endpoint: Endpoint, tmp_path: Path, data: bytes, shown: str | None
+    crow: Crow,
+    endpoint: Endpoint,
+    tmp_path: Path,
+    data: bytes,
+    shown: str | None,
+    given: str | None,
 ) -> None:
     endpoint.play(answer("Ok."))
     path = tmp_path / "data"
     path.write_bytes(data)
-    status, err = await run(crow, os.open(path, os.O_RDONLY), "what")
+    words = [] if given is None else [given]
+    status, err = await run(crow, os.open(path, os.O_RDONLY), *words)
     if shown is None:
         assert (status, endpoint.requests) == (2, [])
         assert "standard input is no text" in err
-    else:
+    elif given == "what":
         assert prompt(endpoint) == f"what\n\n<stdin>\n{shown}\n</stdin>"
+    else:
+        assert prompt(endpoint) == shown
 
 
 ALSO = [pytest.param(unit, marks=pytest.mark.slow) for unit in ("x", "é")]

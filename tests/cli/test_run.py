@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -179,6 +180,31 @@ async def test_ctrl_c_ends_the_run_with_a_whole_history_and_status_130(
     assert spoken == ["Think", "Let me", "And?"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("is_ignored", [False, True], ids=["", "behind nohup"])
+async def test_a_terminal_that_is_closed_ends_the_run_with_a_whole_history(
+    crow: Crow, endpoint: Endpoint, is_ignored: bool
+) -> None:
+    endpoint.play([begin(), piece(event(delta(content="Let me"))), HANG], answer("Back."))
+    given = signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+    try:
+        process = await crow.start("run", "Think")
+    finally:
+        signal.signal(signal.SIGHUP, given)
+    assert process.stdout is not None
+    await process.stdout.readuntil(b"Let me")
+    process.send_signal(signal.SIGHUP)
+    if is_ignored:
+        process.send_signal(signal.SIGTERM)
+    _, err = await process.communicate()
+    assert process.returncode == 128 + (signal.SIGTERM if is_ignored else signal.SIGHUP)
+    assert b"crow: interrupted; crow run --resume" in err
+
+    await crow("run", "--continue", "And?")
+    spoken = [m["content"] for m in endpoint.requests[-1].body["messages"] if m["role"] != "system"]
+    assert spoken == ["Think", "Let me", "And?"]
+
+
 DEAF = """
 import signal, threading
 
@@ -278,3 +304,32 @@ async def test_what_a_sub_agent_does_is_told_while_it_works(crow: Crow, endpoint
     ended = await crow("run", "Find out")
     told = "● Agent general-purpose: Read\n  │ Read README.md\n  └ It does things.\n"
     assert (ended.out, ended.err) == ("Done.\n", told)
+
+
+@pytest.mark.parametrize("where", ["home", "project"])
+async def test_a_session_works_in_the_directories_that_settings_name_now(
+    crow: Crow, endpoint: Endpoint, home: Path, tmp_path: Path, where: str
+) -> None:
+    named, added = tmp_path / "named", tmp_path / "added"
+    for folder in (named, added):
+        folder.mkdir()
+        (folder / "a.txt").write_text(f"{folder.name} text")
+    settings = (home if where == "home" else crow.cwd) / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"permissions": {"additionalDirectories": [str(named)]}}))
+    if where == "project":
+        assert (await crow("trust", "--yes")).status == 0
+    reads = [("Read", {"file_path": str(folder / "a.txt")}) for folder in (named, added)]
+    told: list[list[str]] = []
+    for words in (["--add-dir", str(added)], ["--continue"], ["--continue"]):
+        endpoint.play(calls(*reads), answer("Done."))
+        await crow("run", *words, "-q", "Go")
+        asked = endpoint.requests[-1].body["messages"]
+        told.append([str(m["content"]) for m in asked[-2:]])
+        assert (f"Additional directory: {named}" in str(asked[0])) is (len(told) < 3)
+        if len(told) == 2 and where == "home":
+            settings.write_text("{}")
+        elif len(told) == 2:  # the project is not trusted any more
+            settings.write_text(settings.read_text() + " ")
+    assert ["named text" in first for first, _ in told] == [True, True, False]
+    assert all("added text" in second for _, second in told)

@@ -30,6 +30,8 @@ from crow.core.tools import Call, ToolResult
 
 AGENT = "Agent"
 """The tool that hands tasks to sub-agents."""
+SUBAGENTS = "subagents"
+"""Whose state in a session says which sub-agents came to no result, by their calls."""
 SETTLED = ("completed", "failed", "cancelled")
 CARDS = ("tool_call", "tool_call_update")
 
@@ -54,11 +56,19 @@ async def replay(agent: Agent, session: Session) -> AsyncIterator[Event]:
     yield UsageReported({}, session.usage, session.tokens(window)["total_tokens"], window)
 
 
-async def of_subagent(agent: Agent, session: Session, event: ToolEnded) -> list[Event]:
+def subagent_of(session: Session, event: ToolEnded) -> str | None:
+    """The session of the sub-agent that a call began; None where there is none."""
+    if event.call.name != AGENT:
+        return None
+    cut_off = as_object(session.state.get(SUBAGENTS, {}).get("unfinished"))
+    found = as_object(event.result.data).get("agentId") or cut_off.get(event.call.id)
+    return found if isinstance(found, str) else None
+
+
+async def of_subagent(agent: Agent, session: Session, subagent: str) -> list[Event]:
     """What was shown of a sub-agent's work beside its result: the calls that were asked about."""
     stored: Any = getattr(agent.store, "replay", None)
-    subagent = as_object(event.result.data).get("agentId") if event.call.name == AGENT else None
-    if stored is None or not isinstance(subagent, str):
+    if stored is None:
         return []
     try:
         events = await stored(subagent, asked=True)
@@ -209,9 +219,10 @@ class Replay:
 
     async def _below(self, event: ToolEnded, parent: str) -> list[Update]:
         """What was shown of the work of a sub-agent, if the call began one."""
-        events = await of_subagent(self._view.agent, self._view.session, event)
-        if not events:
+        subagent = subagent_of(self._view.session, event)
+        if subagent is None:
             return []
-        view = replace(self._view, subagent=event.result.data["agentId"], parent=parent)
+        events = await of_subagent(self._view.agent, self._view.session, subagent)
+        view = replace(self._view, subagent=subagent, parent=parent)
         told = self._version.projection(view)
         return [update for each in events for update in told.updates(each)]

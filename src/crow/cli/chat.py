@@ -21,7 +21,7 @@ from crow.cli.answering import CUT_OFF, INTERRUPTED, SUCCESSES, idle
 from crow.cli.ask import leaves
 from crow.cli.conversing import Conversing, held, model_of, offer_leaving
 from crow.cli.extras import Extras
-from crow.cli.opening import CHOOSE, check_session, declare_session, new_session, session_of
+from crow.cli.opening import CHOOSE, check_session, declare_session, session_of
 from crow.cli.options import (
     agent_of,
     declare_agent,
@@ -243,7 +243,7 @@ class Talk:
     async def _new(self, desk: Desk, prompt: str) -> None:
         """Begin another session, whose tab is in front then."""
         tab = self.terminal.open(desk.session.cwd)
-        session = await new_session(self.agent, desk.session.cwd, self.settings, tab)
+        session = await self.agent.new_session(desk.session.cwd, client=tab)
         session.model = desk.session.model
         conversing = attach(tab, self.agent, session, self.settings)
         session.spawn(conversing.list_files())

@@ -52,6 +52,8 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="use a plugin")
 
 
+GREEDY = ("--allowedTools", "--disallowedTools", "--tools", "--add-dir", "--mcp-config")
+"""The options that take all words up to the next one."""
 MCP = "MCP servers, as a file like .mcp.json or as JSON"
 
 
@@ -68,6 +70,12 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     if servers := {name: it for name, it in servers_of(options).items() if it.get("type") != "sdk"}:
         flags["mcpServers"] = servers
     return flags
+
+
+def swallower(options: argparse.Namespace) -> str:
+    """The option that has taken several words, the prompt perhaps among them; empty for none."""
+    taken = {each: getattr(options, each[2:].replace("-", "_")) for each in GREEDY}
+    return next((each for each, words in taken.items() if len(words or ()) > 1), "")
 
 
 def names_in(texts: Sequence[str]) -> list[str]:

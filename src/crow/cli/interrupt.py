@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one cancels what runs, the second one ends the process."""
+"""Ctrl-C and its like: the first one cancels what runs, the second one ends the process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
 
 T = TypeVar("T")
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CAN_WAKE = sys.platform != "win32"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if CAN_WAKE else ()))
 
 
 def run_async(main: Coroutine[Any, Any, T]) -> T:
@@ -59,7 +59,10 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         for each in SIGNALS:
-            self._before[each] = signal.getsignal(each)
+            before = signal.getsignal(each)
+            if before is signal.SIG_IGN and each != signal.SIGINT:
+                continue  # it was started to outlive that, as by nohup
+            self._before[each] = before
             if CAN_WAKE:
                 self._loop.add_signal_handler(each, _wake)
             signal.signal(each, self._came)

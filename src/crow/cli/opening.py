@@ -72,7 +72,8 @@ async def _opened(
     if not (options.resume or options.latest):
         if options.session_id:
             await refuse_known(agent, options.session_id)
-        return await new_session(agent, cwd, settings, client, beside, options.session_id)
+        named: dict[str, Any] = {"id": options.session_id} if options.session_id else {}
+        return await agent.new_session(cwd, client=client, directories=beside, **named)
     from crow.cli.stored import able, stored, whole_id
 
     store = stored(agent)
@@ -92,22 +93,6 @@ async def refuse_known(agent: Agent, session_id: str) -> None:
 
     if agent.store is not None and session_id in await ids(agent.store, session_id):
         raise SessionError(f"there is a session {session_id!r} already: --resume goes on with it")
-
-
-async def new_session(
-    agent: Agent,
-    cwd: str,
-    settings: Settings,
-    client: Client,
-    beside: tuple[str, ...] = (),
-    session_id: str | None = None,
-) -> Session:
-    """A new session, with the directories beside that the settings name."""
-    from crow.app import place_of
-
-    directories = (*map(place_of, settings.permissions.directories), *beside)
-    named: dict[str, Any] = {"id": session_id} if session_id else {}
-    return await agent.new_session(cwd, client=client, directories=directories, **named)
 
 
 async def latest(store: Store, cwd: str) -> str:

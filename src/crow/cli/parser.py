@@ -31,6 +31,8 @@ COMMANDS = {
 
 PLAIN = "\0"
 """Before a word that is no option, however it begins; no word of a command line can hold it."""
+FENCE = f"--{PLAIN}"
+"""An option that means nothing, and ends the words of the one before it."""
 
 
 WIDTH = 80
@@ -63,6 +65,13 @@ class HelpText(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, **{"width": columns() - 2, **kwargs})
 
 
+class Fence(argparse.Action):
+    """Does nothing."""
+
+    def __call__(self, *_: object) -> None:
+        """Leave everything as it is."""
+
+
 class Parser(argparse.ArgumentParser):
     """argparse with errors raised, and the nearest option named."""
 
@@ -91,6 +100,9 @@ class Parser(argparse.ArgumentParser):
         """
         end = argv.index("--") if "--" in argv else len(argv)
         marked = [*argv[:end], *(PLAIN + word for word in argv[end + 1 :])]
+        if end < len(argv) and self._subparsers is None:
+            super().add_argument(FENCE, action=Fence, nargs=0, dest=argparse.SUPPRESS)
+            marked.insert(end, FENCE)
         options, unknown = self.parse_known_intermixed_args(marked)
         for name, value in vars(options).items():
             setattr(options, name, _unmarked(value))

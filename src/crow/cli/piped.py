@@ -30,15 +30,15 @@ SILENT = (
 
 
 def piped_prompt(out: Output, *, asked_for: bool) -> str:
-    """The prompt that stands there; bytes that are no text become U+FFFD.
+    """The prompt that stands there, in whatever encoding.
 
-    ``asked_for``: it is waited for, however long that takes. Raises `UsageError` where it is too
-    long.
+    ``asked_for``: it is waited for, however long that takes. Raises `UsageError` for what is no
+    text, and for what is too long.
     """
     data = _read(out, LONGEST, forever=asked_for)
     if len(data) > LONGEST:
         raise UsageError(f"the prompt on standard input has more than {LONGEST:,} bytes")
-    return data.decode("utf-8-sig", errors="replace")
+    return _text(data, is_cut=False)
 
 
 def attached(out: Output) -> str:
@@ -50,7 +50,7 @@ def attached(out: Output) -> str:
         return ""
     data = _read(out, ATTACHED)
     is_cut, data = len(data) > ATTACHED, data[:ATTACHED]
-    text = _text(data, is_cut)
+    text = _text(data, is_cut=is_cut)
     if not text.strip():
         return ""
     note = ""
@@ -69,7 +69,7 @@ def _is_fed() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISREG(mode)
 
 
-def _text(data: bytes, is_cut: bool) -> str:
+def _text(data: bytes, *, is_cut: bool) -> str:
     from crow.tools.encoding import decode
 
     with suppress(UnicodeDecodeError):

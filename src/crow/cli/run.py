@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from crow.cli.answering import DONE, INTERRUPTED, answered, conclude, refuse_unknown
 from crow.cli.ask import Asker, somebody_is_there
+from crow.cli.habits import swallower
 from crow.cli.interrupt import Interrupts
 from crow.cli.opening import check_session, declare_session, session_of
 from crow.cli.options import (
@@ -172,7 +173,9 @@ def prompt_of(options: argparse.Namespace, out: Output) -> str:
     else:
         text = given.encode(errors="surrogateescape").decode(errors="replace")
     if not text.strip():
-        raise UsageError('the prompt is empty: crow run "PROMPT"')
+        greedy = swallower(options)
+        hint = f" (behind {greedy} it stands after --)" if greedy else ""
+        raise UsageError(f'the prompt is empty: crow run "PROMPT"{hint}')
     return text if given in (None, "-") else text + attached(out)
 
 

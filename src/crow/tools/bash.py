@@ -30,7 +30,8 @@ _QUIET = "(no output)"
 
 async def preview(ctx: ToolEnvironment, command: str, **_: Any) -> None:
     """Nothing but why it cannot be started; of a client's terminals nobody knows."""
-    del command
+    if not command.strip():
+        raise ToolError("There is no command in it.")
     if ctx.client.terminals is None and not await asyncio.to_thread(Path(ctx.cwd).is_dir):
         raise ToolError(f"bash cannot be started: the directory {ctx.cwd} is not there.")
 

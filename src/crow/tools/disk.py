@@ -59,7 +59,7 @@ def opened(real: str) -> Generator[tuple[int, os.stat_result]]:
     path = Path(real)
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with folder(str(path.parent)) as parent:
-        descriptor = os.open(path.name or ".", flags, dir_fd=parent)
+        descriptor = _open(path.name or ".", flags, parent, real)
     try:
         status = os.fstat(descriptor)
         if stat.S_ISDIR(status.st_mode):
@@ -69,6 +69,15 @@ def opened(real: str) -> Generator[tuple[int, os.stat_result]]:
         yield descriptor, status
     finally:
         os.close(descriptor)
+
+
+def _open(name: str, flags: int, parent: int, real: str) -> int:
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a device without a driver
+            raise ToolError(irregular(real)) from error
+        raise
 
 
 def irregular(path: str) -> str:
@@ -112,6 +121,12 @@ def demand_writable(real: str) -> None:
         may = os.access(folder, os.W_OK | os.X_OK)
     if not may:
         raise PermissionError(errno.EACCES, "it is read-only")
+
+
+def demand_searchable(path: str) -> None:
+    """Raise `ToolError` for a folder or file that may not be looked into."""
+    if not os.access(path, os.R_OK | (os.X_OK if Path(path).is_dir() else 0)):
+        raise ToolError(f"{path} cannot be searched: Permission denied.")
 
 
 def replace_file(real: str, data: bytes, before: os.stat_result | None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import Diff, ToolResult
 from crow.tools.change import Change, Rewrite, bare_diff, plan_change, preview_change
-from crow.tools.errors import ToolError
+from crow.tools.errors import ToolError, reason_of
 from crow.tools.files import Document, SeenFiles, store
 from crow.tools.patch import hunks, line_counts
 from crow.tools.paths import absolute, missing, place_to_write
@@ -63,8 +63,8 @@ async def run(
     return await asyncio.to_thread(_result, made, note, data)
 
 
-def _cannot(path: str, error: Exception) -> ToolError:
-    return ToolError(f"{path} cannot be edited: {error}.")
+def _cannot(path: str, error: OSError | ValueError) -> ToolError:
+    return ToolError(f"{path} cannot be edited: {reason_of(error)}.")
 
 
 def _rewrite(path: str, cwd: str, old: str, new: str, *, every: bool) -> Rewrite:

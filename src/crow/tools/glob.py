@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
+from crow.tools.disk import demand_searchable
 from crow.tools.errors import ToolError
 from crow.tools.hidden import left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
@@ -51,6 +52,7 @@ def _top(ctx: ToolEnvironment, folder: str) -> str:
     if not Path(top).is_dir():
         there = os.path.lexists(top)
         raise ToolError(f"{top} is no directory." if there else missing(top, ctx.cwd))
+    demand_searchable(top)
     return top
 
 

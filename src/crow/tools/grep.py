@@ -12,7 +12,7 @@ from typing import Any
 from crow.core.frozen import frozen
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import Location, ToolResult
-from crow.tools.disk import irregular
+from crow.tools.disk import demand_searchable, irregular
 from crow.tools.errors import ToolError
 from crow.tools.hidden import Readable, excluding, left_out, may_tell, readable, split_readable
 from crow.tools.paths import absolute, missing, place_to_read, short_path
@@ -76,6 +76,7 @@ def _demand_searchable(top: str, cwd: str) -> None:
         raise ToolError(missing(top, cwd))
     if not Path(top).is_dir() and not Path(top).is_file():
         raise ToolError(irregular(top))
+    demand_searchable(top)
 
 
 async def _find(search: Search, may_read: Readable | None) -> Found:

@@ -9,7 +9,7 @@ import os
 
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
-from crow.tools.errors import ToolError
+from crow.tools.errors import ToolError, reason_of
 from crow.tools.hidden import left_out, may_tell, readable
 from crow.tools.paths import absolute, missing, place_to_read
 
@@ -53,8 +53,7 @@ def _names(top: str, ctx: ToolEnvironment, ignore: list[str], most: int) -> list
     except FileNotFoundError as error:
         raise ToolError(missing(top, ctx.cwd)) from error
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ToolError(f"{top} cannot be listed: {reason}.") from error
+        raise ToolError(f"{top} cannot be listed: {reason_of(error)}.") from error
 
 
 def _matches(name: str, globs: list[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,9 +67,27 @@ def place_to_read(path: str, roots: Sequence[str]) -> str:
             f"{path} leads through a symbolic link to {real}, outside of the workspace. "
             "If that file is meant, name its real path."
         )
-    if owners and Path(real).is_symlink():
-        raise ToolError(f"{path} leads through symbolic links in a circle.")
+    if owners and (why := _lost(path, real)):
+        raise ToolError(f"{path} {why}.")
     return real
+
+
+def _lost(path: str, real: str) -> str:
+    """Why nobody comes to what a path names, link or file; empty where one could."""
+    for step in (Path(path), *Path(path).parents):
+        try:
+            step.lstat()
+            step.stat()
+        except PermissionError:
+            return "cannot be reached: Permission denied"
+        except OSError as error:
+            if step.is_symlink() and error.errno == errno.ELOOP:
+                return "leads through symbolic links in a circle"
+            if step.is_symlink():
+                return f"leads through a symbolic link to {real}, where nothing is"
+        else:
+            break
+    return ""
 
 
 def demand_in_place(path: str, roots: Sequence[str], place: Callable[..., str]) -> None:
@@ -93,6 +112,8 @@ def place_to_write(path: str, roots: Sequence[str]) -> str:
             f"{path} leads through a symbolic link to {real}. "
             "To change that file, name its real path."
         )
+    if expected and (why := _lost(path, real)):
+        raise ToolError(f"{path} {why}.")
     return real
 
 

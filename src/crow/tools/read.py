@@ -10,7 +10,7 @@ from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.disk import LARGEST, opened
 from crow.tools.encoding import decode
-from crow.tools.errors import ToolError
+from crow.tools.errors import ToolError, reason_of
 from crow.tools.files import Document, SeenFiles, load
 from crow.tools.hidden import may_tell
 from crow.tools.images import LARGEST_IMAGE, demand_small_image, image_result, recognise
@@ -57,11 +57,7 @@ async def _look(
     except FileNotFoundError as error:
         raise ToolError(missing(path, ctx.cwd)) from error
     except (OSError, ValueError) as error:
-        raise ToolError(f"{path} cannot be read: {_reason(error)}.") from error
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ToolError(f"{path} cannot be read: {reason_of(error)}.") from error
 
 
 def _special(path: str, real: str, offset: int, limit: int) -> ToolResult | None:

@@ -7,7 +7,7 @@ import asyncio
 from crow.core.ports import ToolEnvironment
 from crow.core.tools import ToolResult
 from crow.tools.change import Change, bare_diff, plan_change, preview_change
-from crow.tools.errors import ToolError
+from crow.tools.errors import ToolError, reason_of
 from crow.tools.files import SeenFiles, store
 from crow.tools.patch import hunks, line_counts
 from crow.tools.paths import absolute, place_to_write
@@ -37,8 +37,8 @@ async def run(ctx: ToolEnvironment, file_path: str, content: str) -> ToolResult:
     return await asyncio.to_thread(_result, made, note)
 
 
-def _cannot(path: str, error: Exception) -> ToolError:
-    return ToolError(f"{path} cannot be written: {error}.")
+def _cannot(path: str, error: OSError | ValueError) -> ToolError:
+    return ToolError(f"{path} cannot be written: {reason_of(error)}.")
 
 
 def _result(made: Change, note: str) -> ToolResult:

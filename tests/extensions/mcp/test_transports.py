@@ -17,6 +17,7 @@ from tests.extensions.mcp.test_faults import until_traced
 
 from crow.core.events import CommandsChanged
 from crow.core.messages import text_of
+from crow.extensions import PermissionsHook
 from crow.testing import call
 
 
@@ -131,6 +132,20 @@ async def test_all_that_a_server_offers_can_be_used(opened: Open, server: Table,
             "Review src/main.py with an eye on speed and size."
         )
         assert await it.prompt("/mcp__full__review") == "the prompt review needs path"
+
+
+async def test_a_server_that_is_not_there_is_named_without_a_question(opened: Open, full: Table):
+    client = Watcher("nobody is asked", permission="allow_once")
+    script = [
+        call("ListMcpResourcesTool", server="empty"),
+        call("ReadMcpResourceTool", server="empty", uri="notes://today"),
+        "Done.",
+    ]
+    asking = PermissionsHook(ask=["ListMcpResourcesTool", "ReadMcpResourceTool"])
+    async with opened({"full": full}, *script, client=client, hooks=[asking]) as it:
+        await it.prompt()
+        assert client.permissions == []
+        assert ["there is no MCP server 'empty'" in told for told in it.results] == [True, True]
 
 
 @pytest.mark.parametrize("kind", ["http", "sse"])

@@ -552,3 +552,41 @@ class TestPrograms:
             await agent.run("Go", cwd=project)
         assert (project / "inside").read_text() == "given\n"
         assert not ELSEWHERE.exists()
+
+
+def permit(**permissions: Any) -> None:
+    """Write the user's settings."""
+    folder = Path.home() / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps({"permissions": permissions}))
+
+
+@pytest.mark.usefixtures("held")
+async def test_directories_that_settings_name_are_written_like_the_sessions_own(
+    play: Play, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    permit(additionalDirectories=[str(beside)])
+    played = await play(f"echo made > {beside}/made; cat {beside}/made")
+    assert (played.outputs, played.asked) == (["made"], [])
+    assert (beside / "made").exists()
+
+
+@pytest.mark.usefixtures("held")
+async def test_what_settings_take_out_of_the_working_directories_is_not_written(
+    play: Play, project: Path, tmp_path: Path
+) -> None:
+    beside = tmp_path / "beside"
+    for folder in (project / "vendor", beside / "vendor", beside / "kept"):
+        folder.mkdir(parents=True)
+    permit(
+        additionalDirectories=[str(beside)],
+        workingDirectoriesExclude=["vendor", str(beside / "kept")],
+    )
+    await play(
+        'python3 -c \'open("vendor/a", "w")\'',
+        *(f"touch {folder}/a" for folder in (beside / "vendor", beside / "kept", project)),
+    )
+    assert [path.name for path in project.rglob("a")] == ["a"]
+    assert list(beside.rglob("a")) == []

@@ -41,6 +41,11 @@ class ListMcpResources:
         """What a person reads."""
         return f"List MCP resources of {args.get('server') or 'all servers'}"
 
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """Nothing but why there are none."""
+        wanted, servers = args.get("server"), self._find()
+        return None if wanted is None or wanted in servers else unknown(wanted, servers)
+
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """List them; a server that fails is named among the others."""
         servers = self._find()
@@ -83,6 +88,11 @@ class ReadMcpResource:
     def title(self, args: dict[str, Any]) -> str:
         """What a person reads."""
         return f"{args.get('server')}: {args.get('uri')}"
+
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """Nothing but why it cannot be read."""
+        wanted, servers = args["server"], self._find()
+        return None if wanted in servers else unknown(wanted, servers)
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Read it."""

@@ -41,6 +41,8 @@ BEHAVIOURS: tuple[Behaviour, ...] = ("allow", "ask", "deny")
 CAUTIOUS: tuple[Behaviour, ...] = ("ask", "deny")
 PLACE = "cwd"
 """In the session's state: where its user has allowed what is allowed. It counts there alone."""
+LENT = "directories"
+"""In the session's state: the directories that it has of the settings."""
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 
@@ -125,7 +127,7 @@ class PermissionsHook:
 
     async def catch_up(self, ctx: SessionContext, before: PermissionsHook) -> None:
         """Begin in an open session: its mode follows where its user has not chosen another."""
-        self._confine(ctx.session)
+        self._settle(ctx)
         if before.mode != self.mode and ctx.session.mode == before.mode:
             ctx.session.mode = self.mode
             await ctx.emit(ConfigChanged({"mode": self.mode}))
@@ -153,10 +155,15 @@ class PermissionsHook:
         return bool(rules["allow"] or rules["ask"] or rules["deny"]) or rules["mode"] not in MODES
 
     def on_session_start(self, ctx: SessionContext) -> None:
-        """A new session begins in the mode of the settings."""
-        self._confine(ctx.session)
+        """A new session begins in the mode of the settings, each in the directories of today's."""
+        self._settle(ctx)
         if ctx.source == "new" and ctx.session.mode == "default":
             ctx.session.mode = self.mode
+
+    def _settle(self, ctx: SessionContext) -> None:
+        self._confine(ctx.session)
+        if ctx.session.parent is None:
+            lend(ctx.session, ctx.state, self._rules["directories"])
 
     def _confine(self, session: Session) -> None:
         """Take a session out of the mode without questions where that is switched off."""
@@ -295,6 +302,20 @@ class PermissionsHook:
             rules=rules,
             keep=keep,
         )
+
+
+def lend(session: Session, state: dict[str, Any], named: Iterable[str]) -> None:
+    """Give a session the directories that settings name now, for those that they named before.
+
+    What it has besides, of its user or its client, stays.
+    """
+    before: list[str] = state.pop(LENT, [])
+    own = tuple(path for path in session.directories if path not in before)
+    lent = [path for path in dict.fromkeys(named) if path not in (session.cwd, *own)]
+    if lent:
+        state[LENT] = lent
+    if session.directories != (*own, *lent):
+        session.directories = (*own, *lent)
 
 
 def judged(permissions: Permissions, ctx: ToolContext) -> Decision:

@@ -41,11 +41,12 @@ class Around:
 
 def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
     """What a command may touch."""
-    ring, roots, limits = around.ring, around.roots, around.limits
+    ring, limits = around.ring, around.limits
+    roots = tuple(dict.fromkeys((*around.roots, *(rules.directories if rules else ()))))
     shared = [folder for root in roots if (folder := shared_repository(root)) is not None]
     protected = [path for root in roots for path in protected_paths(root)]
     protected += [os.path.join(folder, name) for folder in shared for name in IN_REPOSITORY]  # noqa: PTH118
-    denied = [*settings.deny_write, *plain_paths(rules, "deny", WRITING)]
+    denied = [*settings.deny_write, *plain_paths(rules, "deny", WRITING), *left_out(rules, roots)]
     widened = [*settings.allow_write, *plain_paths(rules, "allow", WRITING)] if rules else []
     writable = [path for path in widened if path not in roots] + shared
     return Policy(
@@ -60,6 +61,12 @@ def policy(settings: SandboxSettings, rules: Any, around: Around) -> Policy:
         network=network(settings, rules) if ring == "workspace" else "none",
         limits=limits,
     )
+
+
+def left_out(rules: Any, roots: tuple[str, ...]) -> Iterator[str]:
+    """What is no part of the working directories, though it lies in one."""
+    for text in rules.excluded if rules else ():
+        yield from (os.path.normpath(Path(root, os.path.expanduser(text))) for root in roots)
 
 
 def programs() -> Iterator[str]:

@@ -57,16 +57,26 @@ class SkillTool:
         found = self._index.meant(name)
         return found[0].name if len(found) == 1 else name
 
-    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
-        """Read the skill. A name that there is not, or a file that is gone, is an error."""
-        context = cast("ToolContext", ctx)
-        name = str(args["skill"])
+    def _chosen(self, name: str) -> Skill | ToolResult:
+        """The skill that the model means and may use, or why there is none."""
         found = self._index.meant(name)
         if len(found) != 1:
             return ToolResult.failure(_unknown(name, found, self._index.skills))
-        skill = found[0]
-        if not skill.for_model:
+        if not found[0].for_model:
             return ToolResult.failure(f"only the user can start {name}, with /{name}")
+        return found[0]
+
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """Nothing but why it cannot be used."""
+        chosen = self._chosen(str(args["skill"]))
+        return chosen if isinstance(chosen, ToolResult) else None
+
+    async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
+        """Read the skill. A name that there is not, or a file that is gone, is an error."""
+        context, name = cast("ToolContext", ctx), str(args["skill"])
+        skill = self._chosen(name)
+        if isinstance(skill, ToolResult):
+            return skill
         try:
             text = await self._load(context, skill, str(args.get("args") or ""))
         except (CrowError, OSError) as error:

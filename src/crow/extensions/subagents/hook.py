@@ -203,19 +203,34 @@ class AgentTool:
         known = matching_names(wanted, self._extension.definitions.agents)
         return known[0] if len(known) == 1 else wanted
 
+    def _chosen(self, args: dict[str, Any], call: ToolContext) -> Definition | ToolResult:
+        """The sub-agent that is meant, or why none can be given the task."""
+        from crow.extensions.subagents.work import level
+
+        agents, name = self._extension.definitions.agents, args["subagent_type"]
+        if name not in agents:
+            known = ", ".join(matching_names(name, agents) or agents)
+            return ToolResult.failure(f"there is no sub-agent {name!r}; there are: {known}")
+        if level(call.session) >= self._extension.depth:
+            return ToolResult.failure("a sub-agent cannot call others here: do it yourself")
+        if not args["prompt"].strip():
+            return ToolResult.failure("without a prompt the sub-agent has nothing to do")
+        return agents[name]
+
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """Nothing but why it cannot be done."""
+        chosen = self._chosen(args, cast("ToolContext", ctx))
+        return chosen if isinstance(chosen, ToolResult) else None
+
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Let the sub-agent do it."""
         from crow.extensions.subagents.relay import Relay
-        from crow.extensions.subagents.work import Task, fields_of, hire, level, model_of, work
+        from crow.extensions.subagents.work import Task, fields_of, hire, model_of, work
 
         call, extension = cast("ToolContext", ctx), self._extension
-        agents, name = extension.definitions.agents, args["subagent_type"]
-        definition = agents.get(name)
-        if definition is None:
-            known = ", ".join(matching_names(name, agents) or agents)
-            return ToolResult.failure(f"there is no sub-agent {name!r}; there are: {known}")
-        if level(call.session) >= extension.depth:
-            return ToolResult.failure("a sub-agent cannot call others here: do it yourself")
+        definition = self._chosen(args, call)
+        if isinstance(definition, ToolResult):
+            return definition
         task = Task(args["prompt"], args["description"], args.get("model") or "")
         wish = task.model if task.model in extension.models else definition.model
         llm, model = model_of(wish, extension.models)

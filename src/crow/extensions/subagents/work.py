@@ -16,6 +16,8 @@ from crow.messages import add_usage
 if TYPE_CHECKING:
     from crow import LLM, Agent, Reply, Session, Tool, ToolContext
 
+NAME = "subagents"
+"""The extension's, under which sessions keep its state."""
 CALLERS = ("inherit", "sonnet", "opus", "haiku")
 """Models that are not meant by name: of these the caller's own stands in, unless one is named."""
 DECIDING = ("before_tool", "on_permission")
@@ -43,6 +45,7 @@ async def work(
         session = await child.new_session(call.cwd, client=relay, parent=call.session, **fields)
         begin(call, session)
         reply = await child.prompt(session, task.prompt, shown=not relay.shows_subagents)
+        unfinished(call).pop(call.call.id, None)
         return result(reply, task, relay, perf_counter() - started)
     finally:
         if session is not None:
@@ -56,6 +59,12 @@ def begin(call: ToolContext, session: Session) -> None:
     at_work(session)[session.id] = session
     callers: dict[str, str] = session.root.cache.setdefault(SUBAGENT_CALLS, {})
     callers[session.id] = callers.get(call.session.id, call.call.id)
+    unfinished(call)[call.call.id] = session.id
+
+
+def unfinished(call: ToolContext) -> dict[str, str]:
+    """The sub-agents that came to no result, which would name them, by their calls: stored."""
+    return call.session.state.setdefault(NAME, {}).setdefault("unfinished", {})
 
 
 def at_work(session: Session) -> dict[str, Session]:

@@ -22,6 +22,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 UNICAST = IPv6Network("2000::/3")
 TRANSLATED = IPv6Network("64:ff9b::/96")
+LOCAL, LOOPBACK = "localhost", IPv4Address("127.0.0.1")
 METADATA = frozenset(map(IPv4Address, ("168.63.129.16", "192.0.0.192")))
 """Services of a cloud's hosts, at addresses that count as public."""
 
@@ -50,11 +51,27 @@ async def addresses(
         raise AddressError(f"the host {host} is not known") from error
     if not found:
         raise AddressError(f"the host {host} has no address")
+    demand_public(host, found, allowed)
+    return found
+
+
+def demand_public(host: str, found: Iterable[Address], allowed: Iterable[Network]) -> None:
+    """Raise `AddressError` where a host leads to an address that must not be reached."""
     networks = list(allowed)
     for address in found:
         if not is_public(address) and not any(address in network for network in networks):
             raise AddressError(f"{host} leads to {address}, which is no public address")
-    return found
+
+
+def spelled_out(host: str) -> list[Address]:
+    """The address that a host's name says by itself; none where it has to be looked up."""
+    name = host.rstrip(".").lower()
+    if name == LOCAL or name.endswith(f".{LOCAL}"):
+        return [LOOPBACK]
+    try:
+        return [ip_address(name)]
+    except ValueError:
+        return []
 
 
 def is_public(address: Address) -> bool:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from crow import CrowError, __version__, frozen
-from crow.extensions.web.address import Address, AddressError, Network, Resolve, addresses, look_up
+from crow.extensions.web.address import (
+    Address,
+    AddressError,
+    Network,
+    Resolve,
+    addresses,
+    demand_public,
+    look_up,
+    spelled_out,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 HOPS = 5
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 PORTS = {"http": 80, "https": 443}
+LAST_PORT = 65535
 HEADERS = {
     "accept": "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.1",
     "accept-encoding": "gzip",
@@ -29,6 +39,7 @@ READABLE = re.compile(
     r"text/.*|application/(?:.*[+/-])?(?:json|xml|yaml|toml|javascript|ecmascript|graphql|sql)"
     r"|application/(?:x-)?(?:ndjson|sh|httpd-php|ipynb)\b.*|"
 )
+_NAME = re.compile(rb"(?=.{1,254}$)[^.]{1,63}(\.[^.]{1,63})*\.?")
 _ODD = re.compile(r"[\s\\\x00-\x20\x7f]")
 
 
@@ -70,6 +81,14 @@ class Fetcher:
                 return await self._follow(parse(text))
         except TimeoutError:
             raise FetchError(f"it took longer than {self.timeout:g} s") from None
+
+    def demand_possible(self, text: str) -> None:
+        """Raise `FetchError` where the URL itself says that nothing can be had; nobody is asked."""
+        host = parse(text).host
+        try:
+            demand_public(host, spelled_out(host), self.allowed)
+        except AddressError as error:
+            raise FetchError(str(error)) from error
 
     async def _follow(self, url: httpx2.URL) -> Page:
         for _ in range(HOPS + 1):
@@ -171,6 +190,10 @@ def parse(text: str) -> httpx2.URL:
         raise FetchError("the URL must begin with https:// or http:// and name a host")
     if url.userinfo:
         raise FetchError("the URL must not hold a name or a password")
+    if not 1 <= (PORTS[url.scheme] if url.port is None else url.port) <= LAST_PORT:
+        raise FetchError(f"there is no port {url.port}")
+    if not _NAME.fullmatch(url.raw_host):
+        raise FetchError("no host can have the name that the URL has")
     return url.copy_with(fragment=None)
 
 

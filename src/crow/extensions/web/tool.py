@@ -56,6 +56,17 @@ class WebFetch:
         except (KeyError, FetchError):
             return args
 
+    async def preview(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult | None:
+        """Nothing but why it cannot be had, where the URL says so."""
+        from crow.extensions.web.fetch import FetchError
+
+        url = str(args["url"])
+        try:
+            self._fetcher().demand_possible(url)
+        except FetchError as error:
+            return _failed(url, error)
+        return None
+
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
         """Fetch it. What cannot be had is an error that says why."""
         from crow.extensions.web.fetch import FetchError
@@ -65,7 +76,7 @@ class WebFetch:
         try:
             page = await self._fetcher().fetch(url)
         except FetchError as error:
-            return ToolResult.failure(f"{url[:LONGEST_URL]} cannot be fetched: {error}.")
+            return _failed(url, error)
         text = _elsewhere(page) if page.elsewhere else await asyncio.to_thread(text_of, page)
         data = {
             "bytes": len(page.body),
@@ -77,6 +88,10 @@ class WebFetch:
         }
         shown = text if page.elsewhere else _shown(page, text, str(args["prompt"]))
         return ToolResult(shown, error=page.code >= 400, data=data)
+
+
+def _failed(url: str, error: Exception) -> ToolResult:
+    return ToolResult.failure(f"{url[:LONGEST_URL]} cannot be fetched: {error}.")
 
 
 def _elsewhere(page: Page) -> str:

@@ -32,7 +32,7 @@ TRIES = 8
 FOLLOWING = "after_run"
 LATELY = 200
 """Runs of hooks among which a verdict is looked for."""
-UNREAD = "an Agent has a system prompt where it has a SystemPromptHook, as what build() makes"
+UNREAD = "the extension system_prompt (SystemPromptHook), which puts it there, is not in use"
 ELSEWHERE = (
     "the session is at work in another event loop, and can only be waited for there: use "
     "asyncio.run_coroutine_threadsafe(agent.prompt(...), loop)"

@@ -278,10 +278,16 @@ class Scope:
         return known[1]
 
     def unread(self, catalog: str) -> list[str]:
-        """The names that count here where nobody has ever asked for them; each once."""
-        if any(catalog in scope._asked for scope in self.line()):  # noqa: SLF001 - its own class
+        """The names that count here where nobody has ever asked for them; each once.
+
+        Those that come with Crow are not among them: whoever asks for them was switched off.
+        """
+        scopes = [*self.line()]
+        if any(catalog in scope._asked for scope in scopes):  # noqa: SLF001 - its own class
             return []
-        return list(self.whole(catalog))
+        owned = [item for scope in scopes for item in getattr(scope, catalog).owned.items()]
+        crows = {name for name, (_, owner) in owned if owner is not None and owner.source == "crow"}
+        return [name for name in self.whole(catalog) if name not in crows]
 
     def line(self) -> Iterator[Scope]:
         """This one, and those whose things count here, too, outwards."""

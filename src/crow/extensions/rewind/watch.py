@@ -91,9 +91,12 @@ class Watched:
     def first(self, roots: Collection[str]) -> None:
         """Look at folders for the first time, and keep what is there."""
         with self._lock:
-            self._look(None, roots)
+            if not self._closed:
+                self._look(None, roots)
         while self._put_off and not self._closed:
             with self._lock:
+                if self._closed:
+                    break
                 some = [*islice(self._put_off, PART)]
                 as_then = {
                     path: each for path in some if (each := stamp_of(path)) == self._stamps[path]
@@ -133,9 +136,10 @@ class Watched:
     def close(self) -> None:
         """Keep no more, and hear no more of what changes."""
         self._closed = True
-        for each in self._followers.values():
-            if each is not None:
-                each.leave()
+        with self._lock:
+            for each in self._followers.values():
+                if each is not None:
+                    each.leave()
 
     # looking
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from prompt_toolkit.data_structures import Size
@@ -32,10 +32,16 @@ BELL = "\x07"
 
 
 class TerminalOutput(Vt100_Output):
-    """Writes each frame at once. No cursor position is ever asked for."""
+    """Writes each frame at once. No cursor position is ever asked for.
 
-    def __init__(self, stream: TextIO) -> None:
+    ``when_gone`` is called once the terminal can be written to no more: whoever draws goes on as
+    if it could, for prompt_toolkit would wait for ever for the end of what it draws.
+    """
+
+    def __init__(self, stream: TextIO, when_gone: Callable[[], object]) -> None:
         super().__init__(stream, lambda: size_of(stream), os.environ.get("TERM"), enable_cpr=False)
+        self._when_gone = when_gone
+        self._is_gone = False
         self._holds = False
         self._is_open = False
 
@@ -65,8 +71,16 @@ class TerminalOutput(Vt100_Output):
 
     def flush(self) -> None:
         """Write what has gathered, between frames."""
-        if not self._holds:
+        if self._holds:
+            return
+        try:
             super().flush()
+        except BlockingIOError:
+            raise
+        except OSError:
+            if not self._is_gone:
+                self._is_gone = True
+                self._when_gone()
 
     def enable_bracketed_paste(self) -> None:
         """It is on as long as the terminal is open."""

@@ -80,6 +80,10 @@ class Drawn(Protocol):
         """The last line, or several."""
         ...
 
+    def end(self) -> None:
+        """There is nobody to draw for any more."""
+        ...
+
 
 class Screen:
     """Draws: `refresh` says that there is news, `run` does it until `exit`."""
@@ -92,7 +96,7 @@ class Screen:
     ) -> None:
         self._drawn = drawn
         self.keys: KeyBindingsBase = keys
-        self.output = TerminalOutput(sys.stdout)
+        self.output = TerminalOutput(sys.stdout, drawn.end)
         self.is_shown = asyncio.Event()
         self._editor = editor
         self._answering: WeakKeyDictionary[Questions, Window] = WeakKeyDictionary()

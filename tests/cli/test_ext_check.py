@@ -179,6 +179,7 @@ async def test_the_examples_are_clean(crow: Crow, name: str) -> None:
 
 
 @pytest.mark.parametrize("kept", ["class _Meter", "__all__ = ['Guard']\nclass Meter"])
+@pytest.mark.variants(1)
 async def test_a_helper_that_says_so_is_not_used(crow: Crow, kept: str) -> None:
     method = "    def __init__(self, owner): ...\n    def after_run(self): ...\n"
     guard = "class Guard:\n    def before_run(self): ...\n"
@@ -193,12 +194,14 @@ async def test_what_crow_writes_is_clean(crow: Crow) -> None:
     assert (done.status, done.out) == (0, "")
 
 
+@pytest.mark.slow
 async def test_a_file_of_the_project_has_a_name(crow: Crow) -> None:
     await crow("ext", "new", "my-guard", "--file")
     done = await crow("ext", "check", "my-guard")
     assert (done.status, done.out, done.err) == (0, "", "nothing is wrong with it\n")
 
 
+@pytest.mark.slow
 async def test_a_person_reads_the_place_first(crow: Crow) -> None:
     (crow.cwd / "guard.py").write_text(WRONG["an error"][0], "utf-8")
     done = await crow("ext", "check", "guard.py")

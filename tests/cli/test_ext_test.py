@@ -63,6 +63,7 @@ async def test_the_examples_can_be_lived_with(crow: Crow, name: str) -> None:
     assert "50 plays of it, with the seed 0\nnothing is wrong with it\n" in done.err
 
 
+@pytest.mark.slow
 async def test_its_own_tests_are_run_first(crow: Crow) -> None:
     await crow("ext", "new", "my-guard")
     done = await crow("ext", "test", "crow-my-guard", "--plays", "2")

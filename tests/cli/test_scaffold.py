@@ -72,6 +72,7 @@ async def test_a_new_file_is_in_use_where_the_project_is_trusted(here: Here, pro
     assert any(line.startswith("in use") and " my_guard " in line for line in lines)
 
 
+@pytest.mark.slow
 async def test_the_test_of_a_new_file_passes_and_leaves_it_trusted(
     crow: Crow, here: Here, project: Path
 ) -> None:

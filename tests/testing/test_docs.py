@@ -14,7 +14,10 @@ FACES = {"testing.md": 2 + 1}
 """More than one run of a test."""
 
 
-@pytest.mark.parametrize("page", ["testing.md", "tools.md", "recipes.md", "extension-events.md"])
+DEAR = [pytest.param(page, marks=pytest.mark.slow) for page in ("testing.md", "tools.md")]
+
+
+@pytest.mark.parametrize("page", [*DEAR, "recipes.md", "extension-events.md"])
 def test_every_test_of_the_page_passes(tmp_path: Path, page: str):
     text = (DOCS / page).read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)

@@ -201,6 +201,7 @@ def test_a_client_that_is_not_known_any_more_is_registered_again(signed: Signed)
     assert signed.told().count("registered") == 2
 
 
+@pytest.mark.slow
 def test_the_commands_say_what_is_and_what_to_do(signed: Signed, tmp_path: Path) -> None:
     assert crow("add", "it", signed.url, "--header", "x-key: SECRET-header")[0] == 0
     status, told = crow("list")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,62 @@ async def test_a_folder_with_too_many_files_is_told_and_not_watched(
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["delete   b"]
     assert ["more than 5 files" in each for each in user.told] == [True]
+
+
+@pytest.mark.slow
+async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_locked(
+    tmp_path: Path, work: Path
+) -> None:
+    keeper, user = keeper_in(tmp_path), User()
+    hold = (
+        "import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "held.execute('BEGIN EXCLUSIVE'); print(flush=True); sys.stdin.read()"
+    )
+    a, b, c = (call("Bash", command=f"echo more >> {name}") for name in "abc")
+    model = ScriptedModel(a, b, "done", c, "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        assert await keeper.rewinds(session) == []
+        other = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", hold, str(keeper.store.path)),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert other.stdout
+        await other.stdout.readline()
+        begun = time.monotonic()
+        await agent.run("Go", session=session)
+        assert time.monotonic() - begun < 9
+        await other.communicate()
+        await agent.run("Go on", session=session)
+        assert sorted(each.name for each in work.iterdir()) == ["a", "b", "c"]
+    assert any("takes more than 2 s" in each for each in user.told)
+
+
+async def test_a_file_that_gave_way_to_a_pipe_is_named(tmp_path: Path, work: Path) -> None:
+    (work / "a").write_text("text")
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="rm a; mkfifo a other"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["leave    a  (it is no file, folder or link)"]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+async def test_a_path_that_no_file_can_have_is_the_tools_to_refuse(
+    tmp_path: Path, work: Path, path: str
+) -> None:
+    @tool(kind="edit", locations=lambda args, _: (Location(args["path"]),))
+    def look_at(path: str) -> str:
+        """Change a file."""
+        return "there is none"
+
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("look_at", path=path), "done")
+    async with Agent(model, hooks=[keeper], tools=[look_at]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        assert session.messages[-2]["content"] == "there is none"
 
 
 async def test_what_a_command_brought_from_elsewhere_is_not_deleted(

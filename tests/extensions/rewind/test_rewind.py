@@ -51,7 +51,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def keeper_in(tmp_path: Path, **options: Any) -> RewindHook:
-    return RewindHook(directory=tmp_path / "kept", **options)
+    return RewindHook(directory=tmp_path / "kept", **{"patience": 60.0, **options})
 
 
 async def lines(keeper: RewindHook, session: Session, since: float = 0.0) -> list[str]:
@@ -153,7 +153,7 @@ async def test_a_folder_with_too_many_files_is_told_and_not_watched(
 async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_locked(
     tmp_path: Path, work: Path
 ) -> None:
-    keeper, user = keeper_in(tmp_path), User()
+    keeper, user = keeper_in(tmp_path, patience=2.0), User()
     hold = (
         "import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None);"
         "held.execute('BEGIN EXCLUSIVE'); print(flush=True); sys.stdin.read()"
@@ -165,14 +165,18 @@ async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_lo
         assert await keeper.rewinds(session) == []
         other = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", hold, str(keeper.store.path)),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-        )  # fmt: skip
-        assert other.stdout
-        await other.stdout.readline()
-        begun = time.monotonic()
-        await agent.run("Go", session=session)
-        assert time.monotonic() - begun < 9
-        await other.communicate()
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert other.stdout
+            await other.stdout.readline()
+            begun = time.monotonic()
+            await agent.run("Go", session=session)
+            assert time.monotonic() - begun < 9
+        finally:
+            other.kill()
+            await other.wait()
         await agent.run("Go on", session=session)
         assert sorted(each.name for each in work.iterdir()) == ["a", "b", "c"]
     assert any("takes more than 2 s" in each for each in user.told)
@@ -363,7 +367,7 @@ async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
     for inotify in (True, False):
         folder = tmp_path / f"work{inotify}"
         shutil.copytree(work, folder)
-        keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify)
+        keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify, patience=60)
         script = [each for one in commands for each in (call("Bash", command=one), "done")]
         async with Agent(ScriptedModel(*script), hooks=[keeper]) as agent:
             session = await agent.new_session(cwd=str(folder))

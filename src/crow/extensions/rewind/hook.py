@@ -46,6 +46,8 @@ WATCHED: Key[Watched] = Key("rewind.watched")
 FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
 LATE: Key[asyncio.Future[Any]] = Key("rewind.late")
 """A look that a call did not wait for; while it goes on, no other is begun."""
+ENDING: Key[set[asyncio.Future[Any]]] = Key("rewind.ending")
+"""Looks at what calls did that these did not wait for."""
 LEAST = 2.0
 """Seconds for which a call waits for a look, at least."""
 UNWATCHED = "what this call changed cannot be taken back"
@@ -193,7 +195,9 @@ class RewindHook:
             return
         work = asyncio.ensure_future(asyncio.to_thread(watched.end, moment, [*ctx.roots]))
         if not await self._waited(work):
-            work.add_done_callback(_heard)
+            ending = ENDING.setdefault(ctx.session.root, {work})
+            ending.add(work)
+            work.add_done_callback(lambda done: _heard(done) and ending.discard(done))
         elif (error := work.exception()) is not None:
             await self._say(ctx, watched, f"{UNWATCHED}: {error}")
         await self._say(ctx, watched)
@@ -232,6 +236,8 @@ class RewindHook:
         from crow.extensions.rewind.plan import planned
 
         line = line_of(session)
+        if ending := ENDING.get(session):
+            await asyncio.wait(ending)
         return await asyncio.to_thread(planned, self.store, line, since, self._keeping())
 
     async def carry_out_rewind(

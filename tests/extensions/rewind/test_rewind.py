@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import shutil
 import stat
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -180,6 +182,41 @@ async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_lo
         await agent.run("Go on", session=session)
         assert sorted(each.name for each in work.iterdir()) == ["a", "b", "c"]
     assert any("takes more than 2 s" in each for each in user.told)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="swaps with renameat2(2)")
+async def test_a_link_that_is_put_in_a_folders_place_meanwhile_leads_nowhere(
+    tmp_path: Path, work: Path
+) -> None:
+    keeper, outside = keeper_in(tmp_path), tmp_path / "outside"
+    for folder in (work / "d", outside):
+        folder.mkdir()
+        for number in range(800):
+            (folder / str(number)).write_text("after\n" if folder == outside else "before\n")
+    (work / "l").symlink_to(outside)
+    swap = ctypes.CDLL(None).renameat2, (-100, bytes(work / "d"), -100, bytes(work / "l"), 2)
+    done = threading.Event()
+
+    def swapping() -> None:
+        while not done.wait(0.0005):
+            for _ in range(2):
+                swap[0](*swap[1])
+
+    model = ScriptedModel(call("Bash", command="for f in d/*; do echo after > $f; done"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        plan = await keeper.plan_rewind(session, 0.0)
+        assert len(plan.steps) == 800
+        other = threading.Thread(target=swapping)
+        other.start()
+        outcome = await keeper.carry_out_rewind(session, plan)
+        done.set()
+        other.join()
+    assert outcome.done
+    assert {each.read_text() for each in outside.iterdir()} == {"after\n"}
+    assert len([*outside.iterdir()]) == 800
 
 
 async def test_a_file_that_gave_way_to_a_pipe_is_named(tmp_path: Path, work: Path) -> None:

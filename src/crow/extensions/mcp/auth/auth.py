@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 NOBODY = "http://127.0.0.1/callback"
 """Where nobody is sent: a client is not registered with it."""
 PATH = "/callback"
+_QUOTED = re.compile(
+    r"\s*\[type=\w+, input_value=.*\](\s*For further information visit \S+)?", re.DOTALL
+)
+"""What the library's errors quote of an answer, in which a token can be."""
 UNAVAILABLE = "the authorization server does not answer as it should; try again later"
 
 
@@ -98,7 +103,8 @@ class Auth(httpx2.Auth):
             except SignInNeeded as error:
                 why = str(error)
             except (OAuthFlowError, httpx2.HTTPError, OSError, ValueError) as error:
-                text = " ".join(without_secrets(str(error)).split())[:500]
+                told = _QUOTED.sub("", str(error))
+                text = " ".join(without_secrets(told).split())[:500]
                 why = f"signing in failed: {text or type(error).__name__}"
             else:
                 return ""

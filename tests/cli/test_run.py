@@ -333,3 +333,28 @@ async def test_a_session_works_in_the_directories_that_settings_name_now(
             settings.write_text(settings.read_text() + " ")
     assert ["named text" in first for first, _ in told] == [True, True, False]
     assert all("added text" in second for _, second in told)
+
+
+@pytest.mark.parametrize("where", ["home", "project", "start"])
+async def test_a_session_goes_on_in_the_mode_of_todays_settings_unless_its_user_chose_another(
+    crow: Crow, endpoint: Endpoint, home: Path, tmp_path: Path, where: str
+) -> None:
+    places = {"home": home, "project": crow.cwd, "start": tmp_path}
+    settings = places[where] / ".claude/settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
+    if where == "project":
+        assert (await crow("trust", "--yes")).status == 0
+    said = ["--settings", str(settings)] if where == "start" else []
+    wrote: list[bool] = []
+    for words in (said, ["--continue", *said], ["--continue"], ["--mode", "acceptEdits"],
+                  ["--continue"]):  # fmt: skip
+        endpoint.play(calls(WRITE), answer("Done."))
+        await crow("run", *words, "-q", "Go")
+        wrote.append((crow.cwd / "new.txt").exists())
+        (crow.cwd / "new.txt").unlink(missing_ok=True)
+        if len(wrote) == 2 and where == "home":
+            settings.write_text("{}")
+        elif len(wrote) == 2 and where == "project":  # which is not trusted any more
+            settings.write_text(settings.read_text() + " ")
+    assert wrote == [True, True, False, True, True]

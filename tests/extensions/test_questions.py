@@ -9,7 +9,7 @@ import pytest
 
 from crow import Agent
 from crow.core.scope import Mode
-from crow.extensions import PermissionsHook, QuestionsHook
+from crow.extensions import PermissionsHook, PersistenceHook, QuestionsHook
 from crow.testing import FakeEditor, ScriptedModel, call
 
 ASKED = {
@@ -139,6 +139,27 @@ async def test_a_plan_that_is_agreed_on_ends_the_planning(
     assert await asked(editor, agent, tmp_path, "plan") == mode
     assert told in results(agent)[0]
     assert "2. Do" in str(editor.asked)
+
+
+async def test_the_mode_before_planning_is_not_one_of_an_earlier_starts_settings(
+    tmp_path: Path,
+) -> None:
+    script: tuple[Any, ...] = ("Hello.",)
+    session = mode = ""
+    for settled in ("acceptEdits", "default"):
+        editor = FakeEditor(answers=["Yes, and ask as before"])
+        agent = agent_of(*script, mode=settled)
+        agent.use(PersistenceHook(tmp_path / "db"))
+        async with editor.connected(agent):
+            if settled == "acceptEdits":
+                session = await editor.new_session(tmp_path)
+                await editor.connection.set_session_mode(session, "plan")
+            else:
+                await editor.connection.load_session(str(tmp_path), session)
+            await editor.prompt(session, "Go")
+            mode = agent.sessions[session].mode
+        script = (call("ExitPlanMode", plan=PLAN), "I begin.")
+    assert mode == "default"
 
 
 async def test_a_plan_that_is_refused_goes_on_with_the_reason(tmp_path: Path) -> None:

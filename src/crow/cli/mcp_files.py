@@ -64,6 +64,8 @@ def _pairs(texts: Sequence[str], sign: str, option: str) -> dict[str, str]:
 
 def added(options: argparse.Namespace, scope: str, name: str, server: Table) -> Path:
     """Write a server into the file of a scope; the file. Raises `CrowError`."""
+    if not name.strip() or not name.isprintable():
+        raise UsageError(f"a server is not called {name!r}: a name can be read in a line")
     path = path_of(options, scope)
     table = _read(path)
     servers = _servers(table)

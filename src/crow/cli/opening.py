@@ -72,8 +72,9 @@ async def _opened(
     if not (options.resume or options.latest):
         if options.session_id:
             await refuse_known(agent, options.session_id)
-        named: dict[str, Any] = {"id": options.session_id} if options.session_id else {}
-        return await agent.new_session(cwd, client=client, directories=beside, **named)
+        named = {"id": options.session_id, "mode": options.mode}
+        given: dict[str, Any] = {name: value for name, value in named.items() if value}
+        return await agent.new_session(cwd, client=client, directories=beside, **given)
     from crow.cli.stored import able, stored, whole_id
 
     store = stored(agent)

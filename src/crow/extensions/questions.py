@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from crow import ConfigContext, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
+from crow import ConfigContext, Key, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
 from crow.tools import ToolKind
 
 NAME = "questions"
+BEFORE: Key[str] = Key("questions.before")
+"""The mode before planning; not stored: a later start need not have it of the same settings."""
 PLAN, ACCEPT, DEFAULT = "plan", "acceptEdits", "default"
 OTHER = "Something else"
 ENOUGH = "That is all"
@@ -74,7 +76,7 @@ class QuestionsHook:
     async def on_config_change(self, ctx: ConfigContext) -> None:
         """Remember what mode it was before planning."""
         if ctx.changes.get("mode") == PLAN != ctx.session.mode:
-            ctx.state["before"] = ctx.session.mode
+            BEFORE.set(ctx, ctx.session.mode)
 
 
 def tools_for(*, plans: bool) -> Iterator[Tool]:
@@ -183,8 +185,7 @@ class ExitPlanMode:
             reason = (await call.ui.ask("What should be different?")).strip()
             why = f": {reason}" if reason else "; ask what should be different"
             return ToolResult.failure(f"the user does not agree to this plan{why}")
-        before: str = call.session.state.get(NAME, {}).get("before", DEFAULT)
-        mode = ACCEPT if chosen == YES_ALL else before
+        mode = ACCEPT if chosen == YES_ALL else BEFORE.get(call) or DEFAULT
         return await _to(
             call, mode, f"The user agrees; the mode is {mode} now. Carry it out.", plan
         )

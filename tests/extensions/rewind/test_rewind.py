@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import os
 import shutil
 import stat
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +53,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def keeper_in(tmp_path: Path, **options: Any) -> RewindHook:
-    return RewindHook(directory=tmp_path / "kept", **options)
+    return RewindHook(directory=tmp_path / "kept", **{"patience": 60.0, **options})
 
 
 async def lines(keeper: RewindHook, session: Session, since: float = 0.0) -> list[str]:
@@ -145,6 +149,101 @@ async def test_a_folder_with_too_many_files_is_told_and_not_watched(
         await agent.run("Go", session=session)
         assert await lines(keeper, session) == ["delete   b"]
     assert ["more than 5 files" in each for each in user.told] == [True]
+
+
+@pytest.mark.slow
+async def test_a_call_waits_only_so_long_for_a_store_that_another_process_has_locked(
+    tmp_path: Path, work: Path
+) -> None:
+    keeper, user = keeper_in(tmp_path, patience=2.0), User()
+    hold = (
+        "import sqlite3, sys; held = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "held.execute('BEGIN EXCLUSIVE'); print(flush=True); sys.stdin.read()"
+    )
+    a, b, c = (call("Bash", command=f"echo more >> {name}") for name in "abc")
+    model = ScriptedModel(a, b, "done", c, "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        assert await keeper.rewinds(session) == []
+        other = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", hold, str(keeper.store.path)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert other.stdout
+            await other.stdout.readline()
+            begun = time.monotonic()
+            await agent.run("Go", session=session)
+            assert time.monotonic() - begun < 9
+        finally:
+            other.kill()
+            await other.wait()
+        await agent.run("Go on", session=session)
+        assert sorted(each.name for each in work.iterdir()) == ["a", "b", "c"]
+    assert any("takes more than 2 s" in each for each in user.told)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="swaps with renameat2(2)")
+async def test_a_link_that_is_put_in_a_folders_place_meanwhile_leads_nowhere(
+    tmp_path: Path, work: Path
+) -> None:
+    keeper, outside = keeper_in(tmp_path), tmp_path / "outside"
+    for folder in (work / "d", outside):
+        folder.mkdir()
+        for number in range(800):
+            (folder / str(number)).write_text("after\n" if folder == outside else "before\n")
+    (work / "l").symlink_to(outside)
+    swap = ctypes.CDLL(None).renameat2, (-100, bytes(work / "d"), -100, bytes(work / "l"), 2)
+    done = threading.Event()
+
+    def swapping() -> None:
+        while not done.wait(0.0005):
+            for _ in range(2):
+                swap[0](*swap[1])
+
+    model = ScriptedModel(call("Bash", command="for f in d/*; do echo after > $f; done"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        plan = await keeper.plan_rewind(session, 0.0)
+        assert len(plan.steps) == 800
+        other = threading.Thread(target=swapping)
+        other.start()
+        outcome = await keeper.carry_out_rewind(session, plan)
+        done.set()
+        other.join()
+    assert outcome.done
+    assert {each.read_text() for each in outside.iterdir()} == {"after\n"}
+    assert len([*outside.iterdir()]) == 800
+
+
+async def test_a_file_that_gave_way_to_a_pipe_is_named(tmp_path: Path, work: Path) -> None:
+    (work / "a").write_text("text")
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("Bash", command="rm a; mkfifo a other"), "done")
+    async with Agent(model, hooks=[keeper]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        assert await lines(keeper, session) == ["leave    a  (it is no file, folder or link)"]
+
+
+@pytest.mark.parametrize("path", ["a\0b", "\ud800"])
+async def test_a_path_that_no_file_can_have_is_the_tools_to_refuse(
+    tmp_path: Path, work: Path, path: str
+) -> None:
+    @tool(kind="edit", locations=lambda args, _: (Location(args["path"]),))
+    def look_at(path: str) -> str:
+        """Change a file."""
+        return "there is none"
+
+    keeper = keeper_in(tmp_path)
+    model = ScriptedModel(call("look_at", path=path), "done")
+    async with Agent(model, hooks=[keeper], tools=[look_at]) as agent:
+        session = await agent.new_session(cwd=str(work))
+        await agent.run("Go", session=session)
+        assert session.messages[-2]["content"] == "there is none"
 
 
 async def test_what_a_command_brought_from_elsewhere_is_not_deleted(
@@ -305,7 +404,7 @@ async def test_what_the_kernel_tells_is_what_a_look_at_everything_finds(
     for inotify in (True, False):
         folder = tmp_path / f"work{inotify}"
         shutil.copytree(work, folder)
-        keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify)
+        keeper = RewindHook(directory=tmp_path / f"kept{inotify}", inotify=inotify, patience=60)
         script = [each for one in commands for each in (call("Bash", command=one), "done")]
         async with Agent(ScriptedModel(*script), hooks=[keeper]) as agent:
             session = await agent.new_session(cwd=str(folder))

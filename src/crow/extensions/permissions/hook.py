@@ -43,6 +43,8 @@ PLACE = "cwd"
 """In the session's state: where its user has allowed what is allowed. It counts there alone."""
 LENT = "directories"
 """In the session's state: the directories that it has of the settings."""
+GIVEN = "mode"
+"""In the session's state: the mode that it has of the settings, where that is not the usual."""
 KEPT: dict[str, Behaviour] = {"allow_always": "allow", "reject_always": "deny"}
 
 
@@ -129,7 +131,7 @@ class PermissionsHook:
         """Begin in an open session: its mode follows where its user has not chosen another."""
         self._settle(ctx)
         if before.mode != self.mode and ctx.session.mode == before.mode:
-            ctx.session.mode = self.mode
+            self._give_mode(ctx)
             await ctx.emit(ConfigChanged({"mode": self.mode}))
 
     @cached_property
@@ -155,10 +157,18 @@ class PermissionsHook:
         return bool(rules["allow"] or rules["ask"] or rules["deny"]) or rules["mode"] not in MODES
 
     def on_session_start(self, ctx: SessionContext) -> None:
-        """A new session begins in the mode of the settings, each in the directories of today's."""
+        """Begin in the mode and directories of today's settings, but for what its user chose."""
         self._settle(ctx)
-        if ctx.source == "new" and ctx.session.mode == "default":
-            ctx.session.mode = self.mode
+        is_new = ctx.source == "new" and ctx.session.mode == "default"
+        if is_new or ctx.session.mode == ctx.state.get(GIVEN):
+            self._give_mode(ctx)
+
+    def _give_mode(self, ctx: SessionContext) -> None:
+        """Let the mode be that of the settings, and remember whose it is."""
+        ctx.session.mode = self.mode
+        ctx.state.pop(GIVEN, None)
+        if self.mode != "default":
+            ctx.state[GIVEN] = self.mode
 
     def _settle(self, ctx: SessionContext) -> None:
         self._confine(ctx.session)

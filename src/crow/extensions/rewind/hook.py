@@ -44,6 +44,14 @@ SKIPPED = (
 LINE = "line"
 WATCHED: Key[Watched] = Key("rewind.watched")
 FIRST: Key[asyncio.Task[Any]] = Key("rewind.first")
+LATE: Key[asyncio.Future[Any]] = Key("rewind.late")
+"""A look that a call did not wait for; while it goes on, no other is begun."""
+ENDING: Key[set[asyncio.Future[Any]]] = Key("rewind.ending")
+"""Looks at what calls did that these did not wait for."""
+LEAST = 2.0
+"""Seconds for which a call waits for a look, at least."""
+UNWATCHED = "what this call changed cannot be taken back"
+SLOW = "to look at what is there takes more than"
 
 
 @dataclass(eq=False)
@@ -71,7 +79,8 @@ class RewindHook:
     most: Annotated[int, Arg(minimum=0)] = 2_000_000_000
     """Bytes of all that is kept; nothing more is, beyond."""
     patience: Annotated[float, Arg(minimum=0)] = 2.0
-    """Seconds for which the first command waits until all that is there is kept."""
+    """Seconds for which the first command waits until all that is there is kept, and calls for
+    looks; for these 2 at least."""
     inotify: bool = True
     """Hear of changes from the kernel where it tells of them (Linux), else look at all."""
     directory: str | Path | None = None
@@ -150,39 +159,58 @@ class RewindHook:
     async def _first(self, ctx: ToolContext, watched: Watched) -> None:
         try:
             await asyncio.to_thread(watched.first, ctx.roots)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             await self._say(ctx, watched, f"nothing can be taken back: {error}")
 
     async def _begin(
         self, ctx: ToolContext, watched: Watched, paths: Sequence[str] | None
     ) -> Moment | None:
-        root = ctx.session.root
+        root, roots = ctx.session.root, [*ctx.roots]
+        if (late := LATE.get(root)) is not None and not late.done():
+            return None
         if paths is None and (first := FIRST.get(root)) is not None:
             await asyncio.wait({first}, timeout=self.patience)
-        work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, ctx.roots))
+        work = asyncio.ensure_future(asyncio.to_thread(watched.begin, paths, roots))
         try:
-            moment = await asyncio.shield(work)
-        except OSError as error:
+            is_done = await self._waited(work)
+        except asyncio.CancelledError:
+            work.add_done_callback(lambda done: _withdraw(watched, done, roots))
+            raise
+        if not is_done:
+            LATE.set(root, work).add_done_callback(lambda done: _withdraw(watched, done, roots))
+            await self._say(ctx, watched, f"{UNWATCHED}: {SLOW} {self._limit:g} s")
+            return None
+        if (error := work.exception()) is not None:
             await self._say(ctx, watched, f"nothing can be taken back: {error}")
             return None
-        except asyncio.CancelledError:
-            work.add_done_callback(lambda done: _withdraw(watched, done, ctx.roots))
-            raise
         line: list[str] = root.state.setdefault(NAME, {}).setdefault(LINE, [])
         if root.id not in line:
             line.append(root.id)
         await self._say(ctx, watched)
-        return moment
+        return work.result()
 
     async def _end(self, ctx: ToolContext, moment: Moment) -> None:
         watched = WATCHED.get(ctx.session.root)
         if watched is None:
             return
-        try:
-            await asyncio.to_thread(watched.end, moment, ctx.roots)
-        except OSError as error:
-            await self._say(ctx, watched, f"what this call changed cannot be taken back: {error}")
+        work = asyncio.ensure_future(asyncio.to_thread(watched.end, moment, [*ctx.roots]))
+        if not await self._waited(work):
+            ending = ENDING.setdefault(ctx.session.root, {work})
+            ending.add(work)
+            work.add_done_callback(lambda done: _heard(done) and ending.discard(done))
+        elif (error := work.exception()) is not None:
+            await self._say(ctx, watched, f"{UNWATCHED}: {error}")
         await self._say(ctx, watched)
+
+    @property
+    def _limit(self) -> float:
+        """Seconds for which a call waits for a look."""
+        return max(self.patience, LEAST)
+
+    async def _waited(self, work: asyncio.Future[Any]) -> bool:
+        """Wait for a look, which goes on where it takes too long; True where it is done."""
+        await asyncio.wait({work}, timeout=self._limit)
+        return work.done()
 
     async def _say(self, ctx: Context, watched: Watched, text: str = "") -> None:
         """Tell the user what is not kept, once each."""
@@ -208,6 +236,8 @@ class RewindHook:
         from crow.extensions.rewind.plan import planned
 
         line = line_of(session)
+        if ending := ENDING.get(session):
+            await asyncio.wait(ending)
         return await asyncio.to_thread(planned, self.store, line, since, self._keeping())
 
     async def carry_out_rewind(
@@ -267,7 +297,13 @@ def reach(ctx: ToolContext) -> list[str] | None:
     return [] if is_open or ctx.kind in ("edit", "delete", "move") else None
 
 
-def _withdraw(watched: Watched, begun: asyncio.Future[Moment], roots: Iterable[str]) -> None:
-    """A call that was cancelled before it began is over."""
-    if not begun.cancelled() and begun.exception() is None:
-        watched.end(begun.result(), [*roots])
+def _withdraw(watched: Watched, begun: asyncio.Future[Moment], roots: Sequence[str]) -> None:
+    """A call that was not waited for when it began is over: what it does is nobody's."""
+    if _heard(begun):
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, watched.end, begun.result(), roots).add_done_callback(_heard)
+
+
+def _heard(done: asyncio.Future[Any]) -> bool:
+    """Let a failure be known; True where there is none."""
+    return not done.cancelled() and done.exception() is None

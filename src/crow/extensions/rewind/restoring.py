@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import ExitStack, contextmanager, suppress
 
 from crow import frozen
-from crow.extensions.rewind.plan import Plan, Step
-from crow.extensions.rewind.shape import Keeping, Shape, look
+from crow.extensions.rewind.plan import ELSEWHERE, Plan, Step
+from crow.extensions.rewind.shape import Keeping, Shape, Stamp, look, stamp
 from crow.extensions.rewind.store import Change, Store
 
 FOLDER = "folder"
@@ -72,40 +72,92 @@ def _sorted(steps: Iterable[Step]) -> list[Step]:
 
 def _bring_back(store: Store, step: Step, keeping: Keeping) -> None:
     """Take one step. Raises ``OSError``; then the path is as it was."""
-    now, _, _ = look(step.path, keeping)
-    if not now.same(step.now):
-        raise OSError("it changed just now")
-    if os.path.realpath(os.path.dirname(step.path)) != os.path.dirname(step.path):  # noqa: PTH120
-        raise OSError("the way to it leads elsewhere now")
-    data = store.read(step.then.mark) if step.then.kind == "file" else b""
-    if data is None:
-        raise OSError("what it was is no longer kept")
-    if now.kind == FOLDER and step.then.kind != FOLDER:
-        os.rmdir(step.path)  # noqa: PTH106 - only where nothing is in it
-    elif step.then.kind in ("absent", FOLDER) and now.kind != "absent" and now.kind != FOLDER:
-        os.unlink(step.path)  # noqa: PTH108
-    _make(step.path, step.then, data)
+    with _folder_of(step.path, makes=step.then.kind == FOLDER) as (folder, name):
+        now, what, _ = look(step.path, keeping)
+        if not now.same(step.now) or _stamp(name, folder) != what:
+            raise OSError("it changed just now")
+        data = store.read(step.then.mark) if step.then.kind == "file" else b""
+        if data is None:
+            raise OSError("what it was is no longer kept")
+        if now.kind == FOLDER and step.then.kind != FOLDER:
+            os.rmdir(name, dir_fd=folder)
+        elif step.then.kind in ("absent", FOLDER) and now.kind != "absent" and now.kind != FOLDER:
+            os.unlink(name, dir_fd=folder)
+        _make(name, step.then, data, folder)
 
 
-def _make(path: str, then: Shape, data: bytes) -> None:
+@contextmanager
+def _folder_of(path: str, *, makes: bool) -> Generator[tuple[int | None, str]]:
+    """The folder of a path, held open, and the name in it: no link that is put there counts.
+
+    None and the path where the system has no such calls. Raises ``OSError`` where a link is on the
+    way. ``makes`` folders that are not there.
+    """
+    above, name = os.path.split(path)
+    if os.open not in os.supports_dir_fd:
+        if os.path.realpath(above) != above:
+            raise OSError(ELSEWHERE)
+        yield None, path
+        return
+    with ExitStack() as stack:
+        folder = _entered(stack, os.sep, None)
+        for each in filter(None, above.split(os.sep)):  # noqa: PTH206
+            if makes:
+                with suppress(FileExistsError):
+                    os.mkdir(each, dir_fd=folder)
+            try:
+                folder = _entered(stack, each, folder)
+            except NotADirectoryError as error:
+                raise OSError(ELSEWHERE) from error
+        yield folder, name
+
+
+def _entered(stack: ExitStack, name: str, above: int | None) -> int:
+    """A folder that is opened, until the end."""
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+    folder = os.open(name, flags, dir_fd=above)
+    stack.callback(os.close, folder)
+    return folder
+
+
+def _stamp(name: str, folder: int | None) -> Stamp | None:
+    try:
+        return stamp(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return None
+
+
+def _make(name: str, then: Shape, data: bytes, folder: int | None) -> None:
     match then.kind:
         case "folder":
-            os.makedirs(path, exist_ok=True)  # noqa: PTH103
-            os.chmod(path, then.mode)  # noqa: PTH101
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=folder)
+            _change_mode(name, then.mode, folder)
         case "file":
-            _replace(path, then, data)
+            _replace(name, then, data, folder)
         case "link":
-            fresh = _beside(path)
-            os.symlink(then.mark, fresh)  # noqa: PTH211
-            _put(fresh, path)
+            fresh = _beside(name)
+            os.symlink(then.mark, fresh, dir_fd=folder)
+            _put(fresh, name, folder)
         case _:
             pass
 
 
-def _replace(path: str, then: Shape, data: bytes) -> None:
+def _change_mode(name: str, mode: int, folder: int | None) -> None:
+    if folder is None:
+        os.chmod(name, mode)  # noqa: PTH101
+        return
+    made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        os.fchmod(made, mode)
+    finally:
+        os.close(made)
+
+
+def _replace(name: str, then: Shape, data: bytes, folder: int | None) -> None:
     """Put a file in its place: written beside it, down to the disk, then renamed."""
-    fresh = _beside(path)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    fresh = _beside(name)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -114,20 +166,20 @@ def _replace(path: str, then: Shape, data: bytes) -> None:
             os.fsync(file.fileno())
     except BaseException:
         with suppress(OSError):
-            os.unlink(fresh)  # noqa: PTH108
+            os.unlink(fresh, dir_fd=folder)
         raise
-    _put(fresh, path)
+    _put(fresh, name, folder)
 
 
-def _put(fresh: str, path: str) -> None:
+def _put(fresh: str, name: str, folder: int | None) -> None:
     try:
-        os.replace(fresh, path)  # noqa: PTH105
+        os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
-            os.unlink(fresh)  # noqa: PTH108
+            os.unlink(fresh, dir_fd=folder)
         raise
 
 
-def _beside(path: str) -> str:
-    folder = os.path.dirname(path)  # noqa: PTH120
+def _beside(name: str) -> str:
+    folder = os.path.dirname(name)  # noqa: PTH120
     return os.path.join(folder, f".crow-{uuid.uuid4().hex[:12]}.tmp")  # noqa: PTH118

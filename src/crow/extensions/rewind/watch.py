@@ -190,7 +190,8 @@ class Watched:
         for path, old in before.items():
             whose = next((each for each in self._working if each.covers(path, real)), None)
             after = self._known(path)
-            if whose is None or old.same(after) or "other" in (old.kind, after.kind):
+            is_odd = old.kind == "other" or (old.kind, after.kind) == ("absent", "other")
+            if whose is None or old.same(after) or is_odd:
                 continue
             is_moved = after.mark not in was_there and self._is_older(path, whose)
             # it came from elsewhere: to remove it could be to lose it

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.auth import OAuthMetadata
 
 from crow.extensions.mcp.auth import challenge
-from crow.extensions.mcp.auth.options import OAuth, is_loopback
+from crow.extensions.mcp.auth.options import OAuth, is_inside, is_loopback
 from crow.extensions.mcp.auth.person import Person, SignInNeeded, needed
 from crow.extensions.mcp.auth.provider import REFUSED, ClientRefused, Provider, machine_of
 from crow.extensions.mcp.auth.storage import Storage
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 NOBODY = "http://127.0.0.1/callback"
 """Where nobody is sent: a client is not registered with it."""
 PATH = "/callback"
+_QUOTED = re.compile(
+    r"\s*\[type=\w+, input_value=.*\](\s*For further information visit \S+)?", re.DOTALL
+)
+"""What the library's errors quote of an answer, in which a token can be."""
 UNAVAILABLE = "the authorization server does not answer as it should; try again later"
 
 
@@ -98,7 +103,8 @@ class Auth(httpx2.Auth):
             except SignInNeeded as error:
                 why = str(error)
             except (OAuthFlowError, httpx2.HTTPError, OSError, ValueError) as error:
-                text = " ".join(without_secrets(str(error)).split())[:500]
+                told = _QUOTED.sub("", str(error))
+                text = " ".join(without_secrets(told).split())[:500]
                 why = f"signing in failed: {text or type(error).__name__}"
             else:
                 return ""
@@ -211,16 +217,22 @@ class Auth(httpx2.Auth):
         return await send(outgoing)
 
     def _sending(self, client: httpx2.AsyncClient) -> Any:
+        told = self._told
+        named = {httpx2.URL(url).host for url in (self._url, *told.addresses)}
+
         async def send(request: httpx2.Request) -> httpx2.Response:
+            host = request.url.host
             if not _is_safe(str(request.url), self._url):
-                raise OAuthFlowError(f"{request.url.host} would be asked unencrypted")
+                raise OAuthFlowError(f"{host} would be asked unencrypted")
+            if host not in named and not is_loopback(self._url) and is_inside(host):
+                raise OAuthFlowError(f"{host} is no place to sign in for a server elsewhere")
             return await client.send(request)
 
         return send
 
 
 def _is_safe(url: str, server: str) -> bool:
-    """True where what is sent stays secret, and a server far away leads to nothing here."""
+    """True where what is sent stays secret."""
     if is_loopback(server):
         return is_loopback(url) or url.startswith("https:")
     return url.startswith("https:") or (
@@ -235,7 +247,7 @@ def auth_of(owner: Owner, failure: Failure) -> Auth | None:
         return None
 
     def client() -> AbstractAsyncContextManager[httpx2.AsyncClient]:
-        return bounded_client(described.url, owner.limits.connect)
+        return bounded_client(owner.limits.connect)
 
     key = key_of(described.name, described.url)
     storage = Storage(owner.vault, key, owner.learn)

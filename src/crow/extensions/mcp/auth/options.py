@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import field
+from ipaddress import ip_address
+from socket import inet_aton
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -53,6 +56,11 @@ class OAuth:
     idp_token_url: str = ""
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """Whom the settings name."""
+        return (self.metadata_url, self.issuer, self.idp_token_url)
+
+    @property
     def is_machine(self) -> bool:
         """True where nobody needs to be asked."""
         return self.grant != "authorization_code"
@@ -89,6 +97,17 @@ def is_loopback(address: str) -> bool:
     """True for an address of this machine, which nobody else can listen to."""
     parts = urlsplit(address)
     return parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+
+
+def is_inside(host: str) -> bool:
+    """True for an address of this machine, or of a network that is not the web's, in numbers."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    with suppress(ValueError):
+        return not ip_address(host.strip("[]")).is_global
+    with suppress(OSError):  # other ways to write one: 127.1, 0x7f000001
+        return not ip_address(inet_aton(host)).is_global
+    return False
 
 
 def _scopes(told: Mapping[str, Any]) -> str:

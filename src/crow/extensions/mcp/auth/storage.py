@@ -114,7 +114,12 @@ class Storage:
         return None if told is None else OAuthToken.model_validate(told)
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Keep tokens, with when they end and where they are renewed, before they are used."""
+        """Keep tokens, with when they end and where they are renewed, before they are used.
+
+        Raises ``ValueError`` for one that no request can have.
+        """
+        if not (tokens.access_token.isascii() and tokens.access_token.isprintable()):
+            raise ValueError("the token that was given cannot be sent")
         found: list[tuple[str, BaseModel | None]] = [(TOKENS, tokens)]
         for name in (EXPIRES, DOUBTED):
             self._entry.pop(name, None)

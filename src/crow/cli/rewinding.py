@@ -75,7 +75,8 @@ class Going:
         if not plan.steps and not plan.notes:
             return True
         detail = "\n".join(shown(plan, self._session.cwd))
-        offered = [BOTH, FILES, TALK, *([OVER] if plan.foreign else []), NOTHING]
+        ready = (BOTH, FILES) if any(step.action != "leave" for step in plan.steps) else ()
+        offered = [*ready, TALK, *([OVER] if plan.foreign else []), NOTHING]
         question = Question("Bring back what?", "select", tuple(offered), NOTHING, detail=detail)
         chosen = await self._face.ask(self._session.id, question)
         self.talks = chosen != FILES

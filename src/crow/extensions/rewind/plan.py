@@ -56,8 +56,8 @@ class Plan:
 
     @property
     def does_something(self) -> bool:
-        """True where there is something to do, or to leave alone."""
-        return bool(self.steps)
+        """True where there is something to do, beside what is left alone."""
+        return any(step.action != "leave" for step in self.steps)
 
     def lines(self, cwd: str) -> list[str]:
         """The plan as a person reads it, a path a line."""
@@ -66,12 +66,17 @@ class Plan:
 
 
 def _line(step: Step, cwd: str) -> str:
+    return f"{step.action:7}  {named(step, cwd)}" + (f"  ({step.reason})" if step.reason else "")
+
+
+def named(step: Step, cwd: str) -> str:
+    """A step's path as a person reads it."""
     path = step.path
     short = os.path.relpath(path, cwd) if path.startswith(cwd.rstrip(os.sep) + os.sep) else path
     shown = short.encode("utf-8", "replace").decode()
     shown = "".join(each if each.isprintable() else "?" for each in shown)
     slash = "/" if "folder" in (step.now.kind, step.then.kind) else ""
-    return f"{step.action:7}  {shown}{slash}" + (f"  ({step.reason})" if step.reason else "")
+    return shown + slash
 
 
 def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keeping) -> Plan:

@@ -97,7 +97,8 @@ class Rewinding:
     async def _files(self, ctx: CommandContext, plan: Plan, *, overwrite: bool) -> list[str]:
         outcome = await self.rewind.carry_out_rewind(ctx.session, plan, overwrite=overwrite)
         failed = [f"{path}: {reason}" for path, reason in outcome.failed]
-        return [f"Files brought back: {len(outcome.done)}; /rewind {BACK} undoes that.", *failed]
+        count = sum(not step.is_folder for step in outcome.done)
+        return [f"Files brought back: {count}; /rewind {BACK} undoes that.", *failed]
 
 
 async def choice(
@@ -112,9 +113,9 @@ def listed(plan: Plan, cwd: str) -> str:
     """What a plan does to each file, as a list of Markdown: editors show it as such."""
     told = [
         f"- {step.action} `{named(step, cwd)}`" + (f" ({step.reason})" if step.reason else "")
-        for step in plan.steps[:MOST]
+        for step in plan.shown[:MOST]
     ]
-    more = len(plan.steps) - MOST
+    more = len(plan.shown) - MOST
     told += [*([f"- … and {more} more"] if more > 0 else []), *(f"- {it}" for it in plan.notes)]
     return "\n".join(told) or "No files to bring back."
 

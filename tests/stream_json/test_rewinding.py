@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pytest
-from claude_agent_sdk import ClaudeSDKClient, Message, TextBlock, UserMessage
+from claude_agent_sdk import ClaudeSDKClient, Message, ResultMessage, TextBlock, UserMessage
 from tests.cli.conftest import calls, project
 from tests.stream_json.test_sdk import Options, endpoint, last, options, said
 
-from crow.testing.endpoint import Endpoint, answer
+from crow.testing.endpoint import HANG, Endpoint, answer, begin
 
 __all__ = ["endpoint", "options", "project"]
 
@@ -140,3 +140,24 @@ async def test_without_the_extension_it_is_refused(
 def is_result(message: Message) -> TypeGuard[UserMessage]:
     """True for what came of a call."""
     return isinstance(message, UserMessage) and bool(message.tool_use_result)
+
+
+async def test_files_come_back_while_a_turn_runs(
+    endpoint: Endpoint, options: Options, project: Path
+) -> None:
+    fill(project)
+    before = files(project)
+    endpoint.play(calls(SHELL), [begin(), HANG])
+    async with ClaudeSDKClient(options(**REPLAY)) as client:
+        await client.query("Change it")
+        told: list[Message] = []
+        async for message in client.receive_response():
+            told.append(message)
+            if is_result(message):
+                assert files(project) != before
+                (prompt,) = prompts(told)
+                await client.rewind_files(str(prompt.uuid))
+                assert files(project) == before
+                await client.interrupt()
+        assert isinstance(told[-1], ResultMessage)
+    assert files(project) == before

@@ -183,7 +183,7 @@ async def test_going_back_shows_what_becomes_of_files_and_brings_them_back(
     crow: Crow, endpoint: Endpoint, tmux: Tmux
 ) -> None:
     (crow.cwd / "kept.txt").write_text("old", "utf-8")
-    script = "echo new > kept.txt; echo made > made.txt"
+    script = "echo new > kept.txt; mkdir made; echo made > made/one.txt"
     endpoint.play(answer("First."), calls(("Bash", {"command": script})), answer("Second."))
     await tmux.start(crow, "--allow", "Bash")
     await tmux.until(READY)
@@ -191,16 +191,24 @@ async def test_going_back_shows_what_becomes_of_files_and_brings_them_back(
     await say(tmux, "Two", "Second.")
     await say(tmux, "/rewind", "Back to before which prompt?", "❯ > Two")
     await tmux.keys("Enter")
-    await tmux.until("restore  kept.txt", "delete   made.txt", "files and conversation")
+    await tmux.until("restore  kept.txt", "delete   made/one.txt", "files and conversation")
     await asyncio.sleep(0.5)  # a question takes no key at first
     await tmux.keys("1")
     await tmux.until("this is a fork from before that prompt; 2 files were brought back", "> Two")
     assert (crow.cwd / "kept.txt").read_text("utf-8") == "old"
-    assert not (crow.cwd / "made.txt").exists()
+    assert not (crow.cwd / "made").exists()
+    await tmux.keys("C-u")
+    await say(tmux, "/rewind 9", "there is no prompt '9': a number up to 1, or back")
+    await say(tmux, "/rewind back", "before the last rewind?", "restore  made/one.txt")
+    await asyncio.sleep(0.5)
+    await tmux.keys("1")
+    await tmux.until("· 2 files were brought back (/rewind back undoes that)")
+    assert (crow.cwd / "kept.txt").read_text("utf-8") == "new\n"
+    assert (crow.cwd / "made/one.txt").exists()
     first = next(
         line.split()[0]
         for line in (await crow("sessions", "list")).out.splitlines()
         if " 6 messages" in line
     )
     listed = await crow("sessions", "rewind", first)
-    assert "0 to change" in listed.out
+    assert [row.split("  ")[-1] for row in listed.out.splitlines()[:2]] == ["2 to change"] * 2

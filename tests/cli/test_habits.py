@@ -45,6 +45,7 @@ async def test_sessions_go_on_by_short_options(crow: Crow, endpoint: Endpoint) -
         (("--allowed-tools", "Edit", "Bash(touch *)"), True),
         (("--permission-mode", "bypassPermissions"), True),
         (("--dangerously-skip-permissions",), True),
+        (("--allow-dangerously-skip-permissions",), False),
         (("--dangerously-skip-permissions", "--disallowedTools", "Bash(touch *)"), False),
         (("--dangerously-skip-permissions", "--tools", "Read,Edit"), False),
     ],

@@ -62,9 +62,9 @@ class Client:
                 await self._news.wait()
             return found[0]
 
-    async def open(self, cwd: Path) -> None:
-        """Introduce the client and open a session."""
-        await self.do("initialize")
+    async def open(self, cwd: Path, *, forms: bool = False) -> None:
+        """Introduce the client and open a session; with ``forms`` it is asked with such."""
+        await self.do("initialize", forms=forms)
         self.session = (await self.do("new", cwd=str(cwd)))["sessionId"]
 
     async def prompt(self, *blocks: str | dict[str, Any]) -> str:

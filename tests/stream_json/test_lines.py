@@ -110,3 +110,34 @@ async def test_forms_that_do_not_go_together(crow: Crow) -> None:
     assert (both.status, "on standard input alone" in both.err) == (2, True)
     other = await crow("run", "--output-format", "xml", "What?")
     assert (other.status, "invalid choice: 'xml'" in other.complaint) == (2, True)
+
+
+async def test_a_rewind_says_what_it_would_do_and_did(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(calls(("Bash", {"command": "echo one > one; echo two > two"})), answer("Done."))
+    ended = await crow(*STREAM, "--allow", "Bash", stdin=lines({**HELLO, "uuid": "u1"}))
+    (crow.cwd / "two").write_text("by hand", "utf-8")
+    requests = [rewind("u1", is_dry=True), rewind("x", is_dry=True), rewind("u1")]
+    session = ended.events[-1]["session_id"]
+    told = [await crow(*STREAM, "--resume", session, stdin=lines(each)) for each in requests]
+    would, cannot, did = (answer_in(each.events) for each in told)
+    two = {"path": str(crow.cwd / "two"), "reason": "somebody else changed it since"}
+    same = {"canRewind": True, "filesChanged": [str(crow.cwd / "one")], "left": [two]}
+    assert (would, did) == (same, same)
+    assert (cannot["canRewind"], "'x'" in cannot["error"]) == (False, True)
+    notices = [e["text"] for e in told[2].events if e.get("subtype") == "notice"]
+    assert notices == [f"{two['path']} is left alone: {two['reason']}"]
+    assert (crow.cwd / "two").read_text("utf-8") == "by hand"
+    assert not (crow.cwd / "one").exists()
+
+
+def rewind(prompt: str, *, is_dry: bool = False) -> dict[str, Any]:
+    """A request."""
+    dry = {"dry_run": True} if is_dry else {}
+    request = {"subtype": "rewind_files", "user_message_id": prompt, **dry}
+    return {"type": "control_request", "request_id": "1", "request": request}
+
+
+def answer_in(events: list[dict[str, Any]]) -> dict[str, Any]:
+    """The answer to the one request."""
+    (told,) = [each["response"] for each in events if each["type"] == "control_response"]
+    return told["response"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from crow.cli.rewinding import UNTOUCHED, Going, is_keepers, keeper_of
+from crow.cli.rewinding import BACK, UNTOUCHED, Going, is_keepers, keeper_of
 from crow.cli.stored import able, stored, whole_id
 from crow.core.errors import CrowError
 from crow.core.frozen import frozen
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.hooks.contexts import CommandContext
     from crow.core.session import Session
+    from crow.extensions.persistence.points import Point
     from crow.terminal.tab import Tab
 
 Showing: TypeAlias = "Callable[[Session, bool], Awaitable[None]]"
@@ -182,27 +183,37 @@ class Desk(Papers):
         else:
             await self.go(point.session_id, "resume", tells=True)
 
-    async def rewind(self, _: str) -> None:
+    async def rewind(self, words: str) -> None:
         """Go back to before an earlier prompt, which can be edited, and bring files back."""
-        from crow.cli.choosing import choose_point
-
+        keeper, word = keeper_of(self.agent, self.session), words.strip()
+        going = Going(keeper, self.session, self.face)
+        if word == BACK:
+            self.face.tell(await going.undo())
+            return
         points = await able(stored(self.agent), "tree")(self.session.id)
         prompts = [each for each in points if each.is_here and each.kind == "prompt"]
         if not prompts:
             self.face.tell("there is no earlier prompt")
             return
-        keeper = keeper_of(self.agent, self.session)
         head = "Back to before which prompt?" + ("" if keeper else f" {UNTOUCHED}")
-        point = await choose_point(prompts, head, self.face)
-        if point is None:
-            return
-        going = Going(keeper, self.session, self.face)
-        if await going.choose(point.at):
+        point = await self._prompt(prompts, word, head)
+        if point is not None and await going.choose(point.at):
             said = await going.bring_back()
             if going.talks:
                 await self._fork(point.session_id, point, said)
             else:
                 self.face.tell(said)
+
+    async def _prompt(self, prompts: Sequence[Point], word: str, head: str) -> Point | None:
+        """The prompt of a number, else one that is chosen."""
+        from crow.cli.choosing import choose_point
+
+        if not word:
+            return await choose_point(prompts, head, self.face)
+        if word.isdecimal() and 1 <= int(word) <= len(prompts):
+            return prompts[int(word) - 1]
+        self.face.tell(f"there is no prompt {word!r}: a number up to {len(prompts)}, or {BACK}")
+        return None
 
     async def _fork(self, origin: str, point: Any, files: str = UNTOUCHED) -> None:
         """Talk to a copy that ends at a point; what was asked there stands in the editor."""
@@ -232,7 +243,7 @@ DESK: Mapping[str, Own] = {
     **PAPERS,
     "close": Own("Close this session; the last one leaves", Desk.close, at_once=True),
     "resume": Own("Go on in another session, chosen from a list", Desk.resume, "[ID]"),
-    "rewind": Own("Go back to before an earlier prompt (Esc Esc)", Desk.rewind),
+    "rewind": Own("Go back to before an earlier prompt (Esc Esc)", Desk.rewind, "[NUMBER|back]"),
     "sessions": Own("Go to another open session", Desk.sessions, at_once=True),
     "tree": Own("Go on from any point of the conversation and its forks", Desk.tree),
 }

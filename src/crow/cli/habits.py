@@ -39,6 +39,11 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
         const="bypassPermissions",
         help="ask about nothing (--mode bypassPermissions)",
     )
+    add(
+        "--allow-dangerously-skip-permissions",
+        action="store_true",
+        help="permits nothing by itself",
+    )
     add("--add-dir", metavar="DIR", nargs="+", action="extend", default=[], help="work there, too")
     add("--mcp-config", metavar="FILE", nargs="+", action="extend", default=[], help=MCP)
     prompts = parser.add_mutually_exclusive_group()

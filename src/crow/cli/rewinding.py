@@ -6,6 +6,7 @@ overwrite=)`` and ``rewinds(session)``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from crow.core.ports import Question
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 UNTOUCHED = "files are not touched"
 BOTH, FILES, TALK = "files and conversation", "files alone", "conversation alone"
 OVER, NOTHING = "both, and over what others changed", "nothing"
+NOBODY = "nobody keeps files: the extension rewind is not in use"
+UNDO = "bring them back"
+BACK = "back"
+"""The word that undoes the last rewind of files."""
 MOST = 40
 """Paths that are shown."""
 
@@ -48,9 +53,14 @@ def shown(plan: Any, cwd: str) -> list[str]:
     return [*lines[:MOST], *([f"… and {more} more"] if more > 0 else [])]
 
 
+def count_of(steps: Iterable[Any]) -> int:
+    """How many of them are files, as the plan shows them."""
+    return sum(not getattr(step, "is_folder", False) for step in steps)
+
+
 def told(outcome: Any) -> str:
     """What came of it, in a line."""
-    count = len(outcome.done)
+    count = count_of(outcome.done)
     text = f"{count} {'file was' if count == 1 else 'files were'} brought back"
     failed = "; ".join(f"{path} was not: {reason}" for path, reason in outcome.failed)
     return f"{text}; {failed}" if failed else text
@@ -74,14 +84,33 @@ class Going:
         plan = await self._keeper.plan_rewind(self._session, since)
         if not plan.steps and not plan.notes:
             return True
-        detail = "\n".join(shown(plan, self._session.cwd))
-        offered = [BOTH, FILES, TALK, *([OVER] if plan.foreign else []), NOTHING]
-        question = Question("Bring back what?", "select", tuple(offered), NOTHING, detail=detail)
-        chosen = await self._face.ask(self._session.id, question)
+        ready = (BOTH, FILES) if any(step.action != "leave" for step in plan.steps) else ()
+        offered = [*ready, TALK, *([OVER] if plan.foreign else []), NOTHING]
+        chosen = await self._ask(plan, "Bring back what?", offered)
         self.talks = chosen != FILES
-        self._overwrite = chosen == OVER
-        self._plan = plan if chosen in (BOTH, FILES, OVER) else None
         return chosen in offered[:-1]
+
+    async def undo(self) -> str:
+        """Bring files back to before the last rewind, if the person agrees; what came of it."""
+        if self._keeper is None:
+            return NOBODY
+        rewinds = await self._keeper.rewinds(self._session)
+        if not rewinds:
+            return "no files were brought back in this session"
+        plan = await self._keeper.plan_rewind(self._session, rewinds[-1])
+        if not plan.steps:
+            return "the files are as they were before the last rewind"
+        await self._ask(plan, "The files as before the last rewind?", [UNDO, NOTHING])
+        return await self.bring_back()
+
+    async def _ask(self, plan: Any, text: str, offered: list[str]) -> str:
+        """Show a plan, and ask; it is carried out where the answer is not about talk alone."""
+        detail = "\n".join(shown(plan, self._session.cwd))
+        question = Question(text, "select", tuple(offered), NOTHING, detail=detail)
+        chosen: str = await self._face.ask(self._session.id, question)
+        self._overwrite = chosen == OVER
+        self._plan = plan if chosen in (BOTH, FILES, OVER, UNDO) else None
+        return chosen
 
     async def bring_back(self) -> str:
         """Bring the files back that were chosen; what came of it, in words."""
@@ -89,4 +118,4 @@ class Going:
             return UNTOUCHED
         session, plan = self._session, self._plan
         outcome = await self._keeper.carry_out_rewind(session, plan, overwrite=self._overwrite)
-        return told(outcome)
+        return told(outcome) + (f" (/rewind {BACK} undoes that)" if outcome.done else "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.ask import Asker, somebody_is_there
 from crow.cli.output import Output
 from crow.cli.parser import UsageError
-from crow.cli.rewinding import keeper_of, shown, told
+from crow.cli.rewinding import BACK, NOBODY, count_of, keeper_of, shown, told
 from crow.cli.stored import able, whole_id
 from crow.core.errors import SessionError
 from crow.core.messages import CONTEXT_OPEN
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from crow.core.agent import Agent
     from crow.core.session import Session, Store
 
-BACK = "back"
 LONGEST = 70
 
 
@@ -28,7 +27,7 @@ async def rewind(agent: Agent, store: Store, options: argparse.Namespace, out: O
     """List the prompts, or go back to before one of them, or undo the last rewind."""
     keeper = keeper_of(agent)
     if keeper is None:
-        raise SessionError("nobody keeps files: the extension rewind is not in use")
+        raise SessionError(NOBODY)
     session_id = await whole_id(store, options.words[0])
     points = await able(store, "tree")(session_id)
     prompts = [each for each in points if each.is_here and each.kind == "prompt"]
@@ -93,7 +92,7 @@ async def _list(
             files = [_as_json(step) for step in plan.steps]
             out.verbatim(json.dumps({"number": number, "prompt": text, "files": files}))
             continue
-        count = len(plan.steps)
+        count = count_of(plan.steps)
         out.raw(f"{number:3}  {shorten(text, LONGEST)}  " + out.styled(f"{count} to change", "dim"))
     if not prompts and not options.json:
         out.line("nothing was said in this session")

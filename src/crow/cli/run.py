@@ -90,6 +90,11 @@ def declare(parser: Parser) -> None:
         "--include-partial-messages", action="store_true", help="stream-json: pieces of answers"
     )
     parser.add_argument(
+        "--replay-user-messages",
+        action="store_true",
+        help="stream-json: tell prompts back, with the ids that files can be brought back by",
+    )
+    parser.add_argument(
         "--permission-prompt-tool",
         metavar="stdio",
         choices=("stdio",),

@@ -55,7 +55,10 @@ class Streaming:
             partial=options.include_partial_messages,
             servers=sdk_servers(options),
         )
-        self.conversation = Conversation(self.agent, lines, self.client, self._open, self._answer)
+        self.conversation = Conversation(
+            *(self.agent, lines, self.client, self._open, self._answer),
+            replays=options.replay_user_messages,
+        )
 
     async def run(self) -> int:
         """Answer; the exit status."""

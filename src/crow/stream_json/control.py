@@ -9,6 +9,7 @@ from crow.core.agent import Agent
 from crow.core.errors import ModelError
 from crow.core.session import Session
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
+from crow.stream_json.prompts import rewind
 from crow.stream_json.result import servers
 
 Callback = Callable[[Message, str | None], Awaitable[Message]]
@@ -79,6 +80,10 @@ class Control:
         del request
         return {"mcpServers": servers(self.agent, self.session)}
 
+    async def rewind_files(self, request: Message) -> Message:
+        """Bring files back."""
+        return await rewind(self.agent, self.session, request)
+
     async def context_usage(self, request: Message) -> Message:
         """How full the model's window is."""
         del request
@@ -103,6 +108,7 @@ ASKED: dict[str, Callable[[Control, Message], Awaitable[Message]]] = {
     "set_model": Control.set_model,
     "mcp_status": Control.mcp_status,
     "get_context_usage": Control.context_usage,
+    "rewind_files": Control.rewind_files,
 }
 
 

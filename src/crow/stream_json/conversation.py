@@ -14,9 +14,9 @@ from crow.core.messages import Content
 from crow.core.session import Reply, Session
 from crow.project.use import use_front_matter
 from crow.stream_json.client import StreamClient
-from crow.stream_json.content import content_of
 from crow.stream_json.control import Control, deciding, hooks_table
 from crow.stream_json.lines import ControlError, Lines, Message, as_object
+from crow.stream_json.prompts import Prompt, prompt_of
 from crow.stream_json.result import init, result
 from crow.stream_json.stopwatch import Stopwatch
 
@@ -32,8 +32,8 @@ Answer = Callable[[Session, Content], Awaitable[Reply]]
 class Conversation:
     """Takes the lines of a program one by one; prompts are answered in their order.
 
-    ``opens`` gives the session when there is a first word, ``answer`` a prompt's reply. ``status``
-    is 1 where the last turn failed.
+    ``opens`` gives the session when there is a first word, ``answer`` a prompt's reply. With
+    ``replays`` each prompt is told back with its id. ``status`` is 1 where the last turn failed.
     """
 
     def __init__(
@@ -43,6 +43,8 @@ class Conversation:
         client: StreamClient,
         opens: Callable[[], Awaitable[Session]],
         answer: Answer,
+        *,
+        replays: bool = False,
     ) -> None:
         self.agent = agent
         self.lines = lines
@@ -50,14 +52,15 @@ class Conversation:
         self.status = 0
         self._opens = opens
         self._answer = answer
+        self._replays = replays
         self._session: Session | None = None
         self._watch = Stopwatch()
         self._opening = asyncio.Lock()
-        self._prompts: asyncio.Queue[Content | None] = asyncio.Queue()
+        self._prompts: asyncio.Queue[Prompt | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self, given: AsyncIterable[str]) -> None:
-        """Take lines until there are no more, and answer all prompts."""
+        """Take lines until there are no more, and answer all prompts and requests."""
         answering = asyncio.create_task(self._answer_all())
         try:
             async for line in given:
@@ -66,6 +69,7 @@ class Conversation:
             self._prompts.put_nowait(None)
             self.lines.end()
             await answering
+            await asyncio.gather(*self._tasks)
         finally:
             answering.cancel()
             for task in self._tasks:
@@ -82,7 +86,7 @@ class Conversation:
         message = cast(Message, message)
         match message.get("type"):
             case "user":
-                self._prompts.put_nowait(content_of(message))
+                self._prompts.put_nowait(prompt_of(message))
             case "control_request":
                 self._begin(self._control(message))
             case "control_response":
@@ -141,17 +145,21 @@ class Conversation:
 
     async def _answer_all(self) -> None:
         while (prompt := await self._prompts.get()) is not None:
-            await self.turn(prompt)
+            await self.turn(prompt.content, prompt)
 
-    async def turn(self, prompt: Content) -> None:
+    async def turn(self, content: Content, prompt: Prompt | None = None) -> None:
         """Answer a prompt, between its first and its last message."""
         session = await self.session()
         began, watch = perf_counter(), self._watch
         turns, asked, denied = watch.turns, watch.seconds, len(self.client.denied)
         self.lines.put(init(self.agent, session, self.client.model()))
         self.client.begin()
+        if prompt is not None:
+            prompt.note(session)
+            if self._replays:
+                self.lines.put(prompt.replayed(session))
         self.client.has_interrupted = False
-        reply = await self._answer(session, prompt)
+        reply = await self._answer(session, content)
         told = result(
             reply,
             model=self.client.model(),

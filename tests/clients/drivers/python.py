@@ -19,6 +19,7 @@ class Person:
     def __init__(self, writer):
         self.writer = writer
         self.kind = "allow_once"
+        self.names = []
         self.terminals = {}
 
     def tell(self, **event):
@@ -29,10 +30,24 @@ class Person:
         self.tell(event="update", session=session_id, update=told)
 
     async def request_permission(self, options, session_id, tool_call, **_):
-        self.tell(event="asked", kinds=[option.kind for option in options])
+        offered = {option.name: option.option_id for option in options}
+        shown = tool_call.model_dump(mode="json", by_alias=True, exclude_none=True)
+        kinds = [option.kind for option in options]
+        self.tell(event="asked", kinds=kinds, names=[*offered], shown=shown)
+        if self.names:
+            outcome = {"outcome": "selected", "optionId": offered[self.names.pop(0)]}
+            return schema.RequestPermissionResponse.model_validate({"outcome": outcome})
         chosen = next(option for option in options if option.kind == self.kind)
         outcome = {"outcome": "selected", "optionId": chosen.option_id}
         return schema.RequestPermissionResponse.model_validate({"outcome": outcome})
+
+    async def create_elicitation(self, message, mode, **_):
+        (asked,) = mode.requested_schema.properties.values()
+        self.tell(event="form", names=asked.enum, text=message)
+        if not self.names:
+            return schema.DeclineElicitationResponse(action="decline")
+        answer = {"action": "accept", "content": {"answer": self.names.pop(0)}}
+        return schema.AcceptElicitationResponse.model_validate(answer)
 
     async def write_text_file(self, content, path, session_id, **_):
         self.tell(event="wrote", path=path)
@@ -63,7 +78,8 @@ class Driver:
 
     async def initialize(self, step):
         files = {"readTextFile": True, "writeTextFile": True}
-        able = schema.ClientCapabilities.model_validate({"fs": files})
+        forms = {"elicitation": {"form": {}}} if step.get("forms") else {}
+        able = schema.ClientCapabilities.model_validate({"fs": files, **forms})
         return await self.agent.initialize(protocol_version=1, client_capabilities=able)
 
     async def new(self, step):
@@ -86,7 +102,8 @@ class Driver:
         await self.agent.cancel(session_id=step["session"])
 
     async def answer(self, step):
-        self.person.kind = step["kind"]
+        self.person.kind = step.get("kind", self.person.kind)
+        self.person.names = step.get("names", [])
 
     async def do(self, step):
         try:
@@ -102,9 +119,10 @@ async def main():
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port), limit=2**26)
     person: Any = Person(writer)
     limits = {"limit": 2**26}
-    async with acp.spawn_agent_process(
-        person, *command, env=dict(os.environ), transport_kwargs=limits
-    ) as (agent, _):
+    kept: Any = {"env": dict(os.environ), "transport_kwargs": limits}
+    if hasattr(schema, "AcceptElicitationResponse"):
+        kept["use_unstable_protocol"] = True
+    async with acp.spawn_agent_process(person, *command, **kept) as (agent, _):
         driver, tasks = Driver(agent, person), set()
         while line := await reader.readline():
             tasks.add(asyncio.create_task(driver.do(json.loads(line))))

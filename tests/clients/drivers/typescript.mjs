@@ -15,14 +15,23 @@ const { agent, client } = acp.methods;
 const test = connect(Number(port), "127.0.0.1");
 const tell = (event) => test.write(JSON.stringify(event) + "\n");
 let kind = "allow_once";
+let names = [];
 
 const app = acp
   .client({ name: "driver" })
   .onNotification(client.session.update, ({ params: { update } }) => tell({ event: "update", update }))
-  .onRequest(client.session.requestPermission, ({ params: { options } }) => {
-    tell({ event: "asked", kinds: options.map((option) => option.kind) });
-    const { optionId } = options.find((option) => option.kind === kind);
+  .onRequest(client.session.requestPermission, ({ params: { options, toolCall } }) => {
+    const [kinds, offered] = [options.map(({ kind }) => kind), options.map(({ name }) => name)];
+    tell({ event: "asked", kinds, names: offered, shown: toolCall });
+    const name = names.shift();
+    const { optionId } = options.find((option) => (name ? option.name === name : option.kind === kind));
     return { outcome: { outcome: "selected", optionId } };
+  })
+  .onRequest(client.elicitation.create, ({ params: { message, requestedSchema } }) => {
+    const [asked] = Object.values(requestedSchema.properties);
+    tell({ event: "form", names: asked.enum, text: message });
+    const name = names.shift();
+    return name ? { action: "accept", content: { answer: name } } : { action: "decline" };
   })
   .onRequest(client.fs.readTextFile, async ({ params: { path, line, limit } }) => {
     tell({ event: "read", path });
@@ -39,10 +48,13 @@ const app = acp
 
 /** What a step is: each asks the agent, and gives its answer. */
 const steps = {
-  initialize: (context) =>
+  initialize: (context, { forms }) =>
     context.request(agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
-      clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } },
+      clientCapabilities: {
+        fs: { readTextFile: true, writeTextFile: true },
+        ...(forms && { elicitation: { form: {} } }),
+      },
     }),
   new: (context, { cwd }) => context.request(agent.session.new, { cwd, mcpServers: [] }),
   load: (context, { cwd, session: sessionId }) =>
@@ -52,7 +64,7 @@ const steps = {
   prompt: (context, { blocks: prompt, session: sessionId }) =>
     context.request(agent.session.prompt, { prompt, sessionId }),
   cancel: (context, { session: sessionId }) => context.notify(agent.session.cancel, { sessionId }),
-  answer: (_context, step) => void (kind = step.kind),
+  answer: (_context, step) => void ([kind, names] = [step.kind ?? kind, step.names ?? []]),
 };
 
 /** Do a step, and tell of its end when the library has called back for all that came before. */

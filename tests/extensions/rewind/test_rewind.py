@@ -330,11 +330,31 @@ async def test_the_command_brings_back_files_and_conversation_and_undoes_that(
         await agent.run("Change it", session=session)
         reply = await agent.run("/rewind", session=session)
         assert "Files brought back: 1" in reply.text
-        assert user.asked[1].detail == "restore  a"
+        assert user.asked[1].detail == "- restore `a`"
         assert (work / "a").read_text("utf-8") == "old"
         assert [each["content"] for each in session.messages] == ["Hi", "Hello."]
         await agent.run("/rewind back", session=session)
         assert (work / "a").read_text("utf-8") == "new\n"
+
+
+async def test_only_what_can_be_done_is_offered_and_a_long_list_is_cut(
+    tmp_path: Path, work: Path
+) -> None:
+    store, keeper = PersistenceHook(tmp_path / "crow.db"), keeper_in(tmp_path)
+    many = call("Bash", command="for n in $(seq 40); do echo $n > $n; done")
+    user = User("Nothing", "Nothing")
+    async with Agent(ScriptedModel(many, "Done."), hooks=[store, keeper]) as agent:
+        session = await agent.new_session(cwd=str(work), client=user)
+        await agent.run("Change it", session=session)
+        await agent.run("/rewind 1", session=session)
+        for each in work.iterdir():
+            each.write_text("mine", "utf-8")
+        await agent.run("/rewind 1", session=session)
+    first, second = user.asked
+    assert first.detail.splitlines()[-1] == "- … and 10 more"
+    assert first.choices[:2] == ("Files and conversation", "Files alone")
+    over = "Files and conversation, over what others changed"
+    assert second.choices == ("Conversation alone", over, "Nothing")
 
 
 async def test_a_fork_can_go_back_to_before_what_it_was_forked_from(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from crow import Answer, CommandContext
-from crow.extensions.rewind.plan import Plan
+from crow.extensions.rewind.plan import Plan, named
 from crow.messages import is_prompt
 
 if TYPE_CHECKING:
     from crow import Session
     from crow.extensions.rewind.restoring import Outcome
 
+Kind = Literal["allow_once", "reject_once"]
 BACK = "back"
 SHOWN = 60
 MOST = 30
+"""Prompts that can be chosen from, and paths that are shown."""
 FILES, TALK, BOTH = "Files alone", "Conversation alone", "Files and conversation"
 OVER, NOTHING = "Files and conversation, over what others changed", "Nothing"
 
@@ -46,7 +49,7 @@ class Rewinding:
         told = [f"{n}. {in_short(text)}" for n, (text, _) in enumerate(prompts, 1)]
         if not word:
             asked = "Back to before which prompt?"
-            chosen = await ctx.ui.select(asked, [*reversed(told[-MOST:]), NOTHING], default=None)
+            chosen = await choice(ctx, asked, [*reversed(told[-MOST:]), NOTHING])
             if chosen is None:
                 return Answer("\n".join([*told, "/rewind NUMBER goes back to before that prompt."]))
             word = chosen.partition(".")[0]
@@ -60,15 +63,14 @@ class Rewinding:
         plan = await self.rewind.plan_rewind(ctx.session, since)
         at = start_of(ctx, count)
         choices = choices_of(plan, has_talk=at is not None)
-        lines = plan.lines(ctx.cwd)
-        detail = "\n".join(lines or ["no files to bring back"])
-        chosen = await ctx.ui.select("Bring back what?", choices, default=None, detail=detail)
+        detail = listed(plan, ctx.cwd)
+        chosen = await choice(ctx, "Bring back what?", choices, detail)
         if chosen is None:
-            return Answer(f"{detail}\n\nNothing was changed: nobody could be asked.")
+            return Answer(f"{detail}\n\nNothing was changed: nobody has answered.")
         if chosen == NOTHING:
             return Answer("Nothing was changed.")
         said: list[str] = []
-        if chosen != TALK and plan.does_something:
+        if chosen in (FILES, BOTH, OVER) and plan.steps:
             said += await self._files(ctx, plan, overwrite=chosen == OVER)
         if chosen != FILES and at is not None:
             await ctx.restart_with_new_session(ctx.session.messages[:at])
@@ -81,19 +83,41 @@ class Rewinding:
         if not before:
             return Answer("No files were brought back in this session.")
         plan = await self.rewind.plan_rewind(ctx.session, before[-1])
-        if not plan.does_something:
+        if not plan.steps:
             return Answer("The files are as they were before the last rewind.")
-        detail = "\n".join(plan.lines(ctx.cwd))
+        detail = listed(plan, ctx.cwd)
         question = "Bring the files back to before the last rewind?"
-        chosen = await ctx.ui.select(question, (FILES, NOTHING), default=None, detail=detail)
-        if chosen != FILES:
+        if (
+            not plan.does_something
+            or await choice(ctx, question, (FILES, NOTHING), detail) != FILES
+        ):
             return Answer(f"{detail}\n\nNothing was changed.")
         return Answer("\n".join(await self._files(ctx, plan, overwrite=False)))
 
     async def _files(self, ctx: CommandContext, plan: Plan, *, overwrite: bool) -> list[str]:
         outcome = await self.rewind.carry_out_rewind(ctx.session, plan, overwrite=overwrite)
         failed = [f"{path}: {reason}" for path, reason in outcome.failed]
-        return [f"Files brought back: {len(outcome.done)}; /rewind {BACK} undoes that.", *failed]
+        count = sum(not step.is_folder for step in outcome.done)
+        return [f"Files brought back: {count}; /rewind {BACK} undoes that.", *failed]
+
+
+async def choice(
+    ctx: CommandContext, text: str, choices: Sequence[str], detail: str = ""
+) -> str | None:
+    """What the user chooses; None where nobody answers. The last choice is to do nothing."""
+    kinds: list[Kind] = ["allow_once"] * (len(choices) - 1)
+    return await ctx.ui.select(text, choices, kinds=[*kinds, "reject_once"], detail=detail)
+
+
+def listed(plan: Plan, cwd: str) -> str:
+    """What a plan does to each file, as a list of Markdown: editors show it as such."""
+    told = [
+        f"- {step.action} `{named(step, cwd)}`" + (f" ({step.reason})" if step.reason else "")
+        for step in plan.shown[:MOST]
+    ]
+    more = len(plan.shown) - MOST
+    told += [*([f"- … and {more} more"] if more > 0 else []), *(f"- {it}" for it in plan.notes)]
+    return "\n".join(told) or "No files to bring back."
 
 
 def in_short(text: str) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
+from pathlib import PurePath
 from typing import Literal
 
 from crow import frozen
@@ -40,6 +41,11 @@ class Step:
     reason: str = ""
     can_overwrite: bool = False
 
+    @property
+    def is_folder(self) -> bool:
+        """True where a folder is there, or was."""
+        return "folder" in (self.now.kind, self.then.kind)
+
 
 @frozen
 class Plan:
@@ -56,22 +62,40 @@ class Plan:
 
     @property
     def does_something(self) -> bool:
-        """True where there is something to do, or to leave alone."""
-        return bool(self.steps)
+        """True where there is something to do, beside what is left alone."""
+        return any(step.action != "leave" for step in self.steps)
+
+    @property
+    def shown(self) -> list[Step]:
+        """What a person has to read: a folder goes without saying with what is in it."""
+        said = {(step.action, each) for step in self.steps for each in _above(step.path)}
+        return [
+            step
+            for step in self.steps
+            if step.reason or not step.is_folder or (step.action, step.path) not in said
+        ]
 
     def lines(self, cwd: str) -> list[str]:
         """The plan as a person reads it, a path a line."""
-        told = [_line(step, cwd) for step in self.steps]
-        return [*told, *self.notes]
+        return [*(_line(step, cwd) for step in self.shown), *self.notes]
+
+
+def _above(path: str) -> Iterable[str]:
+    """The folders that a path is in."""
+    return map(str, PurePath(path).parents)
 
 
 def _line(step: Step, cwd: str) -> str:
+    return f"{step.action:7}  {named(step, cwd)}" + (f"  ({step.reason})" if step.reason else "")
+
+
+def named(step: Step, cwd: str) -> str:
+    """A step's path as a person reads it."""
     path = step.path
     short = os.path.relpath(path, cwd) if path.startswith(cwd.rstrip(os.sep) + os.sep) else path
     shown = short.encode("utf-8", "replace").decode()
     shown = "".join(each if each.isprintable() else "?" for each in shown)
-    slash = "/" if "folder" in (step.now.kind, step.then.kind) else ""
-    return f"{step.action:7}  {shown}{slash}" + (f"  ({step.reason})" if step.reason else "")
+    return f"{shown}/" if step.is_folder else shown
 
 
 def planned(store: Store, sessions: Sequence[str], since: float, keeping: Keeping) -> Plan:

@@ -197,7 +197,8 @@ class RewindHook:
         if not await self._waited(work):
             ending = ENDING.setdefault(ctx.session.root, {work})
             ending.add(work)
-            work.add_done_callback(lambda done: _heard(done) and ending.discard(done))
+            work.add_done_callback(_heard)
+            work.add_done_callback(ending.discard)
         elif (error := work.exception()) is not None:
             await self._say(ctx, watched, f"{UNWATCHED}: {error}")
         await self._say(ctx, watched)

@@ -58,10 +58,11 @@ class Follower:
         """What may have changed since the last time; None where all is to be looked at."""
         if self._notices is None:
             return None
-        self._notices.read()
-        if self.changed is None:
-            return None
-        changed, self.changed = self.changed, set()
+        with self._notices.lock:  # or another's reading could say meanwhile that all may have
+            self._notices.read()
+            if self.changed is None:
+                return None
+            changed, self.changed = self.changed, set()
         return changed | self.linked
 
     def leave(self) -> None:
@@ -87,7 +88,7 @@ class Notices:
     """What the kernel tells one agent, of the folders of all its sessions. Used in threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._kernel: Any = None
         self._folders: dict[int, str] = {}
         self._followers: list[Follower] = []
@@ -97,7 +98,7 @@ class Notices:
         """A follower, who is to begin; None where nothing can be told."""
         if sys.platform != "linux" or not is_local(root):
             return None
-        with self._lock:
+        with self.lock:
             try:
                 self._open()
             except (OSError, ImportError):
@@ -122,7 +123,7 @@ class Notices:
             | flags.MOVED_FROM | flags.MOVED_TO | flags.DELETE_SELF | flags.MOVE_SELF
             | flags.ONLYDIR | flags.DONT_FOLLOW
         )  # fmt: skip
-        with self._lock:
+        with self.lock:
             if self._kernel is None or len(self._folders) >= self._room:
                 return False
             try:
@@ -135,7 +136,7 @@ class Notices:
 
     def read(self) -> None:
         """Hear what has happened until now."""
-        with self._lock:
+        with self.lock:
             if self._kernel is not None:
                 for number, mask, _, name in self._kernel.read(timeout=0):
                     self._hear(number, mask, name)
@@ -162,14 +163,14 @@ class Notices:
 
     def leave(self, follower: Follower) -> None:
         """Tell somebody no more."""
-        with self._lock, suppress(ValueError):
+        with self.lock, suppress(ValueError):
             self._followers.remove(follower)
             if not self._followers:
                 self.close()
 
     def close(self) -> None:
         """Hear nothing more: who follows has to look himself."""
-        with self._lock:
+        with self.lock:
             for each in self._followers:
                 each.changed = None
             if self._kernel is not None:

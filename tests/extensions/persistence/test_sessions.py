@@ -49,19 +49,14 @@ async def shout(word: str) -> str:
     return word.upper()
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return tmp_path / "state" / "crow.db"
-
-
-async def talk(db: Path, *script: object, prompt: str = "hello", cwd: str = ".") -> Session:
+async def talk(db: Path | str, *script: object, prompt: str = "hello", cwd: str = ".") -> Session:
     """One prompt in a session of its own, which is closed again."""
     model = ScriptedModel(*script)  # type: ignore[arg-type]
     async with Agent(model, hooks=[PersistenceHook(db)], tools=[shout]) as agent:
         return (await agent.run(prompt, cwd=cwd)).session
 
 
-async def test_a_session_comes_back_as_it_was(db: Path) -> None:
+async def test_a_session_comes_back_as_it_was(db: Path | str) -> None:
     usage = {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100}
     old = await talk(db, call("shout", word="hi"), text("done", usage=usage))  # type: ignore[arg-type]
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[shout]) as agent:
@@ -73,7 +68,7 @@ async def test_a_session_comes_back_as_it_was(db: Path) -> None:
         assert new.next_message_id == old.next_message_id
 
 
-async def test_an_empty_session_is_stored_at_its_birth(db: Path) -> None:
+async def test_an_empty_session_is_stored_at_its_birth(db: Path | str) -> None:
     agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
     session = await agent.new_session("/", mode="plan", model="small")
     assert (await PersistenceHook(db).sessions())[0][0].id == session.id
@@ -82,25 +77,25 @@ async def test_an_empty_session_is_stored_at_its_birth(db: Path) -> None:
     assert (again.cwd, again.mode, again.model) == ("/", "plan", "small")
 
 
-async def test_nothing_is_opened_before_the_first_session(db: Path) -> None:
-    store = PersistenceHook(db)
+async def test_nothing_is_opened_before_the_first_session(file: Path) -> None:
+    store = PersistenceHook(file)
     Agent(ScriptedModel(), hooks=[store], tools=[])
     assert await store.sessions() == ([], None)
     assert not await store.delete("x")
     with pytest.raises(SessionError, match=r"there is no session 'x' in .*crow\.db"):
         await store.load("x")
-    assert not db.parent.exists()
+    assert not file.parent.exists()
 
 
-async def test_only_the_owner_can_read_what_is_stored(db: Path) -> None:
-    agent = Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[])
+async def test_only_the_owner_can_read_what_is_stored(file: Path) -> None:
+    agent = Agent(ScriptedModel(), hooks=[PersistenceHook(file)], tools=[])
     await agent.new_session()
-    for path in [db.parent, *db.parent.rglob("*")]:
+    for path in [file.parent, *file.parent.rglob("*")]:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     await agent.close()
 
 
-async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path) -> None:
+async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path | str) -> None:
     client = Witness()
     async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         session = await agent.new_session(client=client)
@@ -111,7 +106,7 @@ async def test_the_title_is_the_first_line_of_the_first_prompt(db: Path) -> None
     assert [e.title for e in client.seen if hasattr(e, "title")] == [session.title]  # type: ignore[union-attr]
 
 
-async def test_the_list_has_pages_and_knows_directories(db: Path, tmp_path: Path) -> None:
+async def test_the_list_has_pages_and_knows_directories(db: Path | str, tmp_path: Path) -> None:
     ids = [(await talk(db, "x", cwd=str(tmp_path))).id for _ in range(5)]
     other = await talk(db, "x", cwd="/")
     store = PersistenceHook(db)
@@ -126,7 +121,7 @@ async def test_the_list_has_pages_and_knows_directories(db: Path, tmp_path: Path
     assert [(info.id, info.title, info.messages) for info in here] == [(other.id, "hello", 2)]
 
 
-async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path) -> None:
+async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path | str) -> None:
     one, two = await talk(db, "x"), await talk(db, "x")
     async with Agent(ScriptedModel("y"), hooks=[PersistenceHook(db)], tools=[]) as agent:
         await agent.prompt(await agent.load_session(one.id), "again")
@@ -134,7 +129,7 @@ async def test_the_session_used_last_is_first_whatever_the_clock_says(db: Path) 
     assert [info.id for info in infos] == [one.id, two.id]
 
 
-async def test_a_copy_goes_its_own_way(db: Path) -> None:
+async def test_a_copy_goes_its_own_way(db: Path | str) -> None:
     old = await talk(db, "first")
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("second"), hooks=[store], tools=[]) as agent:
@@ -147,7 +142,7 @@ async def test_a_copy_goes_its_own_way(db: Path) -> None:
         await store.fork("nothing")
 
 
-async def test_a_session_in_use_can_be_copied(db: Path) -> None:
+async def test_a_session_in_use_can_be_copied(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("x"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
@@ -155,7 +150,7 @@ async def test_a_session_in_use_can_be_copied(db: Path) -> None:
         assert (await agent.load_session(copy)).messages == session.messages
 
 
-async def test_a_session_can_be_renamed_while_it_is_open(db: Path) -> None:
+async def test_a_session_can_be_renamed_while_it_is_open(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
@@ -167,7 +162,7 @@ async def test_a_session_can_be_renamed_while_it_is_open(db: Path) -> None:
         await store.rename("nothing", "x")
 
 
-async def test_a_deleted_session_is_gone_for_good(db: Path) -> None:
+async def test_a_deleted_session_is_gone_for_good(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("x", "y"), hooks=[store], tools=[]) as agent:
         session = (await agent.run("hello")).session
@@ -181,7 +176,7 @@ async def test_a_deleted_session_is_gone_for_good(db: Path) -> None:
         await store.load(session.id)
 
 
-async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path) -> None:
+async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path | str) -> None:
     session = await talk(db, "Hi.")
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store]):
@@ -194,7 +189,7 @@ async def test_what_is_asked_about_one_session_at_once_is_done_in_turn(db: Path)
         ]
 
 
-async def test_an_export_is_json_lines(db: Path) -> None:
+async def test_an_export_is_json_lines(db: Path | str) -> None:
     session = await talk(db, call("shout", word="hi"), "done")
     head, *rows = map(json.loads, (await PersistenceHook(db).export(session.id)).splitlines())
     assert (head["kind"], head["id"], head["title"]) == ("session", session.id, "hello")
@@ -203,7 +198,7 @@ async def test_an_export_is_json_lines(db: Path) -> None:
     assert [row["seq"] for row in rows] == list(range(len(rows)))
 
 
-async def test_a_replay_tells_what_the_client_saw(db: Path) -> None:
+async def test_a_replay_tells_what_the_client_saw(db: Path | str) -> None:
     client = Witness()
 
     @tool
@@ -224,7 +219,7 @@ async def test_a_replay_tells_what_the_client_saw(db: Path) -> None:
     assert events[1:] == [event for event in client.seen if isinstance(event, kinds)]
 
 
-async def test_state_options_and_model_are_stored(db: Path) -> None:
+async def test_state_options_and_model_are_stored(db: Path | str) -> None:
     class Counter:
         async def after_turn(self, state: dict[str, int]) -> None:
             state["turns"] = state.get("turns", 0) + 1
@@ -238,7 +233,7 @@ async def test_state_options_and_model_are_stored(db: Path) -> None:
     assert (again.model, again.mode, again.options) == ("large", "plan", {"depth": 3})
 
 
-async def test_a_new_segment_leaves_the_old_one_readable(db: Path) -> None:
+async def test_a_new_segment_leaves_the_old_one_readable(db: Path | str) -> None:
     class Compact:
         async def after_turn(self, ctx: object, session: Session) -> None:
             if len(session.messages) == 4:
@@ -261,7 +256,7 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path) -> None:
     ]  # fmt: skip
 
 
-async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db: Path) -> None:
+async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db: Path | str) -> None:
     class Shortcut:
         def before_run(self, prompt: str) -> Answer | None:
             return Answer("42") if prompt == "the answer?" else None
@@ -276,7 +271,7 @@ async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db
     assert len(await store.search("42")) == 1
 
 
-async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path) -> None:
+async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | str) -> None:
     class Clock:
         def init_agent(self, agent: Agent) -> None:
             async def tell(ctx: object) -> Answer:
@@ -305,7 +300,7 @@ async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path) ->
     assert "hunter2" not in await store.export(session.id), "what was refused may be a secret"
 
 
-async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db: Path) -> None:
+async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()
@@ -327,7 +322,7 @@ async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db
     ]
 
 
-async def test_every_write_can_wait_for_the_disk(db: Path) -> None:
+async def test_every_write_can_wait_for_the_disk(db: Path | str) -> None:
     store = PersistenceHook(db, synchronous="full")
     script = (call("shout", word="hi"), "done")
     async with Agent(ScriptedModel(*script), hooks=[store], tools=[shout]) as agent:
@@ -335,7 +330,7 @@ async def test_every_write_can_wait_for_the_disk(db: Path) -> None:
     assert (await PersistenceHook(db).load(session.id)).messages == session.messages
 
 
-async def test_one_extension_serves_several_agents(db: Path) -> None:
+async def test_one_extension_serves_several_agents(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel("a"), hooks=[store], tools=[]) as one:
         async with Agent(ScriptedModel("b"), hooks=[store], tools=[]) as two:
@@ -349,7 +344,7 @@ async def test_one_extension_serves_several_agents(db: Path) -> None:
         assert (await store.load(child.id)).agent_type == "explorer"
 
 
-async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path) -> None:
+async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path | str) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()
@@ -365,17 +360,17 @@ async def test_a_sub_agent_is_stored_only_where_it_uses_the_extension(db: Path) 
             await store.load(forgotten.id)
 
 
-async def test_the_writer_tidies_up_when_nothing_happens(db: Path) -> None:
-    async with Agent(ScriptedModel("a needle"), hooks=[PersistenceHook(db)], tools=[]) as agent:
+async def test_the_writer_tidies_up_when_nothing_happens(file: Path) -> None:
+    async with Agent(ScriptedModel("a needle"), hooks=[PersistenceHook(file)], tools=[]) as agent:
         await agent.run("hello")
-        look = apsw.Connection(str(db), flags=apsw.SQLITE_OPEN_READONLY)
+        look = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
         async with asyncio.timeout(50):
             while not look.execute("SELECT 1 FROM words WHERE words MATCH 'needle'").get:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         look.close()
 
 
-async def test_two_sessions_cannot_have_one_id(db: Path) -> None:
+async def test_two_sessions_cannot_have_one_id(db: Path | str) -> None:
     await talk(db, "x")
     client = Witness()
     async with Agent(ScriptedModel("a", "b"), hooks=[PersistenceHook(db)], tools=[]) as agent:
@@ -388,7 +383,7 @@ async def test_two_sessions_cannot_have_one_id(db: Path) -> None:
     assert (await PersistenceHook(db).segments("same"))[-1] == first.messages
 
 
-async def test_words_that_no_database_can_hold_are_stored_all_the_same(db: Path) -> None:
+async def test_words_that_no_database_can_hold_are_stored_all_the_same(db: Path | str) -> None:
     session = await talk(db, "\ud83d \x00 ü", prompt="lone \udc80 surrogate")
     assert (await PersistenceHook(db).load(session.id)).messages == session.messages
 

@@ -1,4 +1,4 @@
-"""The open sessions of one database file, written by their logs."""
+"""The open sessions of one database, written by their logs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from crow import SessionError
-from crow.extensions.persistence.database import Database, explain
-from crow.extensions.persistence.lease import Lease
+from crow.extensions.persistence.place import Claim, Place
 from crow.extensions.persistence.record import Row
 from crow.extensions.persistence.session_log import Batch, SessionLog, write
 from crow.extensions.persistence.writer import Work, Writer
@@ -23,15 +22,10 @@ SOON = 0.05
 class Archive:
     """All sessions of a database. Nothing is opened before the first question or write."""
 
-    def __init__(self, path: Path, synchronous: Literal["normal", "full"]) -> None:
-        self.database = Database(path, synchronous=synchronous)
-        self.writer = Writer(self.database)
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.writer = Writer(place)
         self.logs: WeakValueDictionary[str, SessionLog] = WeakValueDictionary()
-
-    @property
-    def path(self) -> Path:
-        """The database file."""
-        return self.database.path
 
     async def do(self, work: Work[T]) -> T:
         """Do something in a transaction of the writer's, behind all else. Raises `SessionError`."""
@@ -46,16 +40,25 @@ class Archive:
         """Give a new session its row, and its lock. Raises `SessionError`."""
         self.logs.setdefault(log.session.id, log)
         await self.do(lambda _: None)
-        log.lease = self.lease(log.session.id)
+        log.lease = await self.claim(log.session.id)
         log.catch_up()
         await self.flush(log)
 
-    def lease(self, session_id: str) -> Lease:
-        """The lock of a session. Raises `SessionError`."""
+    async def claim(self, session_id: str) -> Claim:
+        """The right to write a session. Raises `SessionError`."""
         try:
-            return Lease.take(self.database.locks, session_id)
+            if self.place.path is not None:  # a lock of the kernel's, in microseconds
+                return self.place.claim(session_id)
+            return await asyncio.to_thread(self.place.claim, session_id)
         except OSError as error:
-            raise explain(error, self.path) from error
+            raise self.place.explain(error) from error
+
+    async def release(self, claim: Claim | None) -> None:
+        """Let others have a session."""
+        if claim is not None and self.place.path is None:
+            await asyncio.to_thread(claim.release)
+        elif claim is not None:
+            claim.release()
 
     async def flush(self, log: SessionLog, *, used: bool = False) -> None:
         """Write all that waits into the database. Raises `SessionError`."""
@@ -73,7 +76,7 @@ class Archive:
 
         Raises `SessionError` where that, or what the writer took before, is impossible.
         """
-        if log.lease is None or log.vanished or self.database.synchronous == "full":
+        if log.lease is None or log.vanished or not self.place.keeps_records:
             return await self.flush(log)
         if log.error:
             raise SessionError(log.error)
@@ -84,11 +87,11 @@ class Archive:
         self.save_soon(log)
         return None
 
-    def _keep(self, log: SessionLog, lease: Lease, rows: list[Row]) -> None:
+    def _keep(self, log: SessionLog, lease: Claim, rows: list[Row]) -> None:
         try:
             lease.keep(rows)
         except OSError as error:
-            raise explain(error, self.path) from error
+            raise self.place.explain(error) from error
         log.kept = log.seq
 
     async def retry(self, log: SessionLog) -> None:
@@ -123,7 +126,8 @@ class Archive:
     def _submit(self, log: SessionLog, batch: Batch) -> Future[bool]:
         if log.gone or batch.nothing:
             return _done(True)
-        future = self.writer.submit(partial(write, batch=batch))
+        guard = partial(self.place.guard, session_id=batch.session_id, claim=log.lease)
+        future = self.writer.submit(partial(write, batch=batch, guard=guard))
         future.add_done_callback(partial(_settle, log, batch))
         return future
 
@@ -137,8 +141,7 @@ class Archive:
         try:
             await self._end(log)
         finally:
-            if log.lease is not None:
-                log.lease.release()
+            await self.release(log.lease)
             if self.logs.get(log.session.id) is log:
                 del self.logs[log.session.id]
             self.writer.rest()

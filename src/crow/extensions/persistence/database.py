@@ -14,20 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow import SessionError
+from crow.extensions.persistence import words
+from crow.extensions.persistence.lease import Lease, Tail, read_tail, user_of
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
+from crow.extensions.persistence.shelf import remove_session
+from crow.extensions.persistence.writer import BUSY_TIMEOUT
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.place import Hit
     from crow.extensions.persistence.sql import Connection
 
-BUSY_TIMEOUT = 3000
-SHORT_TIMEOUT = 100
-"""Milliseconds to wait for a lock, and where somebody has kept it for so long already."""
 CHECK_SECONDS = 0.05
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"})
 
 
 class Database:
-    """One database file. ``notices`` is what a person should know of its opening."""
+    """One database file: a `Place`. ``notices`` is what a person should know of its opening."""
+
+    begin = "BEGIN IMMEDIATE"
 
     def __init__(
         self,
@@ -40,9 +44,26 @@ class Database:
         self.locks = path.with_name(path.name + ".locks")
         self.notices: list[str] = []
         self.synchronous = synchronous
+        self.keeps_records = synchronous == "normal"
         self._migrations = migrations
         self._lock: int | None = None
         self.patience = BUSY_TIMEOUT
+
+    @property
+    def name(self) -> str:
+        """The file."""
+        return str(self.path)
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """SQLite's."""
+        import apsw
+
+        return (apsw.Error,)
+
+    def exists(self) -> bool:
+        """False before the first session."""
+        return self.path.exists()
 
     def open(self) -> Connection:
         """The connection to write with. Raises `SessionError` in one line that says what to do."""
@@ -78,6 +99,65 @@ class Database:
             connection.close()
             raise self._of_another_version(version)
         return connection
+
+    def claim(self, session_id: str) -> Lease:
+        """The lock of a session. Raises `SessionInUse`, ``OSError``."""
+        return Lease.take(self.locks, session_id)
+
+    def guard(self, connection: Connection, session_id: str, claim: object) -> None:
+        """Nothing: the kernel takes no lock away from who lives."""
+
+    def tail(self, session_id: str) -> Tail:
+        """What a session's lock file holds."""
+        return read_tail(self.locks, session_id)
+
+    def user_of(self, session_id: str) -> str:
+        """Who holds a session's lock."""
+        return user_of(self.locks, session_id)
+
+    def index(self, connection: Connection) -> bool:
+        """Index a part of what was said; True where more is left."""
+        return words.index(connection)
+
+    def hits(
+        self, connection: Connection, wanted: list[str], cwd: str | None, limit: int
+    ) -> list[Hit]:
+        """The records in which all words were said, the best first."""
+        return words.hits(connection, wanted, cwd, limit)
+
+    def delete(self, connection: Connection, session_id: str) -> bool:
+        """Take a session away, and its words, which no key leads to."""
+        words.forget(connection, session_id)
+        removed = remove_session(connection, session_id)
+        words.look_again(connection)
+        return removed
+
+    def tidy(self, connection: Connection) -> None:
+        """Bring the log of the file into it."""
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def explain(self, error: Exception) -> SessionError:
+        """What went wrong with the file, in one line that says what to do."""
+        return explain(error, self.path)
+
+    def is_locked(self, error: BaseException) -> bool:
+        """True where somebody else keeps a lock for too long."""
+        import apsw
+
+        return isinstance(error, apsw.BusyError | apsw.LockedError | BlockingIOError)
+
+    def failed(self, connection: Connection | None, error: Exception) -> Connection | None:
+        """The connection; none after damage, so that the file is looked at when opened again."""
+        import apsw
+
+        if connection is not None and isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            connection.close()
+            return None
+        return connection
+
+    def again(self, error: Exception) -> bool:
+        """False: what a file refused once it refuses at once again."""
+        return False
 
     def close(self) -> None:
         """Let others move or change the file."""
@@ -309,13 +389,6 @@ def explain(error: Exception, path: Path) -> SessionError:
         case _:
             why = str(error) or type(error).__name__
     return SessionError(f"{path}: {why}")
-
-
-def is_locked(error: BaseException) -> bool:
-    """True where somebody else keeps a lock for too long."""
-    import apsw
-
-    return isinstance(error, apsw.BusyError | apsw.LockedError | BlockingIOError)
 
 
 def _number(connection: Connection, pragma: str) -> int:

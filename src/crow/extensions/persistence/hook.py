@@ -42,8 +42,8 @@ from crow.events import (
     UsageReported,
 )
 from crow.extensions.persistence.archive import Archive
-from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.lease import Piece, Sort
+from crow.extensions.persistence.place import VARIABLE, place_of
 from crow.extensions.persistence.record import finished, started
 from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
@@ -60,11 +60,12 @@ logger = logging.getLogger("crow.persistence")
 OUTERMOST = FIRST - 1
 INNERMOST = LAST + 1
 PATIENCE = 1.0
+FILE = "~/.crow/crow.db"
 
 
 @dataclass(eq=False)
 class PersistenceHook:
-    """Stores sessions in one SQLite file, made when the first session opens.
+    """Stores sessions in one SQLite file, made when the first session opens, or in PostgreSQL.
 
     A power cut can take what happened since the last prompt ended, unless ``synchronous`` is
     ``full``, and never harms the file. What cannot be stored stops the run with an error that says
@@ -74,15 +75,20 @@ class PersistenceHook:
 
     order = 20
 
-    db_path: str | Path = "~/.crow/crow.db"
-    """The database."""
+    db_path: str | Path = ""
+    """The database: a file, or the address of one that machines share (``postgresql://...``).
+
+    Where it is empty: ``CROW_STORE``, or else ``~/.crow/crow.db``.
+    """
     _: KW_ONLY
     synchronous: Literal["normal", "full"] = "normal"
     """``full`` waits for the disk at every write, for machines whose power fails."""
 
     def __post_init__(self) -> None:
-        self._archive = Archive(Path(os.path.expanduser(self.db_path)).absolute(), self.synchronous)
-        self._log: Key[SessionLog] = Key(f"persistence {self._archive.path}")
+        where = self.db_path or os.environ.get(VARIABLE) or FILE
+        self._place = place_of(where, synchronous=self.synchronous)
+        self._archive = Archive(self._place)
+        self._log: Key[SessionLog] = Key(f"persistence {self._place.name}")
         self._users = 0
 
     def init_agent(self, agent: Agent) -> None:
@@ -99,8 +105,8 @@ class PersistenceHook:
 
     @property
     def path(self) -> Path:
-        """The database file, absolute."""
-        return self._archive.path
+        """The database file, absolute; what else is stored lies beside it."""
+        return self._place.path or Path(os.path.expanduser(FILE)).absolute()
 
     # the store
 
@@ -236,8 +242,8 @@ class PersistenceHook:
         if log is None:  # a sub-agent's, which runs this gate and is not stored
             return
         log.failure = ""
-        notices = [*self._archive.database.notices, *log.notices]
-        self._archive.database.notices.clear()
+        notices = [*self._place.notices, *log.notices]
+        self._place.notices.clear()
         log.notices.clear()
         for notice in notices:
             await ctx.emit(Notice(notice, "warning", "persistence"))
@@ -373,7 +379,7 @@ class PersistenceHook:
             log.lease.stream(Piece(log.segment, where, sort, text))
         except OSError as error:
             if not log.trouble:
-                return self._fail(ctx, log, str(explain(error, self.path)))
+                return self._fail(ctx, log, str(self._place.explain(error)))
         return None
 
     async def _note(self, ctx: Context, log: SessionLog) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crow import SessionInfo, frozen
-from crow.extensions.persistence.lease import user_of
 from crow.extensions.persistence.points import said_in
 from crow.extensions.persistence.shelf import find_session
 
@@ -34,13 +32,13 @@ class Overview:
 
 
 def overviews(
-    connection: Connection, infos: Sequence[tuple[SessionInfo, str]], locks: Path
+    connection: Connection, infos: Sequence[tuple[SessionInfo, str]], user_of: Callable[[str], str]
 ) -> list[Overview]:
     """What there is to be said about sessions; ``infos`` has each with its snippet."""
-    return [_overview(connection, info, snippet, locks) for info, snippet in infos]
+    return [_overview(connection, info, snippet, user_of(info.id)) for info, snippet in infos]
 
 
-def _overview(connection: Connection, info: SessionInfo, snippet: str, locks: Path) -> Overview:
+def _overview(connection: Connection, info: SessionInfo, snippet: str, used_by: str) -> Overview:
     prompts = said_in(connection, info.id, answers=False)
     stored: Any = find_session(connection, info.id) or {"usage": {}, "states": {}}
     total: dict[str, Any] = stored["usage"].get("total") or {}
@@ -50,6 +48,6 @@ def _overview(connection: Connection, info: SessionInfo, snippet: str, locks: Pa
         len(prompts),
         total.get("cost"),
         stored["states"],
-        user_of(locks, info.id),
+        used_by,
         snippet,
     )

@@ -64,8 +64,8 @@ def said_in(
     rows = connection.execute(
         "SELECT seq, at, data FROM log WHERE kind = 'message'"
         " AND session = (SELECT key FROM sessions WHERE id = ?1)"
-        ' AND (instr(substr(data, 1, ?2), \'"role":"user"\')'
-        '  OR ?3 AND instr(substr(data, 1, ?2), \'"role":"assistant"\')) ORDER BY seq',
+        ' AND (instr(substr(data, 1, ?2), \'"role":"user"\') > 0'
+        '  OR ?3 = 1 AND instr(substr(data, 1, ?2), \'"role":"assistant"\') > 0) ORDER BY seq',
         (session_id, HEAD, answers),
     )
     found = {seq: (seq, at, data) for seq, at, data in rows}

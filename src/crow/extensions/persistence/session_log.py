@@ -5,17 +5,17 @@ Nothing that waits is lost while the process lives: it is written as soon as tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from crow import Message, Session, SessionError, Usage, frozen
-from crow.extensions.persistence.lease import Lease
 from crow.extensions.persistence.record import Kind, Row, dump, witnessed
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.place import Claim
     from crow.extensions.persistence.sql import Connection
 
 Fields = dict[str, "str | int | None"]
@@ -52,7 +52,7 @@ class SessionLog:
     """
 
     session: Session
-    lease: Lease | None = None
+    lease: Claim | None = None
     seq: int = 0
     segment: int = 0
     start: int = 0
@@ -206,11 +206,16 @@ class SessionLog:
         return {name: text for name, text in now.items() if self.states.get(name) != text}
 
 
-def write(connection: Connection, batch: Batch) -> bool:
+def write(
+    connection: Connection, batch: Batch, guard: Callable[[Connection], None] | None = None
+) -> bool:
     """Write a batch; writing it again changes nothing. False where its session is not there.
 
-    Raises `SessionError` for a new session whose id another has.
+    ``guard`` holds the right to write. Raises `SessionError` where that is lost, and for a new
+    session whose id another has.
     """
+    if guard is not None:
+        guard(connection)
     key = connection.execute("SELECT key FROM sessions WHERE id = ?", (batch.session_id,)).get
     if batch.first:
         if key is not None:
@@ -223,7 +228,8 @@ def write(connection: Connection, batch: Batch) -> bool:
     insert(connection, key, batch.rows)
     if batch.states:
         connection.executemany(
-            "INSERT OR REPLACE INTO states (session, name, data) VALUES (?, ?, ?)",
+            "INSERT INTO states (session, name, data) VALUES (?, ?, ?)"
+            " ON CONFLICT (session, name) DO UPDATE SET data = excluded.data",
             [(key, name, text) for name, text in batch.states.items()],
         )
     if batch.used:
@@ -234,8 +240,8 @@ def write(connection: Connection, batch: Batch) -> bool:
 def insert(connection: Connection, key: Any, rows: Sequence[Row]) -> None:
     """Write rows that are not written yet."""
     connection.executemany(
-        "INSERT OR IGNORE INTO log (session, seq, segment, kind, at, data)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO log (session, seq, segment, kind, at, data)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session, seq) DO NOTHING",
         [(key, row.seq, row.segment, row.kind, row.at, row.data) for row in rows],
     )
 
@@ -244,8 +250,8 @@ def _insert(connection: Connection, batch: Batch) -> Any:
     fields = {"id": batch.session_id, "created": now(), "updated": now(), "touched": 0}
     fields |= batch.fields
     names, marks = ", ".join(fields), ", ".join("?" * len(fields))
-    connection.execute(f"INSERT INTO sessions ({names}) VALUES ({marks})", (*fields.values(),))  # noqa: S608
-    key = connection.last_insert_rowid()
+    sql = f"INSERT INTO sessions ({names}) VALUES ({marks}) RETURNING key"  # noqa: S608
+    key = connection.execute(sql, (*fields.values(),)).get
     touch(connection, key)
     return key
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from crow import SessionError, SessionInfo
 from crow.extensions.persistence.record import Entry, Row, dump, read_entries
 from crow.extensions.persistence.session_log import insert, now, touch
-from crow.extensions.persistence.words import forget, look_again
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.sql import Connection
@@ -87,11 +86,11 @@ def copy_session(
     changed |= {"forked_from": session_id, "parent": None, "archived": 0}
     names = ", ".join(columns)
     values = ", ".join("?" if name in changed else name for name in columns)
-    connection.execute(
-        f"INSERT INTO sessions ({names}) SELECT {values} FROM sessions WHERE key = ?",  # noqa: S608
+    key = connection.execute(
+        f"INSERT INTO sessions ({names}) SELECT {values} FROM sessions WHERE key = ?"  # noqa: S608
+        " RETURNING key",
         (*(changed[name] for name in columns if name in changed), stored["key"]),
-    )
-    key = connection.last_insert_rowid()
+    ).get
     touch(connection, key)
     connection.execute(
         "INSERT INTO log (session, seq, segment, kind, at, data)"
@@ -119,6 +118,7 @@ def _cut(connection: Connection, key: int, before: int) -> None:
         "UPDATE sessions SET usage = '{}', (segment, start) = ("
         "  SELECT segment, min(seq) FROM log WHERE session = ?1"
         "  AND segment = (SELECT segment FROM log WHERE session = ?1 AND seq = ?2)"
+        "  GROUP BY segment"
         ") WHERE key = ?1",
         (key, before),
     )
@@ -157,13 +157,10 @@ def whole_session(connection: Connection, session_id: str) -> tuple[Stored, list
     return None if stored is None else (stored, stored_entries(connection, stored["key"]))
 
 
-def delete_session(connection: Connection, session_id: str) -> bool:
-    """Take a session away with all that belongs to it; False where there is none of that id."""
-    forget(connection, session_id)
+def remove_session(connection: Connection, session_id: str) -> bool:
+    """Take a session away with its log; False where there is none of that id."""
     connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
-    removed = connection.changes() > 0
-    look_again(connection)
-    return removed
+    return connection.changes() > 0
 
 
 def mark_damaged(connection: Connection, session_id: str, seqs: list[int]) -> None:

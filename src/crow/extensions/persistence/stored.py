@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
-from crow import Message, SessionError, SessionInfo
+from crow import Message, SessionError, SessionInfo, SessionInUse
 from crow.events import Event
 from crow.extensions.persistence.archive import Archive
-from crow.extensions.persistence.database import explain
 from crow.extensions.persistence.history import History, Replay
-from crow.extensions.persistence.lease import Lease, read_tail
 from crow.extensions.persistence.overview import Overview, overviews
+from crow.extensions.persistence.place import Claim
 from crow.extensions.persistence.points import Point, family, said_in, tree
 from crow.extensions.persistence.record import Entry, together
 from crow.extensions.persistence.restoring import restore
@@ -24,7 +23,6 @@ from crow.extensions.persistence.shelf import (
     Stored,
     archive_session,
     copy_session,
-    delete_session,
     export_session,
     find_session,
     is_there,
@@ -33,7 +31,7 @@ from crow.extensions.persistence.shelf import (
     session_page,
     whole_session,
 )
-from crow.extensions.persistence.words import Found, index, search
+from crow.extensions.persistence.words import Found, search
 from crow.extensions.persistence.writer import Work
 
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ class StoredSessions:
 
     def __init__(self, archive: Archive) -> None:
         self.archive = archive
+        self.place = archive.place
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def _alone(self, session_id: str) -> asyncio.Lock:
@@ -68,21 +67,19 @@ class StoredSessions:
             raise trouble or error from error
 
     def _ask(self, question: Work[T]) -> T:
-        import apsw
-
         try:
-            connection = self.archive.database.read()
+            connection = self.place.read()
             try:
                 return question(connection)
             finally:
                 connection.close()
-        except (apsw.Error, ValueError) as error:
-            raise explain(error, self.archive.path) from error
+        except (*self.place.errors, ValueError) as error:
+            raise self.place.explain(error) from error
 
     def missing(self, session_id: str) -> SessionError:
         """The error for a session that is not there."""
-        seen = "".join(f" ({notice})" for notice in self.archive.database.notices)
-        return SessionError(f"there is no session {session_id!r} in {self.archive.path}{seen}")
+        seen = "".join(f" ({notice})" for notice in self.place.notices)
+        return SessionError(f"there is no session {session_id!r} in {self.place.name}{seen}")
 
     async def load(self, session_id: str) -> SessionLog:
         """Open a stored session, mended. Raises `SessionError`."""
@@ -90,31 +87,32 @@ class StoredSessions:
             return await self._load(session_id)
 
     async def _load(self, session_id: str) -> SessionLog:
-        if not self.archive.path.exists() or not await self.ask(
+        if not self.place.exists() or not await self.ask(
             partial(is_there, session_id=session_id)
         ):
             raise self.missing(session_id)
-        lease, trouble = self._try_lease(session_id)
+        lease, trouble = await self._try_claim(session_id)
         try:
-            tail = read_tail(self.archive.database.locks, session_id)
+            tail = await asyncio.to_thread(self.place.tail, session_id)
             log = await self.ask(partial(restore, session_id=session_id, tail=tail))
             if log is None:
                 raise self.missing(session_id)
             log.lease, log.trouble = lease, trouble
             await self._mend(log)
         except BaseException:
-            if lease is not None:
-                lease.release()
+            await self.archive.release(lease)
             raise
         self.archive.logs[session_id] = log
         return log
 
-    def _try_lease(self, session_id: str) -> tuple[Lease | None, str]:
-        """The lock, or why there is none. Raises `SessionError` where another holds it."""
+    async def _try_claim(self, session_id: str) -> tuple[Claim | None, str]:
+        """The lock, or why there is none. Raises `SessionInUse` where another holds it."""
         try:
-            return Lease.take(self.archive.database.locks, session_id), ""
-        except OSError as error:
-            return None, str(explain(error, self.archive.path))
+            return await self.archive.claim(session_id), ""
+        except SessionInUse:
+            raise
+        except SessionError as error:
+            return None, str(error)
 
     async def _mend(self, log: SessionLog) -> None:
         """Store what was mended; what cannot be written now waits."""
@@ -132,7 +130,7 @@ class StoredSessions:
         self, cwd: str | None, cursor: str | None, limit: int, archived: bool | None
     ) -> tuple[list[SessionInfo], str | None]:
         """One page of the list; empty where nothing was ever stored."""
-        if not self.archive.path.exists():
+        if not self.place.exists():
             return [], None
         return await self.ask(
             partial(session_page, cwd=cwd, cursor=cursor, limit=limit, archived=archived)
@@ -140,8 +138,8 @@ class StoredSessions:
 
     async def stored(self, session_id: str) -> tuple[Stored, list[Entry]]:
         """A session's row and all rows of its log, without opening it. Raises `SessionError`."""
-        tail = read_tail(self.archive.database.locks, session_id)
-        if self.archive.path.exists():
+        tail = await asyncio.to_thread(self.place.tail, session_id)
+        if self.place.exists():
             found = await self.ask(partial(whole_session, session_id=session_id))
             if found is not None:
                 return found[0], together(found[1], tail.rows)
@@ -149,7 +147,7 @@ class StoredSessions:
 
     async def knows(self, session_id: str) -> bool:
         """True where there is a session of that id. Raises `SessionError`."""
-        if not self.archive.path.exists():
+        if not self.place.exists():
             return False
         return await self.ask(partial(find_session, session_id=session_id)) is not None
 
@@ -167,8 +165,8 @@ class StoredSessions:
 
     async def lines(self, session_id: str) -> str:
         """A session as JSON Lines. Raises `SessionError`."""
-        if self.archive.path.exists():
-            tail = read_tail(self.archive.database.locks, session_id)
+        if self.place.exists():
+            tail = await asyncio.to_thread(self.place.tail, session_id)
             text = await self.ask(partial(export_session, session_id=session_id, tail=tail.rows))
             if text is not None:
                 return text
@@ -176,20 +174,20 @@ class StoredSessions:
 
     async def search(self, text: str, cwd: str | None, limit: int) -> list[Found]:
         """Sessions where a text was said. Raises `SessionError`."""
-        if not self.archive.path.exists():
+        if not self.place.exists():
             return []
         try:
-            while await self.archive.do(index):
+            while await self.archive.do(self.place.index):
                 pass
         except SessionError as error:
             logger.info("searching what was indexed before: %s", error)
-        return await self.ask(partial(search, text=text, cwd=cwd, limit=limit))
+        return await self.ask(partial(search, place=self.place, text=text, cwd=cwd, limit=limit))
 
     async def fork(self, session_id: str, before: int | None) -> str:
         """Copy a session, in use or not; the copy's id. Raises `SessionError`."""
         new_id = uuid.uuid4().hex
-        if self.archive.path.exists():
-            tail = read_tail(self.archive.database.locks, session_id)
+        if self.place.exists():
+            tail = await asyncio.to_thread(self.place.tail, session_id)
             copy = partial(
                 copy_session, session_id=session_id, new_id=new_id, tail=tail.rows, before=before
             )
@@ -206,19 +204,17 @@ class StoredSessions:
             found = [(info, "") for info in page]
         if not found:
             return []
-        locks = self.archive.database.locks
-        return await self.ask(partial(overviews, infos=found, locks=locks))
+        return await self.ask(partial(overviews, infos=found, user_of=self.place.user_of))
 
     async def tree(self, session_id: str) -> list[Point]:
         """The points of a session and of its relatives. Raises `SessionError`."""
         if not await self.knows(session_id):
             raise self.missing(session_id)
-        locks = self.archive.database.locks
 
         def points(connection: Connection) -> list[Point]:
             related = family(connection, session_id)
             told = [
-                (each, said_in(connection, each, read_tail(locks, each).rows)) for each in related
+                (each, said_in(connection, each, self.place.tail(each).rows)) for each in related
             ]
             return tree(told, session_id)
 
@@ -227,7 +223,7 @@ class StoredSessions:
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raises `SessionError`."""
         change = partial(rename_session, session_id=session_id, title=title)
-        if not self.archive.path.exists() or not await self.archive.do(change):
+        if not self.place.exists() or not await self.archive.do(change):
             raise self.missing(session_id)
         log = self.archive.logs.get(session_id)
         if log is not None:
@@ -240,28 +236,27 @@ class StoredSessions:
             if not await self.knows(session_id):
                 raise self.missing(session_id)
             log = self.archive.logs.get(session_id)
-            lease = None if log and log.lease else self.archive.lease(session_id)
+            lease = None if log and log.lease else await self.archive.claim(session_id)
             try:
                 if not await self.archive.do(change):
                     raise self.missing(session_id)
             finally:
-                if lease is not None:
-                    lease.release()
+                await self.archive.release(lease)
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session; False where there is none. Raises `SessionError` where it is in use."""
-        if not self.archive.path.exists():
+        if not self.place.exists():
             return False
         async with self._alone(session_id):
             log = self.archive.logs.get(session_id)
             if log is None and not await self.ask(partial(is_there, session_id=session_id)):
                 return False
-            lease = (log.lease if log else None) or self.archive.lease(session_id)
+            lease = (log.lease if log else None) or await self.archive.claim(session_id)
             try:
-                removed = await self.archive.do(partial(delete_session, session_id=session_id))
+                removed = await self.archive.do(partial(self.place.delete, session_id=session_id))
                 lease.clear()
             finally:
-                lease.release()
+                await self.archive.release(lease)
             if log is not None:
                 log.gone = True
             return removed

@@ -9,6 +9,7 @@ from crow import SessionInfo, frozen
 from crow.messages import is_prompt, text_of
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.place import Hit, Place
     from crow.extensions.persistence.sql import Connection
 
 BATCH = 1000
@@ -62,7 +63,7 @@ def _said(kind: str, value: Any) -> str:
 
 
 def search(
-    connection: Connection, text: str, cwd: str | None = None, limit: int = 20
+    connection: Connection, place: Place, text: str, cwd: str | None = None, limit: int = 20
 ) -> list[Found]:
     """The sessions where every word of a text was said in one message, the best first."""
     text = text.replace("\0", " ").encode(errors="replace").decode()
@@ -70,16 +71,17 @@ def search(
     if not words:
         return []
     found: dict[str, Found] = {}
-    for info, seq, kind, data in _hits(connection, words, cwd, limit * 10):
-        found.setdefault(info.id, Found(info, snippet(spoken(kind, data), words), seq))
-    for info in _titles(connection, text, cwd, limit):
-        found.setdefault(info.id, Found(info, info.title))
+    for session, seq, kind, data in place.hits(connection, words, cwd, limit * 10):
+        found.setdefault(session.id, Found(session, snippet(spoken(kind, data), words), seq))
+    for session in _titles(connection, text, cwd, limit):
+        found.setdefault(session.id, Found(session, session.title))
     return list(found.values())[:limit]
 
 
-def _hits(
+def hits(
     connection: Connection, words: list[str], cwd: str | None, limit: int
-) -> list[tuple[SessionInfo, int, str, str]]:
+) -> list[Hit]:
+    """The records in which all words were said, by SQLite's index, the best first."""
     quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
     rows = connection.execute(
         "SELECT s.id, s.cwd, s.title, s.updated, s.messages, s.archived,"
@@ -88,20 +90,21 @@ def _hits(
         " WHERE words MATCH ?1 AND (?2 IS NULL OR s.cwd = ?2) ORDER BY words.rank LIMIT ?3",
         (f"{quoted}*", cwd, limit),
     )
-    return [(_info(row), *row[6:]) for row in rows]
+    return [(info(row), *row[6:]) for row in rows]
 
 
 def _titles(connection: Connection, text: str, cwd: str | None, limit: int) -> list[SessionInfo]:
     rows = connection.execute(
         "SELECT id, cwd, title, updated, messages, archived FROM sessions"
-        " WHERE instr(lower(title), lower(?1)) AND (?2 IS NULL OR cwd = ?2)"
+        " WHERE instr(lower(title), lower(?1)) > 0 AND (?2 IS NULL OR cwd = ?2)"
         " ORDER BY touched DESC LIMIT ?3",
         (text.strip(), cwd, limit),
     )
-    return list(map(_info, rows))
+    return list(map(info, rows))
 
 
-def _info(row: Any) -> SessionInfo:
+def info(row: Any) -> SessionInfo:
+    """A session of its columns id, cwd, title, updated, messages, archived."""
     return SessionInfo(*row[:5], archived=bool(row[5]))
 
 

@@ -14,15 +14,8 @@ from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from crow.extensions.persistence.database import (
-    BUSY_TIMEOUT,
-    SHORT_TIMEOUT,
-    Database,
-    explain,
-    is_locked,
-)
-
 if TYPE_CHECKING:
+    from crow.extensions.persistence.place import Place
     from crow.extensions.persistence.sql import Connection
 
 logger = logging.getLogger("crow.persistence")
@@ -31,13 +24,16 @@ T = TypeVar("T")
 Work: TypeAlias = "Callable[[Connection], T]"
 Job: TypeAlias = "tuple[Work[Any], Future[Any]]"
 PAUSE = 0.3
+BUSY_TIMEOUT = 3000
+SHORT_TIMEOUT = 100
+"""Milliseconds to wait for a lock, and where somebody has kept it for so long already."""
 
 
 class Writer:
     """Writes to one database, from any number of event loops. The thread lives while it is used."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self._jobs: SimpleQueue[Job | None] | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -85,41 +81,37 @@ class Writer:
             else:
                 self._tidy.clear()
                 if connection is not None and not ending:
-                    _clean(connection, jobs)
+                    _clean(self.place, connection, jobs)
         if connection is not None:
             connection.close()
-        self.database.close()
+        self.place.close()
 
-    def _perform(self, connection: Connection | None, batch: list[Job]) -> Connection | None:
+    def _perform(
+        self, connection: Connection | None, batch: list[Job], *, again: bool = True
+    ) -> Connection | None:
         """Do a batch in one transaction, or each job in its own where one of them fails."""
         try:
-            connection = connection or self.database.open()
-            connection.set_busy_timeout(self.database.patience)
-            results = _transact(connection, [work for work, _ in batch])
+            connection = connection or self.place.open()
+            connection.set_busy_timeout(self.place.patience)
+            results = _transact(self.place, connection, [work for work, _ in batch])
         except Exception as error:  # noqa: BLE001 - it is the submitter's, whatever it is
-            if is_locked(error.__cause__ or error):
-                self.database.patience = SHORT_TIMEOUT
+            if self.place.is_locked(error.__cause__ or error):
+                self.place.patience = SHORT_TIMEOUT
+            elif again and self.place.again(error):
+                self.place.failed(connection, error)
+                return self._perform(None, batch, again=False)
             elif connection is not None and len(batch) > 1:
                 for job in batch:
                     connection = self._perform(connection, [job])
                 return connection
-            told = explain(error, self.database.path)
-            connection = self._kept(connection, error)
+            told = self.place.explain(error)
+            connection = self.place.failed(connection, error)
             for _, future in batch:
                 future.set_exception(told)
             return connection
-        self.database.patience = BUSY_TIMEOUT
+        self.place.patience = BUSY_TIMEOUT
         for (_, future), result in zip(batch, results, strict=True):
             future.set_result(result)
-        return connection
-
-    def _kept(self, connection: Connection | None, error: Exception) -> Connection | None:
-        """The connection; none after damage, so that the file is looked at when opened again."""
-        import apsw
-
-        if connection is not None and isinstance(error, apsw.CorruptError | apsw.NotADBError):
-            connection.close()
-            return None
         return connection
 
 
@@ -139,8 +131,8 @@ def _waiting(jobs: SimpleQueue[Job | None], patience: float | None) -> tuple[lis
     return batch, True
 
 
-def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
-    connection.execute("BEGIN IMMEDIATE")
+def _transact(place: Place, connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
+    connection.execute(place.begin)
     try:
         results = [work(connection) for work in works]
         connection.execute("COMMIT")
@@ -151,14 +143,12 @@ def _transact(connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:
     return results
 
 
-def _clean(connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
+def _clean(place: Place, connection: Connection, jobs: SimpleQueue[Job | None]) -> None:
     """Index what was said, and put what is written where a power cut cannot reach it."""
     try:
-        from crow.extensions.persistence.words import index
-
-        while _transact(connection, [index])[0] and jobs.empty():
+        while _transact(place, connection, [place.index])[0] and jobs.empty():
             pass
         if jobs.empty():
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            place.tidy(connection)
     except Exception as error:  # noqa: BLE001 - the thread must live on: others wait for it
         logger.info("the database was not tidied up: %s", error)

@@ -1,0 +1,159 @@
+"""Where sessions are stored: what an SQLite file and a PostgreSQL database have in common."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from crow import SessionError, SessionInfo
+from crow.extensions.persistence.lease import Piece, Tail
+from crow.extensions.persistence.record import Row
+
+if TYPE_CHECKING:
+    from crow.extensions.persistence.sql import Connection
+
+SCHEMES = ("postgresql://", "postgres://")
+VARIABLE = "CROW_STORE"
+Hit = tuple[SessionInfo, int, str, str]
+
+
+class Claim(Protocol):
+    """The right to write one session, and what of it is no record yet."""
+
+    @property
+    def trouble(self) -> str:
+        """Why the right is lost; empty while it is held."""
+        ...
+
+    def stream(self, piece: Piece) -> None:
+        """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
+        ...
+
+    def keep(self, rows: list[Row]) -> None:
+        """Keep records that are on their way to the database. Raises ``OSError``."""
+        ...
+
+    def reached(self) -> None:
+        """Say that the streamed text is part of a record now."""
+        ...
+
+    def settle(self) -> None:
+        """Forget the records: they are in the database now."""
+        ...
+
+    def clear(self) -> None:
+        """Forget everything: it is in the database now."""
+        ...
+
+    def release(self) -> None:
+        """Let others have the session."""
+        ...
+
+
+class Place(Protocol):
+    """A database that holds sessions. ``notices`` is what a person should know of its opening.
+
+    ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that
+    begins a transaction. ``keeps_records`` is whether a claim can
+    keep a record faster than the database does.
+    """
+
+    notices: list[str]
+    patience: int
+    begin: str
+    keeps_records: bool
+
+    @property
+    def name(self) -> str:
+        """What a person calls it: the file, or the address without its password."""
+        ...
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What the library of the database raises; see `explain`."""
+        ...
+
+    @property
+    def path(self) -> Path | None:
+        """Its file, where it is one."""
+        ...
+
+    def exists(self) -> bool:
+        """False where nothing can ever have been stored."""
+        ...
+
+    def open(self) -> Connection:
+        """The connection to write with. Raises `SessionError` in one line that says what to do."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything, once the writer has ended."""
+        ...
+
+    def read(self) -> Connection:
+        """A connection for one question; closed, it may serve the next. Raises `SessionError`."""
+        ...
+
+    def explain(self, error: Exception) -> SessionError:
+        """What went wrong with the database, in one line that says what to do."""
+        ...
+
+    def failed(self, connection: Connection | None, error: Exception) -> Connection | None:
+        """The connection after an error; None where it is of no use any more."""
+        ...
+
+    def again(self, error: Exception) -> bool:
+        """True for an error after which the same work is tried once more, on a new connection."""
+        ...
+
+    def is_locked(self, error: BaseException) -> bool:
+        """True where somebody else keeps a lock for too long."""
+        ...
+
+    def claim(self, session_id: str) -> Claim:
+        """The right to write a session. Raises `SessionInUse`, `SessionError`, ``OSError``."""
+        ...
+
+    def guard(self, connection: Connection, session_id: str, claim: Any) -> None:
+        """Hold the claim until the transaction ends. Raises `SessionError` where it is lost."""
+        ...
+
+    def tail(self, session_id: str) -> Tail:
+        """What of a session is in no record yet, whoever writes it."""
+        ...
+
+    def user_of(self, session_id: str) -> str:
+        """Who has a session open, this process included; empty where nobody has."""
+        ...
+
+    def index(self, connection: Connection) -> bool:
+        """Index a part of what was said; True where more is left."""
+        ...
+
+    def hits(
+        self, connection: Connection, words: list[str], cwd: str | None, limit: int
+    ) -> list[Hit]:
+        """The records in which all words were said, the best first: session, seq, kind, data."""
+        ...
+
+    def delete(self, connection: Connection, session_id: str) -> bool:
+        """Take a session away with all that belongs to it; False where there is none."""
+        ...
+
+    def tidy(self, connection: Connection) -> None:
+        """Put what is written where a power cut cannot reach it."""
+        ...
+
+
+def place_of(
+    where: str | Path, *, synchronous: Literal["normal", "full"] = "normal"
+) -> Place:
+    """The place that an address or a path names."""
+    if str(where).startswith(SCHEMES):
+        from crow.extensions.persistence.postgres import Postgres
+
+        return Postgres(str(where))
+    from crow.extensions.persistence.database import Database
+
+    return Database(Path(os.path.expanduser(where)).absolute(), synchronous=synchronous)

@@ -27,8 +27,8 @@ MODEL = (
     "providers",
 )
 OTHER_NAMES = {"api_key_helper": "apiKeyHelper"}
-LISTENING = "CROW_ACP_TOKEN"
-"""Opens a ``crow acp --listen``, which may be another process than this one."""
+DOORS = frozenset({"CROW_ACP_TOKEN", "CROW_STORE"})
+"""Open a ``crow acp --listen``, which may be another process than this one, and the sessions."""
 
 
 def keys_of(settings: Settings) -> frozenset[str]:
@@ -36,7 +36,7 @@ def keys_of(settings: Settings) -> frozenset[str]:
     from crow.llm.presets import KEY_NAMES
 
     named = {table.get("api_key_env", "") for table in settings.providers.values()}
-    return (KEY_NAMES | named | {LISTENING}) - {entry.text for entry in settings.pass_env}
+    return (KEY_NAMES | named | DOORS) - {entry.text for entry in settings.pass_env}
 
 
 def secrets_of(settings: Settings) -> frozenset[str]:

@@ -45,7 +45,13 @@ class Server:
         log = self.folder.with_suffix(".log")
         with log.open("a") as told:
             done = subprocess.run(  # type: ignore[call-overload]
-                command, cwd="/", stdin=subprocess.DEVNULL, stdout=told, stderr=told, check=False, **user
+                command,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=told,
+                stderr=told,
+                check=False,
+                **user,
             )
         assert done.returncode == 0, log.read_text()
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from crow.core.messages import Message, context_block, tool_answer, user
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
+from tests.extensions.persistence.conftest import Server
 
 UNCHECKED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 words = st.text(max_size=20)
@@ -58,7 +60,16 @@ def test_any_course_of_events_loads_as_it_was(course: list[tuple[str, Any]]) -> 
         asyncio.run(follow(Path(folder) / "crow.db", course))
 
 
-async def follow(db: Path, course: list[tuple[str, Any]]) -> None:
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None, suppress_health_check=UNCHECKED)
+@given(steps)
+def test_any_course_of_events_loads_as_it_was_from_postgresql(
+    postgres: Server, course: list[tuple[str, Any]]
+) -> None:
+    asyncio.run(follow(postgres.database(), course))
+
+
+async def follow(db: Path | str, course: list[tuple[str, Any]]) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()
@@ -111,7 +122,7 @@ async def take(
     return session, []
 
 
-async def store_many(db: Path, number: int) -> Session:
+async def store_many(db: Path | str, number: int) -> Session:
     """A stored session of so many messages."""
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
         session = await agent.new_session()
@@ -120,8 +131,7 @@ async def store_many(db: Path, number: int) -> Session:
         return session
 
 
-async def test_thousands_of_messages_are_loaded_as_they_were(tmp_path: Path) -> None:
-    db = tmp_path / "crow.db"
+async def test_thousands_of_messages_are_loaded_as_they_were(db: Path | str) -> None:
     session = await store_many(db, 4000)
     async with Agent(ScriptedModel(), hooks=[PersistenceHook(db)], tools=[]) as agent:
         again = await agent.load_session(session.id)

@@ -21,9 +21,9 @@ async def look() -> str:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> PersistenceHook:
+def store(db: Path | str) -> PersistenceHook:
     """An empty store."""
-    return PersistenceHook(tmp_path / "crow.db")
+    return PersistenceHook(db)
 
 
 async def said(store: PersistenceHook, session_id: str) -> list[str]:
@@ -112,5 +112,5 @@ async def test_a_session_is_listed_with_what_helps_to_choose_it(store: Persisten
     assert await store.overview("nowhere") == []
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         await agent.load_session(session.id)
-        (used,) = await PersistenceHook(store.path).overview()
+        (used,) = await PersistenceHook(store.db_path).overview()
         assert "process" in used.used_by

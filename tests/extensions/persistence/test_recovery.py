@@ -22,7 +22,7 @@ PROGRAM = Path(__file__).with_name("hanging.py")
 
 
 @asynccontextmanager
-async def hanging(db: Path, where: str) -> AsyncIterator[str]:
+async def hanging(db: Path | str, where: str) -> AsyncIterator[str]:
     """A process that has come to a point and waits there; the id of its session."""
     program = await asyncio.create_subprocess_exec(
         sys.executable, PROGRAM, db, where, stdout=asyncio.subprocess.PIPE
@@ -38,16 +38,27 @@ async def hanging(db: Path, where: str) -> AsyncIterator[str]:
         await program.wait()
 
 
-async def killed(db: Path, where: str) -> str:
+async def killed(db: Path | str, where: str) -> str:
     async with hanging(db, where) as session_id:
+        if isinstance(db, str) and where in ("tool", "text", "thought"):
+            await arrived(db)
         return session_id
 
 
+async def arrived(db: str) -> None:
+    """Wait until what streams is on no machine of its own any more."""
+    import psycopg
+
+    async with await psycopg.AsyncConnection.connect(db, autocommit=True) as look:
+        while not await (await look.execute("SELECT 1 FROM pieces")).fetchall():
+            await asyncio.sleep(0.02)
+
+
 async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupted(
-    tmp_path: Path,
+    db: Path | str,
 ) -> None:
-    session_id = await killed(tmp_path / "crow.db", "tool")
-    store = PersistenceHook(tmp_path / "crow.db")
+    session_id = await killed(db, "tool")
+    store = PersistenceHook(db)
     session = await store.load(session_id)
     _, _, slow, quick = session.messages
     assert quick.get("content") == '{"found": [1, 2]}'
@@ -60,9 +71,9 @@ async def test_a_quick_tools_result_survives_while_its_slow_sibling_is_interrupt
     ]
 
 
-async def test_a_call_that_waited_for_permission_was_not_executed(tmp_path: Path) -> None:
-    session_id = await killed(tmp_path / "crow.db", "permission")
-    session = await PersistenceHook(tmp_path / "crow.db").load(session_id)
+async def test_a_call_that_waited_for_permission_was_not_executed(db: Path | str) -> None:
+    session_id = await killed(db, "permission")
+    session = await PersistenceHook(db).load(session_id)
     assert session.messages[-1] == {
         "role": "tool",
         "tool_call_id": "call_1",
@@ -70,9 +81,9 @@ async def test_a_call_that_waited_for_permission_was_not_executed(tmp_path: Path
     }
 
 
-async def test_half_an_answer_is_part_of_the_history(tmp_path: Path) -> None:
-    session_id = await killed(tmp_path / "crow.db", "text")
-    store = PersistenceHook(tmp_path / "crow.db")
+async def test_half_an_answer_is_part_of_the_history(db: Path | str) -> None:
+    session_id = await killed(db, "text")
+    store = PersistenceHook(db)
     async with Agent(ScriptedModel("really"), hooks=[store], tools=[]) as agent:
         session = await agent.load_session(session_id)
         assert session.messages[1:] == [
@@ -99,9 +110,9 @@ async def kinds(store: PersistenceHook, session_id: str) -> list[str]:
     return [json.loads(row)["kind"] for row in rows]
 
 
-async def test_a_thought_that_led_nowhere_is_still_shown(tmp_path: Path) -> None:
-    session_id = await killed(tmp_path / "crow.db", "thought")
-    store = PersistenceHook(tmp_path / "crow.db")
+async def test_a_thought_that_led_nowhere_is_still_shown(db: Path | str) -> None:
+    session_id = await killed(db, "thought")
+    store = PersistenceHook(db)
     assert len((await store.load(session_id)).messages) == 1
     thoughts = [e for e in await store.replay(session_id) if isinstance(e, ThoughtDelta)]
     assert thoughts == [ThoughtDelta("Let me see.", f"{session_id}.0.1")]
@@ -134,24 +145,23 @@ async def test_a_tail_that_was_cut_off_counts_as_far_as_it_is_whole(tmp_path: Pa
     assert tail.read_bytes() == b""
 
 
-async def test_a_second_process_is_told_that_the_session_is_in_use(tmp_path: Path) -> None:
-    store = PersistenceHook(tmp_path / "crow.db")
-    async with hanging(tmp_path / "crow.db", "idle") as session_id:
-        with pytest.raises(SessionInUse, match="in use by another process"):
+async def test_a_second_process_is_told_that_the_session_is_in_use(db: Path | str) -> None:
+    store = PersistenceHook(db)
+    async with hanging(db, "idle") as session_id:
+        with pytest.raises(SessionInUse, match="in use by"):
             await store.load(session_id)
-        with pytest.raises(SessionInUse, match="in use by another process") as refused:
+        with pytest.raises(SessionInUse, match="in use by") as refused:
             await store.load(session_id)
-        with pytest.raises(SessionInUse, match="in use by another process"):
+        with pytest.raises(SessionInUse, match="in use by"):
             await store.delete(session_id)
         if Path("/proc/locks").exists():
-            assert re.search(r"\(\S+, process \d+\)", str(refused.value))
+            assert re.search(r"\S+, process \d+", str(refused.value))
         assert len(await store.replay(session_id)) == 2
         assert len((await store.segments(session_id))[0]) == 2
     assert len((await store.load(session_id)).messages) == 2
 
 
-async def test_two_processes_write_to_one_database(tmp_path: Path) -> None:
-    db = tmp_path / "crow.db"
+async def test_two_processes_write_to_one_database(db: Path | str) -> None:
     async with hanging(db, "idle") as one, hanging(db, "idle") as two:
         infos, _ = await PersistenceHook(db).sessions()
         assert {info.id for info in infos} == {one, two}

@@ -20,9 +20,9 @@ async def secret() -> str:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> PersistenceHook:
+async def store(db: Path | str, tmp_path: Path) -> PersistenceHook:
     """Three conversations."""
-    store = PersistenceHook(tmp_path / "crow.db")
+    store = PersistenceHook(db)
     script = (
         call("secret"),
         "The pipe is mended",
@@ -87,12 +87,12 @@ async def test_copies_are_found_and_deleted_sessions_are_not(store: PersistenceH
     assert await ids(store, "quoted") == {session.id}
 
 
-async def test_nothing_is_found_where_nothing_was_stored(tmp_path: Path) -> None:
-    assert await PersistenceHook(tmp_path / "none.db").search("x") == []
+async def test_nothing_is_found_where_nothing_was_stored(db: Path | str) -> None:
+    assert await PersistenceHook(db).search("x") == []
 
 
-async def test_a_long_session_is_searched_to_its_end(tmp_path: Path) -> None:
-    store = PersistenceHook(tmp_path / "crow.db")
+async def test_a_long_session_is_searched_to_its_end(db: Path | str) -> None:
+    store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()
         session.messages += [user(f"number {index}") for index in range(2500)]
@@ -100,8 +100,8 @@ async def test_a_long_session_is_searched_to_its_end(tmp_path: Path) -> None:
     assert found.seq == 2499
 
 
-async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(tmp_path: Path) -> None:
-    store = PersistenceHook(tmp_path / "crow.db")
+async def test_half_a_surrogate_pair_stops_neither_the_index_nor_the_writer(db: Path | str) -> None:
+    store = PersistenceHook(db)
     async with Agent(ScriptedModel("one \udc80", "two"), hooks=[store], tools=[]) as agent:
         session = await agent.new_session("/", id="odd")
         await agent.prompt(session, "hello \udcff walrus")

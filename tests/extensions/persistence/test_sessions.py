@@ -256,7 +256,9 @@ async def test_a_new_segment_leaves_the_old_one_readable(db: Path | str) -> None
     ]  # fmt: skip
 
 
-async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(db: Path | str) -> None:
+async def test_what_a_hook_answered_is_shown_again_and_no_part_of_the_history(
+    db: Path | str,
+) -> None:
     class Shortcut:
         def before_run(self, prompt: str) -> Answer | None:
             return Answer("42") if prompt == "the answer?" else None
@@ -300,7 +302,9 @@ async def test_commands_and_their_answers_are_told_again_one_by_one(db: Path | s
     assert "hunter2" not in await store.export(session.id), "what was refused may be a secret"
 
 
-async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(db: Path | str) -> None:
+async def test_a_history_written_by_hand_is_shown_as_well_as_that_is_possible(
+    db: Path | str,
+) -> None:
     store = PersistenceHook(db)
     async with Agent(ScriptedModel(), hooks=[store], tools=[]) as agent:
         session = await agent.new_session()

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from crow import SessionError
 from crow.extensions.persistence.place import Claim, Place
 from crow.extensions.persistence.record import Row
-from crow.extensions.persistence.session_log import Batch, SessionLog, write
+from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer
 
 T = TypeVar("T")
@@ -126,8 +126,8 @@ class Archive:
     def _submit(self, log: SessionLog, batch: Batch) -> Future[bool]:
         if log.gone or batch.nothing:
             return _done(True)
-        guard = partial(self.place.guard, session_id=batch.session_id, claim=log.lease)
-        future = self.writer.submit(partial(write, batch=batch, guard=guard))
+        work = partial(self.place.write, batch=batch, claim=log.lease)
+        future = self.writer.submit(work, at_once=self.place.writes_at_once and not batch.first)
         future.add_done_callback(partial(_settle, log, batch))
         return future
 

@@ -17,6 +17,7 @@ from crow import SessionError
 from crow.extensions.persistence import words
 from crow.extensions.persistence.lease import Lease, Tail, read_tail, user_of
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
+from crow.extensions.persistence.session_log import Batch, write
 from crow.extensions.persistence.shelf import remove_session
 from crow.extensions.persistence.writer import BUSY_TIMEOUT
 
@@ -32,6 +33,7 @@ class Database:
     """One database file: a `Place`. ``notices`` is what a person should know of its opening."""
 
     begin = "BEGIN IMMEDIATE"
+    writes_at_once = False
 
     def __init__(
         self,
@@ -104,8 +106,9 @@ class Database:
         """The lock of a session. Raises `SessionInUse`, ``OSError``."""
         return Lease.take(self.locks, session_id)
 
-    def guard(self, connection: Connection, session_id: str, claim: object) -> None:
-        """Nothing: the kernel takes no lock away from who lives."""
+    def write(self, connection: Connection, batch: Batch, claim: object) -> bool:
+        """Write a batch; the kernel takes no lock away from who lives."""
+        return write(connection, batch)
 
     def tail(self, session_id: str) -> Tail:
         """What a session's lock file holds."""

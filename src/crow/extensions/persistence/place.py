@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from crow import SessionError, SessionInfo
 from crow.extensions.persistence.lease import Piece, Tail
 from crow.extensions.persistence.record import Row
 
 if TYPE_CHECKING:
+    from crow.extensions.persistence.session_log import Batch
     from crow.extensions.persistence.sql import Connection
 
 SCHEMES = ("postgresql://", "postgres://")
@@ -55,13 +56,14 @@ class Place(Protocol):
     """A database that holds sessions. ``notices`` is what a person should know of its opening.
 
     ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that
-    begins a transaction. ``keeps_records`` is whether a claim can
+    begins a transaction; ``writes_at_once`` is whether `write` needs none. ``keeps_records`` is whether a claim can
     keep a record faster than the database does.
     """
 
     notices: list[str]
     patience: int
     begin: str
+    writes_at_once: bool
     keeps_records: bool
 
     @property
@@ -115,8 +117,11 @@ class Place(Protocol):
         """The right to write a session. Raises `SessionInUse`, `SessionError`, ``OSError``."""
         ...
 
-    def guard(self, connection: Connection, session_id: str, claim: Any) -> None:
-        """Hold the claim until the transaction ends. Raises `SessionError` where it is lost."""
+    def write(self, connection: Connection, batch: Batch, claim: Claim | None) -> bool:
+        """Write a batch; writing it again changes nothing. False where its session is not there.
+
+        Raises `SessionError` for a new session whose id another has, and where the claim is lost.
+        """
         ...
 
     def tail(self, session_id: str) -> Tail:
@@ -146,9 +151,7 @@ class Place(Protocol):
         ...
 
 
-def place_of(
-    where: str | Path, *, synchronous: Literal["normal", "full"] = "normal"
-) -> Place:
+def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "normal") -> Place:
     """The place that an address or a path names."""
     if str(where).startswith(SCHEMES):
         from crow.extensions.persistence.postgres import Postgres

@@ -5,7 +5,7 @@ Nothing that waits is lost while the process lives: it is written as soon as tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -206,16 +206,11 @@ class SessionLog:
         return {name: text for name, text in now.items() if self.states.get(name) != text}
 
 
-def write(
-    connection: Connection, batch: Batch, guard: Callable[[Connection], None] | None = None
-) -> bool:
+def write(connection: Connection, batch: Batch) -> bool:
     """Write a batch; writing it again changes nothing. False where its session is not there.
 
-    ``guard`` holds the right to write. Raises `SessionError` where that is lost, and for a new
-    session whose id another has.
+    Raises `SessionError` for a new session whose id another has.
     """
-    if guard is not None:
-        guard(connection)
     key = connection.execute("SELECT key FROM sessions WHERE id = ?", (batch.session_id,)).get
     if batch.first:
         if key is not None:

@@ -87,9 +87,7 @@ class StoredSessions:
             return await self._load(session_id)
 
     async def _load(self, session_id: str) -> SessionLog:
-        if not self.place.exists() or not await self.ask(
-            partial(is_there, session_id=session_id)
-        ):
+        if not self.place.exists() or not await self.ask(partial(is_there, session_id=session_id)):
             raise self.missing(session_id)
         lease, trouble = await self._try_claim(session_id)
         try:

@@ -78,9 +78,7 @@ def search(
     return list(found.values())[:limit]
 
 
-def hits(
-    connection: Connection, words: list[str], cwd: str | None, limit: int
-) -> list[Hit]:
+def hits(connection: Connection, words: list[str], cwd: str | None, limit: int) -> list[Hit]:
     """The records in which all words were said, by SQLite's index, the best first."""
     quoted = " ".join('"' + word.replace('"', '""') + '"' for word in words)
     rows = connection.execute(

@@ -22,7 +22,7 @@ logger = logging.getLogger("crow.persistence")
 
 T = TypeVar("T")
 Work: TypeAlias = "Callable[[Connection], T]"
-Job: TypeAlias = "tuple[Work[Any], Future[Any]]"
+Job: TypeAlias = "tuple[Work[Any], Future[Any], bool]"
 PAUSE = 0.3
 BUSY_TIMEOUT = 3000
 SHORT_TIMEOUT = 100
@@ -39,10 +39,10 @@ class Writer:
         self._lock = threading.Lock()
         self._tidy = threading.Event()
 
-    def submit(self, work: Work[T]) -> Future[T]:
+    def submit(self, work: Work[T], *, at_once: bool = False) -> Future[T]:
         """Do something in a transaction, after all that was submitted before.
 
-        The future raises `SessionError`, and nothing of the work is stored then. Waiting for it
+        ``at_once`` is work of one statement, which needs no transaction where it is alone. The future raises `SessionError`, and nothing of the work is stored then. Waiting for it
         may be given up; the work is done all the same.
         """
         future: Future[T] = Future()
@@ -54,7 +54,7 @@ class Writer:
                     target=self._live, args=(self._jobs,), name="crow-writer", daemon=True
                 )
                 self._thread.start()
-            self._jobs.put((work, future))
+            self._jobs.put((work, future, at_once))
         return future
 
     def rest(self) -> None:
@@ -93,7 +93,7 @@ class Writer:
         try:
             connection = connection or self.place.open()
             connection.set_busy_timeout(self.place.patience)
-            results = _transact(self.place, connection, [work for work, _ in batch])
+            results = _done(self.place, connection, batch)
         except Exception as error:  # noqa: BLE001 - it is the submitter's, whatever it is
             if self.place.is_locked(error.__cause__ or error):
                 self.place.patience = SHORT_TIMEOUT
@@ -106,11 +106,11 @@ class Writer:
                 return connection
             told = self.place.explain(error)
             connection = self.place.failed(connection, error)
-            for _, future in batch:
+            for _, future, _ in batch:
                 future.set_exception(told)
             return connection
         self.place.patience = BUSY_TIMEOUT
-        for (_, future), result in zip(batch, results, strict=True):
+        for (_, future, _), result in zip(batch, results, strict=True):
             future.set_result(result)
         return connection
 
@@ -129,6 +129,12 @@ def _waiting(jobs: SimpleQueue[Job | None], patience: float | None) -> tuple[lis
     except Empty:
         return batch, False
     return batch, True
+
+
+def _done(place: Place, connection: Connection, batch: list[Job]) -> list[Any]:
+    if len(batch) == 1 and batch[0][2]:
+        return [batch[0][0](connection)]
+    return _transact(place, connection, [work for work, *_ in batch])
 
 
 def _transact(place: Place, connection: Connection, works: Iterable[Work[Any]]) -> list[Any]:

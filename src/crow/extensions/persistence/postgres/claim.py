@@ -105,6 +105,12 @@ class RowClaim:
         if self.is_dirty:
             self._claims.hurry()
 
+    def guard(self, connection: PostgresConnection) -> None:
+        """Hold it until the transaction ends. Raises `SessionInUse` where another does."""
+        if connection.execute(GUARD, (self.session_id, self.epoch)).get is None:
+            self.trouble = lost(self.session_id)
+            raise SessionInUse(self.trouble)
+
     def release(self) -> None:
         """Let others have the session, now or as soon as the database is there again."""
         self._claims.release(self)
@@ -158,9 +164,7 @@ class Claims:
             self._held[claim.session_id] = claim
             if self._thread is None:
                 self._end.clear()
-                self._thread = threading.Thread(
-                    target=self._live, name="crow-claims", daemon=True
-                )
+                self._thread = threading.Thread(target=self._live, name="crow-claims", daemon=True)
                 self._thread.start()
         return claim
 
@@ -292,4 +296,6 @@ def _is_dead(owner: str) -> bool:
     """True for a process of this machine that has ended; of another machine nobody knows."""
     boot, space, pid, started, _ = owner.split(" ")
     here = _life_of(os.getpid()).split(" ")
-    return started != "-" and here[:2] == [boot, space] and _life_of(int(pid)).split(" ")[3] != started
+    return (
+        started != "-" and here[:2] == [boot, space] and _life_of(int(pid)).split(" ")[3] != started
+    )

@@ -106,6 +106,8 @@ class PostgresConnection:
         try:
             with self.raw.cursor() as cursor:
                 cursor.execute(sql.encode(), values)
+                while cursor.nextset():
+                    pass
                 self._changes = max(cursor.rowcount, 0)
                 return Rows(cursor)
         except Error as error:
@@ -169,7 +171,7 @@ def explain(error: Exception, name: str, *, lost: bool = False) -> SessionError:
         case errors.InsufficientPrivilege():
             why = f"{said[0]}: grant it to the role of the address"
         case OperationalError() if lost or getattr(error, "sqlstate", None) is None:
-            return ConnectionLost(f"{name}: it cannot be reached: {said[-1]}")
+            return ConnectionLost(f"{name}: it cannot be reached: {said[0]}")
         case _:
             why = said[0]
     return SessionError(f"{name}: {why}")

@@ -7,15 +7,14 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from crow import SessionError, SessionInUse
+from crow import SessionError
 from crow.extensions.persistence.lease import Piece, Tail
+from crow.extensions.persistence.postgres.append import LIMITS, append
 from crow.extensions.persistence.postgres.claim import (
-    GUARD,
     HELD,
     LEASE,
     Claims,
     RowClaim,
-    lost,
 )
 from crow.extensions.persistence.postgres.connection import (
     ConnectionLost,
@@ -23,6 +22,7 @@ from crow.extensions.persistence.postgres.connection import (
     explain,
 )
 from crow.extensions.persistence.postgres.schema import LOCK, MIGRATIONS
+from crow.extensions.persistence.session_log import Batch, write
 from crow.extensions.persistence.shelf import remove_session
 from crow.extensions.persistence.words import info
 
@@ -48,7 +48,8 @@ class Postgres:
     Its tables are made in the first schema of the role's search path.
     """
 
-    begin = "BEGIN; SET LOCAL statement_timeout = 15000; SET LOCAL lock_timeout = 3000"
+    begin = f"BEGIN; {LIMITS}"
+    writes_at_once = True
     keeps_records = False
     path = None
 
@@ -158,9 +159,7 @@ class Postgres:
                 f"{self.name} has tables of another program: give Crow a schema of its own (CREATE "
                 "SCHEMA crow, and ALTER ROLE ... SET search_path = crow)"
             )
-        return (
-            int(connection.execute("SELECT number FROM crow_version").get or 0) if ours else 0
-        )
+        return int(connection.execute("SELECT number FROM crow_version").get or 0) if ours else 0
 
     def claim(self, session_id: str) -> RowClaim:
         """The right to write a session. Raises `SessionInUse`, `SessionError`."""
@@ -170,13 +169,14 @@ class Postgres:
         finally:
             connection.close()
 
-    def guard(self, connection: Connection, session_id: str, claim: Any) -> None:
-        """Hold the claim until the transaction ends. Raises `SessionError` where it is lost."""
+    def write(self, connection: Any, batch: Batch, claim: Any) -> bool:
+        """Write a batch, where the claim is still held. False where its session is not there."""
         if claim is None:
-            raise SessionError(f"{self.name}: the session {session_id} could not be claimed")
-        if connection.execute(GUARD, (session_id, claim.epoch)).get is None:
-            claim.trouble = lost(session_id)
-            raise SessionInUse(claim.trouble)
+            raise SessionError(f"{self.name}: the session {batch.session_id} could not be claimed")
+        if not batch.first:
+            return append(connection, batch, claim)
+        claim.guard(connection)
+        return write(connection, batch)
 
     def tail(self, session_id: str) -> Tail:
         """The text that streamed and is in no record yet."""

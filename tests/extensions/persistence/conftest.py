@@ -40,18 +40,17 @@ class Server:
 
     def run(self, name: str, *args: str) -> None:
         """Run one of its programs as the user that it may be run by."""
-        user = {} if os.geteuid() else {"user": pwd.getpwnam(self.user).pw_uid}
-        command = (program(name) or name, *args)
+        user = None if os.geteuid() else pwd.getpwnam(self.user).pw_uid
         log = self.folder.with_suffix(".log")
         with log.open("a") as told:
-            done = subprocess.run(  # type: ignore[call-overload]
-                command,
+            done = subprocess.run(
+                (program(name) or name, *args),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=told,
                 stderr=told,
                 check=False,
-                **user,
+                user=user,
             )
         assert done.returncode == 0, log.read_text()
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.extensions.persistence.conftest import Server
 
 from crow.core.agent import Agent
 from crow.core.hooks.context import Context
@@ -17,7 +18,6 @@ from crow.core.messages import Message, context_block, tool_answer, user
 from crow.core.session import Session
 from crow.extensions import PersistenceHook
 from crow.testing import ScriptedModel
-from tests.extensions.persistence.conftest import Server
 
 UNCHECKED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 words = st.text(max_size=20)

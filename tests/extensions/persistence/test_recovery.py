@@ -50,7 +50,7 @@ async def arrived(db: str) -> None:
     import psycopg
 
     async with await psycopg.AsyncConnection.connect(db, autocommit=True) as look:
-        while not await (await look.execute("SELECT 1 FROM pieces")).fetchall():
+        while not await (await look.execute("SELECT 1 FROM pieces")).fetchall():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 

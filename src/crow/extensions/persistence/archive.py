@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Future
 from functools import partial
-from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from crow import SessionError

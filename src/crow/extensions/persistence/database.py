@@ -23,7 +23,7 @@ from crow.extensions.persistence.writer import BUSY_TIMEOUT
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.place import Hit
-    from crow.extensions.persistence.sql import Connection
+    from crow.extensions.persistence.sql import Connection, FileConnection
 
 CHECK_SECONDS = 0.05
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs"})
@@ -67,7 +67,7 @@ class Database:
         """False before the first session."""
         return self.path.exists()
 
-    def open(self) -> Connection:
+    def open(self) -> FileConnection:
         """The connection to write with. Raises `SessionError` in one line that says what to do."""
         import apsw
 
@@ -82,7 +82,7 @@ class Database:
             self.close()
             raise explain(error, self.path) from error
 
-    def read(self) -> Connection:
+    def read(self) -> FileConnection:
         """A connection that cannot write, for one question. The file must exist."""
         import apsw
 
@@ -92,7 +92,7 @@ class Database:
             uri = f"{self.path.absolute().as_uri()}?immutable=1"
             return self._readable(uri, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
 
-    def _readable(self, name: str, flags: int) -> Connection:
+    def _readable(self, name: str, flags: int) -> FileConnection:
 
         connection = connect(name, flags)
         connection.set_busy_timeout(self.patience)
@@ -197,7 +197,7 @@ class Database:
                     raise
                 time.sleep(0.01)
 
-    def _sound_and_current(self, alone: bool) -> Connection:
+    def _sound_and_current(self, alone: bool) -> FileConnection:
         """A connection to a file that is whole, or to a new one with what of it could be read."""
         connection = self._sound()
         if connection is not None:
@@ -214,7 +214,7 @@ class Database:
         )
         return connection
 
-    def _sound(self) -> Connection | None:
+    def _sound(self) -> FileConnection | None:
         """A connection to the file; None where that is damaged."""
         import apsw
 
@@ -227,7 +227,7 @@ class Database:
             pass
         return None
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> FileConnection:
 
         connection = connect(str(self.path))
         connection.set_busy_timeout(self.patience)
@@ -239,7 +239,7 @@ class Database:
         connection.pragma("wal_autocheckpoint", 4000)
         return connection
 
-    def _current(self, connection: Connection, alone: bool) -> Connection:
+    def _current(self, connection: FileConnection, alone: bool) -> FileConnection:
         """The same connection, its file brought to this version."""
         version = _number(connection, "user_version")
         if version == len(self._migrations):
@@ -256,7 +256,7 @@ class Database:
             raise
         return connection
 
-    def _check_owner(self, connection: Connection) -> None:
+    def _check_owner(self, connection: FileConnection) -> None:
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
         if tables and _number(connection, "application_id") != APPLICATION_ID:
             raise SessionError(f"{self.path} is a database of another program: use another db_path")
@@ -269,7 +269,7 @@ class Database:
             )
         return SessionError(f"{self.path} is in use by an older Crow: close that first")
 
-    def _back_up(self, connection: Connection, version: int) -> None:
+    def _back_up(self, connection: FileConnection, version: int) -> None:
         copy = free_name(self.path, f"version-{version}")
         os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -278,7 +278,7 @@ class Database:
             backup.step()
         target.close()
 
-    def _migrate(self, connection: Connection, version: int) -> None:
+    def _migrate(self, connection: FileConnection, version: int) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
             for script in self._migrations[version:]:
@@ -292,7 +292,7 @@ class Database:
             raise
 
 
-def connect(name: str, flags: int | None = None) -> Connection:
+def connect(name: str, flags: int | None = None) -> FileConnection:
     """Open a database, new where there is none; ``flags`` are SQLite's. Raises ``apsw.Error``."""
     import apsw
 
@@ -301,7 +301,7 @@ def connect(name: str, flags: int | None = None) -> Connection:
     return connection
 
 
-def _salvaged(damaged: Path, target: Connection) -> int:
+def _salvaged(damaged: Path, target: FileConnection) -> int:
     """How many sessions of a damaged file could be brought over."""
     import apsw
 
@@ -317,7 +317,7 @@ def _salvaged(damaged: Path, target: Connection) -> int:
         source.close()
 
 
-def is_sound(connection: Connection) -> bool:
+def is_sound(connection: FileConnection) -> bool:
     """False for a damaged file. Looks for a twentieth of a second, however big the file is."""
     import apsw
 
@@ -394,5 +394,5 @@ def explain(error: Exception, path: Path) -> SessionError:
     return SessionError(f"{path}: {why}")
 
 
-def _number(connection: Connection, pragma: str) -> int:
+def _number(connection: FileConnection, pragma: str) -> int:
     return int(connection.pragma(pragma))

@@ -22,11 +22,6 @@ Hit = tuple[SessionInfo, int, str, str]
 class Claim(Protocol):
     """The right to write one session, and what of it is no record yet."""
 
-    @property
-    def trouble(self) -> str:
-        """Why the right is lost; empty while it is held."""
-        ...
-
     def stream(self, piece: Piece) -> None:
         """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
         ...
@@ -56,8 +51,8 @@ class Place(Protocol):
     """A database that holds sessions. ``notices`` is what a person should know of its opening.
 
     ``patience`` is for how many milliseconds a lock is waited for, and ``begin`` the statement that
-    begins a transaction; ``writes_at_once`` is whether `write` needs none. ``keeps_records`` is whether a claim can
-    keep a record faster than the database does.
+    begins a transaction; ``writes_at_once`` is whether `write` needs none. ``keeps_records`` is
+    whether a claim can keep a record faster than the database does.
     """
 
     notices: list[str]
@@ -137,7 +132,7 @@ class Place(Protocol):
         ...
 
     def hits(
-        self, connection: Connection, words: list[str], cwd: str | None, limit: int
+        self, connection: Connection, wanted: list[str], cwd: str | None, limit: int
     ) -> list[Hit]:
         """The records in which all words were said, the best first: session, seq, kind, data."""
         ...

@@ -42,8 +42,9 @@ class Writer:
     def submit(self, work: Work[T], *, at_once: bool = False) -> Future[T]:
         """Do something in a transaction, after all that was submitted before.
 
-        ``at_once`` is work of one statement, which needs no transaction where it is alone. The future raises `SessionError`, and nothing of the work is stored then. Waiting for it
-        may be given up; the work is done all the same.
+        ``at_once`` is work of one statement, which needs no transaction where it is alone. The
+        future raises `SessionError`, and nothing of the work is stored then. Waiting for it may be
+        given up; the work is done all the same.
         """
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()

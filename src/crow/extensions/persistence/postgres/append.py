@@ -54,8 +54,7 @@ def append(connection: PostgresConnection, batch: Batch, claim: RowClaim) -> boo
             values += state
     is_held, is_there = connection.execute("".join([*sql, FOUND]), values).fetchone() or (0, 0)
     if not is_held:
-        claim.trouble = lost(batch.session_id)
-        raise SessionInUse(claim.trouble)
+        raise SessionInUse(lost(batch.session_id))
     return bool(is_there)
 
 

@@ -61,6 +61,10 @@ FORGET = (
     "DELETE FROM pieces WHERE session = ?1"
     " AND EXISTS (SELECT 1 FROM leases WHERE session = ?1 AND epoch = ?2)"
 )
+RENEW = (
+    "UPDATE leases SET until = clock_timestamp() + ? * interval '1 second'"
+    " WHERE (session, epoch) IN ({marks}) RETURNING session"
+)
 RELEASE = (
     "UPDATE leases SET owner = '', who = '', until = '-infinity' WHERE session = ? AND epoch = ?"
 )
@@ -69,12 +73,11 @@ RELEASE = (
 class RowClaim:
     """A held claim; `release` it."""
 
-    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "session_id", "streams", "trouble")
+    __slots__ = ("_claims", "_lines", "epoch", "is_dirty", "session_id", "streams")
 
     def __init__(self, claims: Claims, session_id: str, epoch: int) -> None:
         self.session_id = session_id
         self.epoch = epoch
-        self.trouble = ""
         self.is_dirty = epoch > 1
         self.streams = False
         self._claims = claims
@@ -108,8 +111,7 @@ class RowClaim:
     def guard(self, connection: PostgresConnection) -> None:
         """Hold it until the transaction ends. Raises `SessionInUse` where another does."""
         if connection.execute(GUARD, (self.session_id, self.epoch)).get is None:
-            self.trouble = lost(self.session_id)
-            raise SessionInUse(self.trouble)
+            raise SessionInUse(lost(self.session_id))
 
     def release(self) -> None:
         """Let others have the session, now or as soon as the database is there again."""
@@ -249,15 +251,13 @@ class Claims:
             return
         marks = ", ".join(["(?, ?)"] * len(held))
         keys: list[Any] = [each for claim in held for each in (claim.session_id, claim.epoch)]
-        renewed = connection.execute(
-            "UPDATE leases SET until = clock_timestamp() + ? * interval '1 second'"
-            f" WHERE (session, epoch) IN ({marks}) RETURNING session",  # noqa: S608
-            [self.lease, *keys],
-        )
+        renewed = connection.execute(RENEW.format(marks=marks), [self.lease, *keys])
         there = {row[0] for row in renewed}
         for claim in held:
             if claim.session_id not in there:
-                claim.trouble = lost(claim.session_id)
+                logger.warning(lost(claim.session_id))
+                with self._lock:
+                    self._held.pop(claim.session_id, None)
 
 
 def _let_go(connection: PostgresConnection, claim: RowClaim) -> None:
@@ -285,7 +285,7 @@ def _life_of(pid: int) -> str:
     """A process as the kernel knows it: machine start, name space, number, start time."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        space = os.readlink("/proc/self/ns/pid")
+        space = str(Path("/proc/self/ns/pid").readlink())
         started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
         return f"- - {pid} -"

@@ -21,7 +21,7 @@ MARK = re.compile(r"\?(\d*)|%")
 ROW = re.compile(r"VALUES (\([?, ]+\))")
 
 
-class ConnectionLost(SessionError):
+class ConnectionLostError(SessionError):
     """The database was not reached, or went away."""
 
 
@@ -171,7 +171,7 @@ def explain(error: Exception, name: str, *, lost: bool = False) -> SessionError:
         case errors.InsufficientPrivilege():
             why = f"{said[0]}: grant it to the role of the address"
         case OperationalError() if lost or getattr(error, "sqlstate", None) is None:
-            return ConnectionLost(f"{name}: it cannot be reached: {said[0]}")
+            return ConnectionLostError(f"{name}: it cannot be reached: {said[0]}")
         case _:
             why = said[0]
     return SessionError(f"{name}: {why}")

@@ -17,7 +17,7 @@ from crow.extensions.persistence.postgres.claim import (
     RowClaim,
 )
 from crow.extensions.persistence.postgres.connection import (
-    ConnectionLost,
+    ConnectionLostError,
     PostgresConnection,
     explain,
 )
@@ -248,7 +248,7 @@ class Postgres:
 
     def again(self, error: Exception) -> bool:
         """True where the connection was lost: what was committed already changes nothing."""
-        return isinstance(error, ConnectionLost)
+        return isinstance(error, ConnectionLostError)
 
 
 def _answers(connection: PostgresConnection) -> bool:

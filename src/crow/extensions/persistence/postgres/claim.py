@@ -117,10 +117,17 @@ class RowClaim:
         """Let others have the session, now or as soon as the database is there again."""
         self._claims.release(self)
 
-    def lines(self) -> str:
-        """The text that streamed since the last time."""
+    def bring(self, connection: PostgresConnection) -> None:
+        """Bring what streamed since the last time to the database."""
         lines, self._lines = self._lines, []
-        return "\n".join(lines) if self.streams else ""
+        if not (lines and self.streams):
+            return
+        try:
+            connection.execute(STREAM, (self.session_id, self.epoch, "\n".join(lines)))
+        except SessionError:
+            self._lines[:0] = lines
+            raise
+        self.is_dirty = True
 
 
 class Claims:
@@ -240,9 +247,7 @@ class Claims:
             if not claim.streams and claim.is_dirty:
                 connection.execute(FORGET, key)
                 claim.is_dirty = False
-            if lines := claim.lines():
-                claim.is_dirty = True
-                connection.execute(STREAM, (*key, lines))
+            claim.bring(connection)
 
     def _renew(self, connection: PostgresConnection) -> None:
         with self._lock:
@@ -262,9 +267,8 @@ class Claims:
 
 def _let_go(connection: PostgresConnection, claim: RowClaim) -> None:
     key = (claim.session_id, claim.epoch)
-    if lines := claim.lines():
-        connection.execute(STREAM, (*key, lines))
-    elif claim.is_dirty and not claim.streams:
+    claim.bring(connection)
+    if claim.is_dirty and not claim.streams:
         connection.execute(FORGET, key)
     connection.execute(RELEASE, key)
 

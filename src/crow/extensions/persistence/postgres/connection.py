@@ -156,10 +156,10 @@ def _storable(value: Value) -> Value:
 
 def explain(error: Exception, name: str, *, lost: bool = False) -> SessionError:
     """What went wrong with the database, in one line that says what to do."""
-    from psycopg import OperationalError, errors
-
     if isinstance(error, SessionError):
         return error
+    from psycopg import OperationalError, errors
+
     said = str(error).strip().splitlines() or [type(error).__name__]
     match error:
         case errors.DiskFull():

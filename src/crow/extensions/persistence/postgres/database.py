@@ -38,6 +38,11 @@ DEFAULTS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
 }
+TABLES = (
+    "SELECT relname FROM pg_catalog.pg_class WHERE relname IN ('crow_version', 'sessions', 'log')"
+    " AND relnamespace = current_schema()::regnamespace"
+)
+"""By a table, and not by ``to_regclass``, which remembers in a transaction what was not there."""
 IDLE = 4
 """Connections that wait for the next question."""
 
@@ -150,11 +155,9 @@ class Postgres:
             )
 
     def _version(self, connection: PostgresConnection) -> int:
-        row = connection.execute(
-            "SELECT to_regclass('crow_version') IS NOT NULL, to_regclass('sessions') IS NOT NULL"
-        ).fetchone()
-        ours, taken = row or (False, False)
-        if taken and not ours:
+        tables = {row[0] for row in connection.execute(TABLES)}
+        ours = "crow_version" in tables
+        if tables and not ours:
             raise SessionError(
                 f"{self.name} has tables of another program: give Crow a schema of its own (CREATE "
                 "SCHEMA crow, and ALTER ROLE ... SET search_path = crow)"

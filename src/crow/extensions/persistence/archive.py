@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from crow import SessionError
-from crow.extensions.persistence.place import Claim, Place
 from crow.extensions.persistence.record import Row
 from crow.extensions.persistence.session_log import Batch, SessionLog
 from crow.extensions.persistence.writer import Work, Writer
 
+if TYPE_CHECKING:
+    from crow.extensions.persistence.place import Claim, Place
+
 T = TypeVar("T")
 SOON = 0.05
+SCHEMES = ("postgresql://", "postgres://")
+
+
+def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "normal") -> Place:
+    """The place that an address or a path names."""
+    if str(where).startswith(SCHEMES):
+        from crow.extensions.persistence.postgres import Postgres
+
+        return Postgres(str(where))
+    from crow.extensions.persistence.database import Database
+
+    return Database(Path(os.path.expanduser(where)).absolute(), synchronous=synchronous)
 
 
 class Archive:

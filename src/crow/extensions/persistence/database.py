@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crow import SessionError
-from crow.extensions.persistence import words
 from crow.extensions.persistence.lease import Lease, Tail, read_tail, user_of
 from crow.extensions.persistence.schema import APPLICATION_ID, MIGRATIONS
 from crow.extensions.persistence.session_log import Batch, write
-from crow.extensions.persistence.shelf import remove_session
 from crow.extensions.persistence.writer import BUSY_TIMEOUT
 
 if TYPE_CHECKING:
@@ -120,19 +118,26 @@ class Database:
 
     def index(self, connection: Connection) -> bool:
         """Index a part of what was said; True where more is left."""
-        return words.index(connection)
+        from crow.extensions.persistence.words import index
+
+        return index(connection)
 
     def hits(
         self, connection: Connection, wanted: list[str], cwd: str | None, limit: int
     ) -> list[Hit]:
         """The records in which all words were said, the best first."""
-        return words.hits(connection, wanted, cwd, limit)
+        from crow.extensions.persistence.words import hits
+
+        return hits(connection, wanted, cwd, limit)
 
     def delete(self, connection: Connection, session_id: str) -> bool:
         """Take a session away, and its words, which no key leads to."""
-        words.forget(connection, session_id)
+        from crow.extensions.persistence.shelf import remove_session
+        from crow.extensions.persistence.words import forget, look_again
+
+        forget(connection, session_id)
         removed = remove_session(connection, session_id)
-        words.look_again(connection)
+        look_again(connection)
         return removed
 
     def tidy(self, connection: Connection) -> None:

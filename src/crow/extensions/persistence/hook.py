@@ -41,9 +41,8 @@ from crow.events import (
     ToolProgress,
     UsageReported,
 )
-from crow.extensions.persistence.archive import Archive
+from crow.extensions.persistence.archive import Archive, place_of
 from crow.extensions.persistence.lease import Piece, Sort
-from crow.extensions.persistence.place import VARIABLE, place_of
 from crow.extensions.persistence.record import finished, started
 from crow.extensions.persistence.session_log import SessionLog
 from crow.messages import user
@@ -61,6 +60,7 @@ OUTERMOST = FIRST - 1
 INNERMOST = LAST + 1
 PATIENCE = 1.0
 FILE = "~/.crow/crow.db"
+VARIABLE = "CROW_STORE"
 
 
 @dataclass(eq=False)

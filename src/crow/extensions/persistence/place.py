@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from crow import SessionError, SessionInfo
 from crow.extensions.persistence.lease import Piece, Tail
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from crow.extensions.persistence.session_log import Batch
     from crow.extensions.persistence.sql import Connection
 
-SCHEMES = ("postgresql://", "postgres://")
-VARIABLE = "CROW_STORE"
 Hit = tuple[SessionInfo, int, str, str]
 
 
@@ -144,14 +141,3 @@ class Place(Protocol):
     def tidy(self, connection: Connection) -> None:
         """Put what is written where a power cut cannot reach it."""
         ...
-
-
-def place_of(where: str | Path, *, synchronous: Literal["normal", "full"] = "normal") -> Place:
-    """The place that an address or a path names."""
-    if str(where).startswith(SCHEMES):
-        from crow.extensions.persistence.postgres import Postgres
-
-        return Postgres(str(where))
-    from crow.extensions.persistence.database import Database
-
-    return Database(Path(os.path.expanduser(where)).absolute(), synchronous=synchronous)

@@ -209,10 +209,12 @@ class Database:
             return self._current(connection, alone)
         if not alone:
             raise SessionError(f"{self.path} is damaged, and open in another process: close that")
+        from crow.extensions.persistence.salvage import move_aside, salvaged
+
         aside = move_aside(self.path)
         self._create()
         connection = self._current(self._connect(), alone)
-        saved = _salvaged(aside, connection)
+        saved = salvaged(aside, connection)
         self.notices.append(
             f"{self.path} was damaged: it is kept as {aside}, and a new one begun with the "
             f"sessions that could be read whole ({saved})"
@@ -275,6 +277,8 @@ class Database:
         return SessionError(f"{self.path} is in use by an older Crow: close that first")
 
     def _back_up(self, connection: FileConnection, version: int) -> None:
+        from crow.extensions.persistence.salvage import free_name
+
         copy = free_name(self.path, f"version-{version}")
         os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
@@ -306,22 +310,6 @@ def connect(name: str, flags: int | None = None) -> FileConnection:
     return connection
 
 
-def _salvaged(damaged: Path, target: FileConnection) -> int:
-    """How many sessions of a damaged file could be brought over."""
-    import apsw
-
-    from crow.extensions.persistence.salvage import salvage
-
-    try:
-        source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)
-    except apsw.Error:
-        return 0
-    try:
-        return salvage(source, target)
-    finally:
-        source.close()
-
-
 def is_sound(connection: FileConnection) -> bool:
     """False for a damaged file. Looks for a twentieth of a second, however big the file is."""
     import apsw
@@ -334,25 +322,6 @@ def is_sound(connection: FileConnection) -> bool:
         return True
     finally:
         connection.set_progress_handler(None)
-
-
-def move_aside(path: Path) -> Path:
-    """Give a database another name, with its log; the new name."""
-    aside = free_name(path, "damaged")
-    for suffix in ("-wal", "-shm", ""):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + suffix))
-    return aside
-
-
-def free_name(path: Path, word: str) -> Path:
-    """A name beside a file that nothing has: ``crow.db.damaged``, ``crow.db.damaged-2``."""
-    number, name = 1, path.with_name(f"{path.name}.{word}")
-    while name.exists():
-        number += 1
-        name = path.with_name(f"{path.name}.{word}-{number}")
-    return name
 
 
 def file_system(path: Path, mounts: Path = Path("/proc/mounts")) -> str:

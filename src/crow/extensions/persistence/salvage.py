@@ -1,12 +1,29 @@
-"""What can still be read of a damaged database, brought over into a new one by sessions."""
+"""A damaged database: moved aside, and what can be read of it brought over into a new one."""
 
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from crow.extensions.persistence.sql import Connection, Value
 
 SECONDS = 10.0
+
+
+def salvaged(damaged: Path, target: Connection) -> int:
+    """How many sessions of a damaged file could be brought over."""
+    import apsw
+
+    from crow.extensions.persistence.database import connect
+
+    try:
+        source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error:
+        return 0
+    try:
+        return salvage(source, target)
+    finally:
+        source.close()
 
 
 def salvage(source: Connection, target: Connection) -> int:
@@ -61,3 +78,22 @@ def _copy_rows(source: Connection, target: Connection, table: str, where: str) -
     named, marks = ", ".join(names[index] for index in kept), ", ".join("?" * len(kept))
     target.executemany(f"INSERT INTO {table} ({named}) VALUES ({marks})", rows)  # noqa: S608
     return [row[names.index("seq") - 1] for row in rows] if table == "log" else []
+
+
+def move_aside(path: Path) -> Path:
+    """Give a database another name, with its log; the new name."""
+    aside = free_name(path, "damaged")
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def free_name(path: Path, word: str) -> Path:
+    """A name beside a file that nothing has: ``crow.db.damaged``, ``crow.db.damaged-2``."""
+    number, name = 1, path.with_name(f"{path.name}.{word}")
+    while name.exists():
+        number += 1
+        name = path.with_name(f"{path.name}.{word}-{number}")
+    return name

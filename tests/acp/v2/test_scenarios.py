@@ -167,6 +167,31 @@ async def test_a_call_is_cancelled_by_itself_and_the_work_goes_on(
         assert late["error"]["code"] == -32602
 
 
+async def test_a_call_that_hooks_hold_up_is_cancelled_before_it_begins(
+    draft: Any, tmp_path: Path
+) -> None:
+    client, go, told = draft(), asyncio.Event(), []
+
+    async def around_tool(ctx: Any, call_next: Any) -> Any:
+        await go.wait()
+        result = await call_next()
+        told.append(result.text)
+        return result
+
+    script = ScriptedModel(call("Bash", command="touch made"), "Then not.")
+    async with client.connected(Agent(llm=script, hooks=[around_tool])):
+        session = await client.new_session(tmp_path)
+        await client.prompt(session, "Run it")
+        update = await client.saw("tool_call_update", status="in_progress")
+        params = {"sessionId": session, "toolCallId": update["toolCallId"]}
+        assert (await client.wire.request("tool_call/cancel", params))["result"] == {}
+        go.set()
+        await client.saw("state_update", state="idle")
+        assert [card["status"] for card in client.cards()] == ["cancelled"]
+    assert told == ["ended by the user before it began"]
+    assert not (tmp_path / "made").exists()
+
+
 async def test_a_terminal_is_cancelled_and_its_call_fails(draft: Any, tmp_path: Path) -> None:
     client = draft()
     script = ScriptedModel(call("Bash", command="echo on; sleep 60"), "Then not.")

@@ -14,6 +14,7 @@ from crow.core.tools import ToolResult
 
 NAME = "tool_cancel"
 ENDED = "ended by the user; what it had done by then stays done"
+NOT_BEGUN = "ended by the user before it began"
 
 
 class Cancelling:
@@ -22,6 +23,7 @@ class Cancelling:
     def __init__(self) -> None:
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
         self._ended: set[tuple[str, str]] = set()
+        self._early: set[tuple[str, str]] = set()
 
     @classmethod
     def of(cls, agent: Agent) -> Cancelling:
@@ -30,18 +32,26 @@ class Cancelling:
             agent.use(cls(), name=NAME)
         return agent.extensions[NAME]
 
-    def cancel(self, session_id: str, call_id: str) -> bool:
-        """End a call; False where no such call runs."""
-        task = self._running.get((session_id, call_id))
-        if task is None or not task.cancel():
-            return False
-        self._ended.add((session_id, call_id))
-        return True
+    def cancel(self, session_id: str, call_id: str) -> None:
+        """End a call that the client was told of; one that hooks hold up yet does not run at all."""
+        key = session_id, call_id
+        task = self._running.get(key)
+        if task is None:
+            self._early.add(key)
+        elif task.cancel():
+            self._ended.add(key)
+
+    @hook("before_tool", order=LAST)
+    def before_tool(self, ctx: ToolContext) -> None:
+        """Forget who of that name was ended when it had ended already."""
+        self._early.discard((ctx.session.id, ctx.call.id))
 
     @hook("around_tool", order=LAST)
     async def around_tool(self, ctx: ToolContext, call_next: Callable[[], Awaitable[Any]]) -> Any:
         """Run the tool in a task of its own."""
         key = ctx.session.id, ctx.call.id
+        if key in self._early:
+            return ToolResult.failure(NOT_BEGUN)
         task = self._running[key] = asyncio.ensure_future(call_next())
         try:
             return await task

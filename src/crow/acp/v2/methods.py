@@ -141,8 +141,9 @@ class Methods:
 
     def _end(self, key: tuple[str, str], otherwise: str) -> None:
         known = self._version.running.keys.get(key)
-        if known is None or not self._version.cancelling.cancel(*known):
+        if known is None:
             raise invalid(otherwise)
+        self._version.cancelling.cancel(*known)
 
     # choices
 

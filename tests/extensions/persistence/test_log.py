@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.extensions.persistence.conftest import Server
+from tests.postgres import Server
 
 from crow.core.agent import Agent
 from crow.core.hooks.context import Context

@@ -9,7 +9,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.extensions.persistence.conftest import Server
+from tests.postgres import Server
 
 from crow.core.agent import Agent
 from crow.core.errors import SessionError, SessionInUse

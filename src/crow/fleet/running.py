@@ -1,0 +1,320 @@
+"""One session of a fleet, from where it is until it stops: done, failed, waiting or called off."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from crow.core.errors import CrowError
+from crow.core.events import Event, Retrying, UsageReported
+from crow.core.hooks.collect import hook
+from crow.core.hooks.context import Context
+from crow.core.ports import NullClient, PermissionRequest, Question
+from crow.fleet.board import Board, Claimed, Left, retried
+from crow.fleet.task import FleetError
+from crow.fleet.workspace import Place
+
+if TYPE_CHECKING:
+    from crow.core.agent import Agent
+    from crow.core.session import Reply, Session
+
+logger = logging.getLogger("crow.fleet")
+
+OFTEN = 2.0
+"""Seconds between two reports of how far a session is, where nothing in its folder changed."""
+PATIENCE = 120.0
+"""Seconds for which the database is waited for when a session has ended."""
+GO_ON = (
+    "Go on with your task. The machine that you worked on has gone away in the middle of it: what ran "
+    "then has an unknown outcome, and your folder is as it was after the last turn that was kept."
+)
+ANSWERED = "You were waiting for a person. {said}\n\nGo on with your task."
+
+Why = Literal["", "lost", "cancelled", "drained", "question", "budget", "turns"]
+
+
+class FleetClient(NullClient):
+    """The client of a session that no person watches: its questions go to the inbox.
+
+    ``answers`` are those that a person has given; ``wait`` is called with a question that has none.
+    """
+
+    answers = True
+
+    def __init__(
+        self,
+        answers: tuple[Mapping[str, Any], ...],
+        wait: Callable[[dict[str, Any]], None],
+        told: Callable[[Event], None],
+    ) -> None:
+        self._answers = [dict(each) for each in answers]
+        self._wait = wait
+        self._told = told
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Take note of usage, and of requests that are sent again."""
+        self._told(event)
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """The answer that a person gave to this very call; else it waits for one."""
+        question = {
+            "kind": "permission",
+            "text": f"{request.title}: {request.reason}" if request.reason else request.title,
+            "tool": request.call.name,
+            "args": dict(request.args),
+            "choices": [option.id for option in request.options],
+        }
+        return await self._answer(question)
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """The answer that a person gave to this question; else it waits for one."""
+        choices = ["yes", "no"] if question.kind == "confirm" else list(question.choices)
+        asked = {"kind": question.kind, "text": question.text, "choices": choices}
+        answer = await self._answer(asked)
+        return answer.lower() in ("yes", "y", "true") if question.kind == "confirm" else answer
+
+    async def _answer(self, question: dict[str, Any]) -> str:
+        for given in self._answers:
+            if {**given, "answer": None} == {**question, "answer": None}:
+                return str(given["answer"])
+        self._wait(question)
+        await asyncio.Event().wait()  # until the run is cancelled, which comes now
+        raise AssertionError
+
+
+class Running:
+    """A job that this worker has. ``why`` is why it was called off; empty where it was not."""
+
+    order = 1000
+
+    def __init__(self, board: Board, claimed: Claimed, root: Path, build: Build) -> None:
+        self.board = board
+        self.claimed = claimed
+        self.place = Place(claimed.task.workspace, root, claimed.job)
+        self.why: Why = ""
+        self.question: dict[str, Any] | None = None
+        self._build = build
+        self._agent: Agent | None = None
+        self._session: Session | None = None
+        self._cost = claimed.cost
+        self._turns = claimed.turns
+        self._reported = 0.0
+        self._detail = ""
+
+    @property
+    def turns(self) -> int:
+        """How many requests there were, here and before."""
+        return self._turns
+
+    @property
+    def cost(self) -> float:
+        """Dollars, as far as prices are known."""
+        return self._cost
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What its lease is known by."""
+        return self.claimed.job, self.claimed.epoch
+
+    def call_off(self, why: Why) -> None:
+        """End it soon."""
+        if not self.why:
+            self.why = why
+        if self._agent is not None and self._session is not None:
+            self._agent.cancel(self._session)
+
+    def wait_for(self, question: dict[str, Any]) -> None:
+        """Let it wait for a person, away from here."""
+        self.question = question
+        self.call_off("question")
+
+    async def run(self) -> Left | None:
+        """Go on until it stops; how it is to be left, None where another has it."""
+        try:
+            await self.place.prepare(self.claimed.patch)
+            reply = await self._work()
+            left = await self._left(reply)
+        except Exception as error:  # noqa: BLE001 - what fails here is this job's, and no other's
+            left = self._after(error)
+        if left is not None and not await retried(
+            lambda: self.board.leave(self.claimed, left), patience=PATIENCE
+        ):
+            logger.warning("%s was taken over by another worker", self.claimed.job)
+            left = None
+        if left is not None and left.state != "queued":
+            await self.place.remove()
+        return left
+
+    async def _work(self) -> Reply | None:
+        agent = await self._build(self.claimed.task, self.place.folder, self)
+        client = FleetClient(self.claimed.answers, self.wait_for, self._told)
+        async with agent:
+            session = await self._open(agent, client)
+            self._agent, self._session = agent, session
+            if self.why:
+                return None
+            prompt = self._prompt(session)
+            if prompt is None:
+                return None
+            return await agent.prompt(session, prompt)
+
+    async def _open(self, agent: Agent, client: FleetClient) -> Session:
+        """The session as it was left, or a new one."""
+        task, folder = self.claimed.task, str(self.place.folder)
+        store: Any = agent.store
+        if await store.knows(self.claimed.job):
+            return await agent.load_session(self.claimed.job, client=client, cwd=folder)
+        fields: dict[str, Any] = {"id": self.claimed.job}
+        if task.mode:
+            fields["mode"] = task.mode
+        return await agent.new_session(folder, client=client, **fields)
+
+    def _prompt(self, session: Session) -> str | None:
+        """What to say to go on; None where all had been said when its machine died."""
+        if not session.messages:
+            return self.claimed.task.prompt
+        if self.claimed.answers:
+            last = self.claimed.answers[-1]
+            said = f"To “{last['text']}” the answer was: {last['answer']}."
+            return ANSWERED.format(said=said)
+        last_said = session.messages[-1]
+        if last_said["role"] == "assistant" and not last_said.get("tool_calls"):
+            return None
+        return GO_ON
+
+    def _told(self, event: Event) -> None:
+        match event:
+            case UsageReported(_, total):
+                self._cost = self.claimed.cost + float(total.get("cost") or 0)
+            case Retrying(_, delay, reason) if "429" in reason or "rate" in reason.lower():
+                self._slow(delay)
+            case _:
+                pass
+
+    def _slow(self, seconds: float) -> None:
+        """Have the whole fleet wait for a provider that refuses for now."""
+        pace = self.board.pace(provider_of(self.claimed.task.model), seconds)
+        asyncio.ensure_future(_quietly(pace))  # noqa: RUF006 - it is done when it is done
+
+    # hooks of the session's agent
+
+    @hook("on_llm_request", timeout=120)
+    async def on_llm_request(self, ctx: Context) -> None:
+        """Wait while the provider refuses others of the fleet."""
+        if ctx.session.parent is None:
+            paces = await _quietly(self.board.paces()) or {}
+            await asyncio.sleep(min(paces.get(provider_of(self.claimed.task.model), 0.0), 60))
+
+    @hook("after_turn")
+    async def after_turn(self, ctx: Context) -> None:
+        """Say how far it is, keep what it changed, and stop where it may go no further."""
+        if ctx.session.parent is not None:
+            return
+        self._turns += 1
+        task = self.claimed.task
+        patch = await self.place.changes()
+        now = time.monotonic()
+        if patch is not None or now - self._reported > OFTEN or task.max_cost is not None:
+            self._reported = now
+            report = self.board.report(
+                self.claimed, turns=self._turns, cost=self._cost, patch=patch
+            )
+            if await _quietly(report) is False:
+                self._stop(ctx, "budget", "the budget of the batch is spent")
+        if task.max_cost is not None and self._cost >= task.max_cost:
+            self._stop(ctx, "budget", f"it has cost {self._cost:.2f} dollars: its limit")
+        if task.max_turns is not None and self._turns >= task.max_turns:
+            self._stop(ctx, "turns", f"it has had {self._turns} turns: its limit")
+
+    def _stop(self, ctx: Context, why: Why, text: str) -> None:
+        self.why, self._detail = self.why or why, text
+        ctx.stop(text)
+
+    # how it ends
+
+    async def _left(self, reply: Reply | None) -> Left | None:
+        patch = await self.place.changes()
+        state, counts, detail = self._state(reply)
+        if state is None:
+            return None
+        outcome: dict[str, Any] = {"detail": detail}
+        if reply is not None:
+            outcome |= {"text": reply.text, "stop_reason": reply.stop_reason}
+        elif self._session is not None:
+            outcome |= {"text": _last(self._session), "stop_reason": "end_turn"}
+        if state == "done":
+            outcome["branch"] = await self.place.push(self.claimed.task.prompt.splitlines()[0][:72])
+        return Left(
+            state,
+            outcome if state not in ("queued", "waiting") else None,
+            self.question if state == "waiting" else None,
+            self._cost,
+            self._turns,
+            patch,
+            counts,
+        )
+
+    def _state(self, reply: Reply | None) -> tuple[Any, bool, str]:
+        """How it stands now, whether that was a try, and what there is to be said of it."""
+        match self.why:
+            case "lost":
+                return None, True, ""
+            case "cancelled":
+                return "cancelled", True, "cancelled"
+            case "drained":
+                return "queued", False, ""
+            case "question":
+                return "waiting", False, ""
+            case "budget" | "turns":
+                return "stopped", True, self._detail
+            case _ if reply is None or reply.stop_reason == "end_turn":
+                return "done", True, ""
+            case _:
+                return self._failed(reply.detail or str(reply.error or reply.stop_reason))
+
+    def _failed(self, detail: str) -> tuple[Any, bool, str]:
+        if "taken over by another process" in detail:
+            return None, True, ""
+        return "failed", True, detail
+
+    def _after(self, error: Exception) -> Left | None:
+        """How a job is left that could not go on: queued again where that may be a machine's fault."""
+        unforeseen = not isinstance(error, CrowError)
+        logger.warning("%s: %r", self.claimed.job, error, exc_info=unforeseen)
+        if self.why == "lost":
+            return None
+        is_last = self.claimed.tries >= self.claimed.task.tries
+        if isinstance(error, CrowError) and not isinstance(error, FleetError) and not is_last:
+            return Left("queued", None, None, self._cost, self._turns)
+        said = str(error) if isinstance(error, CrowError) else repr(error)
+        return Left("failed", {"detail": said}, None, self._cost, self._turns)
+
+
+def _last(session: Session) -> str:
+    content = session.messages[-1].get("content") if session.messages else ""
+    return content if isinstance(content, str) else ""
+
+
+def provider_of(model: str | None) -> str:
+    """Whose limits a model's requests count against."""
+    return (model or "").partition("/")[0] or "default"
+
+
+async def _quietly(work: Any) -> Any:
+    """What the database says; None where it cannot be asked."""
+    from psycopg import Error
+    from psycopg_pool import PoolTimeout
+
+    try:
+        return await work
+    except (Error, PoolTimeout) as error:
+        logger.info("the fleet's table was not reached: %s", error)
+        return None
+
+
+Build = Callable[[Any, Path, Running], Any]
+"""Makes the agent of a task in a folder, with the job as one of its hooks."""

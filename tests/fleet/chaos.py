@@ -1,0 +1,238 @@
+"""Many sessions on workers that are killed, stopped and cut off: each turn happens, and once.
+
+``python -m tests.fleet.chaos [SESSIONS] [TURNS] [WORKERS] [SECONDS]`` starts a database, an
+endpoint and workers, does harm to them at random for so long, lets them end, and counts. It exits
+with 1 where anything is lost, doubled or stuck.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.postgres import Server
+
+from crow.extensions import PersistenceHook
+from crow.fleet.board import Board, Where
+from crow.fleet.task import Task, Workspace
+from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
+
+LEASE = 3.0
+PAUSE = 0.05
+"""Seconds that the model takes for an answer."""
+
+
+class Counting(Endpoint):
+    """A model that asks for the next step of a session, whichever machine it is on."""
+
+    def _steps(self, received: Received) -> Response:
+        if received.path.endswith("/models"):
+            return super()._steps(received)
+        messages = received.body["messages"]
+        prompt = next(str(m["content"]) for m in messages if "steps" in str(m.get("content")))
+        found = re.search(r"session (\d+), (\d+) steps", prompt)
+        assert found is not None
+        done = sum(message["role"] == "tool" for message in messages)
+        if done >= int(found[2]):
+            return [PAUSE, *stream("All steps are done.", delta("stop"), USAGE)]
+        command = f"echo {found[1]}:{done} >> steps"
+        function = {"name": "Bash", "arguments": json.dumps({"command": command})}
+        call = {"index": 0, "id": f"call_{done}", "function": function}
+        return [PAUSE, *stream(delta(tool_calls=[call]), delta("tool_calls"), USAGE)]
+
+
+class Fleet:
+    """The processes, and what is done to them."""
+
+    def __init__(self, address: str, url: str, folder: Path, concurrency: int) -> None:
+        self.workers: list[asyncio.subprocess.Process] = []
+        self.harm: Counter[str] = Counter()
+        self._folder = folder
+        self._args = ("fleet", "work", "--concurrency", str(concurrency), "--lease", str(LEASE))
+        self._env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("CROW_")},
+            "HOME": str(folder),
+            "CROW_STORE": address,
+            "CROW_BASE_URL": url,
+            "CROW_MODEL": "counting",
+            "CROW_API_KEY": "k",
+        }
+
+    async def start(self) -> None:
+        """Start one worker."""
+        with (self._folder / "log").open("a") as log:
+            self.workers.append(
+                await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "crow", *self._args),
+                    env=self._env,
+                    cwd=self._folder,
+                    stdout=log,
+                    stderr=log,
+                )
+            )
+
+    async def hurt(self, server: Server) -> None:
+        """Do one kind of harm to one worker, or to the database."""
+        worker = random.choice(self.workers)
+        match random.choice(["kill", "kill", "kill", "stop", "drain", "cut", "restart"]):
+            case "kill":
+                self.harm["killed"] += 1
+                await self._end(worker, signal.SIGKILL)
+            case "drain":
+                self.harm["drained"] += 1
+                await self._end(worker, signal.SIGTERM, wait=False)
+            case "stop":
+                self.harm["stopped for longer than a lease"] += 1
+                worker.send_signal(signal.SIGSTOP)
+                await asyncio.sleep(2 * LEASE)
+                worker.send_signal(signal.SIGCONT)
+            case "cut":
+                self.harm["all connections cut"] += 1
+                cut(server)
+            case _:
+                self.harm["database restarted"] += 1
+                await asyncio.to_thread(server.stop)
+                await asyncio.to_thread(server.start)
+
+    async def _end(
+        self, worker: asyncio.subprocess.Process, number: signal.Signals, *, wait: bool = True
+    ) -> None:
+        self.workers.remove(worker)
+        worker.send_signal(number)
+        if wait:
+            await worker.wait()
+        await self.start()
+
+    async def end(self) -> None:
+        """Drain all."""
+        for worker in self.workers:
+            if worker.returncode is None:
+                worker.send_signal(signal.SIGTERM)
+        for worker in self.workers:
+            await worker.wait()
+
+
+def cut(server: Server) -> None:
+    """End every connection."""
+    import psycopg
+
+    with psycopg.connect(server.address(), autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+
+
+async def play(sessions: int, turns: int, workers: int, seconds: float) -> list[str]:
+    """What went wrong; nothing where all went well."""
+    server = Server()
+    folder = Path(tempfile.mkdtemp(prefix="crow-fleet-"))
+    try:
+        async with Counting() as endpoint:
+            address = server.database()
+            return await _play(server, address, endpoint, folder, sessions, turns, workers, seconds)
+    finally:
+        server.remove()
+
+
+async def _play(
+    server: Server,
+    address: str,
+    endpoint: Endpoint,
+    folder: Path,
+    sessions: int,
+    turns: int,
+    workers: int,
+    seconds: float,
+) -> list[str]:
+    tasks: list[Task] = []
+    for number in range(sessions):
+        place = folder / f"work{number}"
+        place.mkdir()
+        prompt = f"This is session {number}, {turns} steps."
+        tasks.append(Task(prompt, str(number), Workspace(str(place)), allow=("Bash",), tries=1000))
+    async with Board(address, lease=LEASE) as board:
+        await board.submit("chaos", tasks)
+    fleet = Fleet(address, endpoint.url, folder, max(2, 2 * sessions // workers // 3))
+    began = time.monotonic()
+    for _ in range(workers):
+        await fleet.start()
+    while time.monotonic() - began < seconds:
+        await asyncio.sleep(random.uniform(0.5, 2))
+        await fleet.hurt(server)
+    hurt = time.monotonic() - began
+    async with Board(address, lease=LEASE) as board:
+        async with asyncio.timeout(600):
+            while not await _is_over(board):
+                await asyncio.sleep(0.5)
+        took = time.monotonic() - began
+        await fleet.end()
+        wrong = await check(board, address, folder, sessions, turns)
+        rows = await board.jobs(Where())
+        moved = sum(row["epoch"] - 1 for row in rows)
+    print(f"{sessions} sessions of {turns} turns on {workers} workers, hurt for {hurt:.0f} s:")
+    print(f"  {dict(fleet.harm)}; sessions moved {moved} times; {took:.0f} s in all")
+    return wrong
+
+
+async def _is_over(board: Board) -> bool:
+    states = (await board.summary(Where()))["states"]
+    return not states.get("queued") and not states.get("running")
+
+
+async def check(board: Board, address: str, folder: Path, sessions: int, turns: int) -> list[str]:
+    """Count what is stored, and what was really done."""
+    wrong: list[str] = []
+    store = PersistenceHook(address)
+    unknown = 0
+    for row in await board.jobs(Where()):
+        number = re.search(r"session (\d+)", row["task"]["prompt"])
+        assert number is not None
+        if row["state"] != "done":
+            wrong.append(f"session {number[1]} is {row['state']}: {row['outcome']}")
+            continue
+        messages = [m for part in await store.segments(row["id"]) for m in part]
+        answers: dict[str, str] = {}
+        for message in messages:
+            if message["role"] == "tool":
+                answers[str(message.get("tool_call_id"))] = str(message.get("content"))
+        calls = [c["id"] for m in messages for c in m.get("tool_calls", ())]
+        if calls != [f"call_{step}" for step in range(turns)]:
+            wrong.append(f"session {number[1]} has the calls {calls}")
+        done = Counter((folder / f"work{number[1]}" / "steps").read_text().split())
+        for step in range(turns):
+            times = done[f"{number[1]}:{step}"]
+            said = answers.get(f"call_{step}", "")
+            is_open = "interrupted" in said or "not executed" in said or "ended" in said
+            unknown += is_open
+            if times > 1 or (times == 0 and not is_open):
+                wrong.append(f"session {number[1]} did step {step} {times} times: {said!r}")
+    print(f"  {sessions * turns} steps, {unknown} of them marked as of unknown outcome")
+    return wrong
+
+
+def main() -> int:
+    """Play it."""
+    wanted = [float(word) for word in sys.argv[1:]]
+    sessions, turns, workers, seconds = [*wanted, *(400, 40, 6, 60)[len(wanted) :]]
+    wrong = asyncio.run(play(int(sessions), int(turns), int(workers), seconds))
+    for line in wrong[:20]:
+        print(f"  WRONG: {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
+
+
+__all__: list[Any] = ["play"]

@@ -28,6 +28,7 @@ from crow.fleet.task import Task, Workspace
 from crow.testing.endpoint import USAGE, Endpoint, Received, Response, delta, stream
 
 LEASE = 3.0
+GRACE = ("--grace", "2")
 PAUSE = 0.05
 """Seconds that the model takes for an answer."""
 
@@ -58,7 +59,15 @@ class Fleet:
         self.workers: list[asyncio.subprocess.Process] = []
         self.harm: Counter[str] = Counter()
         self._folder = folder
-        self._args = ("fleet", "work", "--concurrency", str(concurrency), "--lease", str(LEASE))
+        self._args = (
+            "fleet",
+            "work",
+            "--concurrency",
+            str(concurrency),
+            "--lease",
+            str(LEASE),
+            *GRACE,
+        )
         self._env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("CROW_")},
             "HOME": str(folder),
@@ -93,6 +102,8 @@ class Fleet:
                 await self._end(worker, signal.SIGTERM, wait=False)
             case "stop":
                 self.harm["stopped for longer than a lease"] += 1
+                if worker.returncode is not None:
+                    return
                 worker.send_signal(signal.SIGSTOP)
                 await asyncio.sleep(2 * LEASE)
                 worker.send_signal(signal.SIGCONT)
@@ -108,6 +119,8 @@ class Fleet:
         self, worker: asyncio.subprocess.Process, number: signal.Signals, *, wait: bool = True
     ) -> None:
         self.workers.remove(worker)
+        if worker.returncode is not None:
+            raise RuntimeError(f"a worker ended by itself: {(self._folder / 'log').read_text()}")
         worker.send_signal(number)
         if wait:
             await worker.wait()
@@ -173,7 +186,7 @@ async def _play(
     hurt = time.monotonic() - began
     async with Board(address, lease=LEASE) as board:
         async with asyncio.timeout(600):
-            while not await _is_over(board):
+            while not await _is_over(board):  # noqa: ASYNC110
                 await asyncio.sleep(0.5)
         took = time.monotonic() - began
         await fleet.end()
@@ -213,7 +226,7 @@ async def check(board: Board, address: str, folder: Path, sessions: int, turns: 
         for step in range(turns):
             times = done[f"{number[1]}:{step}"]
             said = answers.get(f"call_{step}", "")
-            is_open = "interrupted" in said or "not executed" in said or "ended" in said
+            is_open = any(word in said for word in ("interrupted", "not executed", "cancelled"))
             unknown += is_open
             if times > 1 or (times == 0 and not is_open):
                 wrong.append(f"session {number[1]} did step {step} {times} times: {said!r}")

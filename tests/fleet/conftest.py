@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.postgres import Server, postgres
 
 from crow.core.agent import Agent
 from crow.core.hooks.contexts import ToolContext
@@ -19,7 +20,6 @@ from crow.fleet.task import Task
 from crow.fleet.worker import Worker
 from crow.testing import ScriptedModel
 from crow.tools import builtin
-from tests.postgres import Server, postgres
 
 __all__ = ["postgres"]
 
@@ -57,7 +57,7 @@ class Machine:
         self.left: list[str] = []
         self.asks = False
         self._script = script
-        self._store = PersistenceHook(board.address)
+        self._store = PersistenceHook(board.address, required=True)
         self.worker = Worker(
             board,
             self._build,

@@ -76,7 +76,7 @@ async def test_a_question_waits_in_the_inbox_and_its_answer_goes_on_elsewhere(
             "c.txt",
         ]
         patch = await board.patch(row["id"])
-        assert patch is not None and b"+three" in patch
+        assert b"+three" in (patch or b"")
     session = await PersistenceHook(address).load(row["id"])
     said = [str(message.get("content")) for message in session.messages]
     assert any("the answer was: allow_once" in each for each in said)

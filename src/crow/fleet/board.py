@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from crow.core.frozen import frozen
 from crow.fleet.engine import ProcrastinateQueue
@@ -128,31 +128,37 @@ class Left:
 
 
 class Board:
-    """The jobs in a PostgreSQL database; ``async with`` opens it."""
+    """The jobs in a PostgreSQL database; ``async with`` opens it.
 
-    def __init__(self, address: str, *, lease: float = LEASE, size: int = 4) -> None:
+    ``patience`` is for how many seconds a database that is not there is waited for.
+    """
+
+    def __init__(
+        self, address: str, *, lease: float = LEASE, size: int = 4, patience: float = 0.0
+    ) -> None:
         self.address = address
         self.lease = lease
         self._size = size
+        self._patience = patience
         self._pool: AsyncConnectionPool[Any] | None = None
         self._queue: ProcrastinateQueue | None = None
 
-    async def __aenter__(self) -> Board:
+    async def __aenter__(self) -> Self:
         from psycopg import Error
         from psycopg.conninfo import make_conninfo
         from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+        self._pool = AsyncConnectionPool(
+            make_conninfo(self.address, **CONNECTION),
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            min_size=1,
+            max_size=self._size,
+            open=False,
+        )
         try:
-            self._pool = AsyncConnectionPool(
-                make_conninfo(self.address, **CONNECTION),
-                kwargs={"autocommit": True, "prepare_threshold": None},
-                min_size=1,
-                max_size=self._size,
-                open=False,
-            )
-            await self._pool.open(wait=True, timeout=5)
-            await self._bring_up()
-        except (Error, PoolTimeout) as error:
+            await self._pool.open(wait=True, timeout=max(self._patience, 5))
+            await retried(self._bring_up, patience=max(self._patience, 5))
+        except (Error, PoolTimeout, TimeoutError) as error:
             await self.__aexit__()
             raise FleetError(f"the database of the fleet cannot be used: {error}") from error
         except BaseException:
@@ -173,7 +179,7 @@ class Board:
         return self._queue
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[AsyncConnection[Any]]:
+    async def connection(self) -> AsyncGenerator[AsyncConnection[Any]]:
         """A connection of the pool, in a transaction."""
         assert self._pool is not None
         async with self._pool.connection() as connection, connection.transaction():
@@ -253,7 +259,7 @@ class Board:
     async def cancel(self, where: Where) -> int:
         """Cancel jobs: what waits at once, what runs when its worker next renews."""
         done = await self._all(
-            "UPDATE fleet_jobs SET cancel = true,"
+            "UPDATE fleet_jobs SET cancel = true,"  # noqa: S608
             " state = CASE WHEN state = 'running' THEN state ELSE 'cancelled' END,"
             " ended = CASE WHEN state = 'running' THEN NULL ELSE clock_timestamp() END"
             f" WHERE state IN ('queued', 'running', 'waiting') AND {where.sql} RETURNING id",
@@ -264,7 +270,7 @@ class Board:
     async def retry(self, where: Where) -> int:
         """Let jobs that failed, were stopped or cancelled go on where they ended."""
         done = await self._all(
-            "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"
+            "UPDATE fleet_jobs SET state = 'queued', cancel = false, tries = 0, ended = NULL,"  # noqa: S608
             " outcome = NULL, offered = NULL"
             f" WHERE state IN ('failed', 'cancelled', 'stopped') AND {where.sql} RETURNING id",
             where.values,
@@ -287,7 +293,8 @@ class Board:
     async def jobs(self, where: Where) -> list[dict[str, Any]]:
         """Rows of jobs, in the order in which they were submitted."""
         return await self._all(
-            "SELECT id, key, batch, state, priority, labels, task, epoch, who, tries, turns, cost,"
+            "SELECT id, key, batch, state, priority, labels, task, epoch, who, tries, turns,"  # noqa: S608
+            " cost,"
             " question, outcome, created, started, ended, patch IS NOT NULL AS changed"
             f" FROM fleet_jobs WHERE {where.sql} ORDER BY created, id",
             where.values,
@@ -307,7 +314,7 @@ class Board:
     async def summary(self, where: Where) -> dict[str, Any]:
         """How many jobs there are in each state, what they cost, and how fast they end."""
         (row,) = await self._all(
-            "SELECT count(*) AS jobs, coalesce(sum(cost), 0) AS cost,"
+            "SELECT count(*) AS jobs, coalesce(sum(cost), 0) AS cost,"  # noqa: S608
             " coalesce(sum(turns), 0) AS turns, min(started) AS began,"
             " count(*) FILTER (WHERE ended > clock_timestamp() - interval '5 minutes') AS recent,"
             " extract(epoch FROM clock_timestamp() - greatest(min(started),"
@@ -316,7 +323,7 @@ class Board:
             where.values,
         )
         states = await self._all(
-            f"SELECT state, count(*) AS jobs FROM fleet_jobs WHERE {where.sql} GROUP BY state",
+            f"SELECT state, count(*) AS jobs FROM fleet_jobs WHERE {where.sql} GROUP BY 1",  # noqa: S608
             where.values,
         )
         return {**row, "states": {each["state"]: each["jobs"] for each in states}}
@@ -398,7 +405,8 @@ class Board:
             ids = [offer.job for offer in offers]
             await connection.execute(
                 "UPDATE fleet_jobs j SET offered = clock_timestamp(), engine_row = given.number"
-                " FROM unnest(%s::text[], %s::bigint[]) AS given (id, number) WHERE j.id = given.id",
+                " FROM unnest(%s::text[], %s::bigint[]) AS given (id, number)"
+                " WHERE j.id = given.id",
                 (ids, rows),
             )
             return len(offers)
@@ -499,6 +507,11 @@ class Where:
             "job": self.job,
             "state": self.state,
         }
+
+
+def table(value: Any) -> dict[str, Any]:
+    """A column of JSON that holds an object, or nothing."""
+    return value or {}
 
 
 async def retried(work: Any, *, patience: float) -> Any:

@@ -27,10 +27,12 @@ from typing import Any
 
 from crow.cli.output import Output
 from crow.cli.parser import Parser, UsageError, no_such
-from crow.fleet.board import LEASE, Board, Where
+from crow.fleet.board import LEASE, Board, Where, table
 from crow.fleet.task import FleetError, Task, read_tasks
 
 ADDRESS = ("postgresql://", "postgres://")
+AWAY = 60.0
+"""Seconds for which a worker that begins waits for the database."""
 ROOT = Path("~/.local/state/crow/fleet")
 TAKES = {
     "submit": (1, 1),
@@ -96,8 +98,10 @@ def main(options: argparse.Namespace, out: Output) -> int:
 async def _with_board(
     address: str, options: argparse.Namespace, out: Output, tasks: list[Task]
 ) -> int:
-    size = 4 + options.concurrency // 8 if options.action == "work" else 2
-    async with Board(address, lease=options.lease, size=size) as board:
+    works = options.action == "work"
+    size = 4 + options.concurrency // 8 if works else 2
+    patience = AWAY if works else 0.0
+    async with Board(address, lease=options.lease, size=size, patience=patience) as board:
         if options.action == "submit":
             return await submit(board, tasks, options, out)
         return await ACTIONS[options.action](board, options, out)
@@ -135,7 +139,7 @@ async def work(board: Board, options: argparse.Namespace, out: Output) -> int:
     from crow.fleet.agents import builder
     from crow.fleet.worker import Worker
 
-    store = PersistenceHook(board.address)
+    store = PersistenceHook(board.address, required=True)
     worker = Worker(
         board,
         builder(store, options.model),
@@ -155,7 +159,7 @@ async def work(board: Board, options: argparse.Namespace, out: Output) -> int:
 
 def _tell(running: Any, left: Any, options: argparse.Namespace, out: Output) -> None:
     state = "lost" if left is None else left.state
-    detail = "" if left is None else str((left.outcome or left.question or {}).get("detail") or "")
+    detail = "" if left is None else str(table(left.outcome or left.question).get("detail") or "")
     row = {"id": running.claimed.job, "state": state, "turns": running.turns, "cost": running.cost}
     if options.json:
         out.verbatim(json.dumps({**row, "detail": detail}))
@@ -190,7 +194,7 @@ async def show(board: Board, options: argparse.Namespace, out: Output) -> int:
     out.line(str(row["task"]["prompt"]))
     for move in moves:
         out.line(f"  {move['began']:%Y-%m-%d %H:%M:%S}  on {move['who']}", "dim")
-    for name, text in (row["outcome"] or row["question"] or {}).items():
+    for name, text in table(row["outcome"] or row["question"]).items():
         if text and name not in ("choices", "args"):
             out.line(f"{name}: {text}")
     out.line(f"crow sessions show {row['id'][:8]} has all that was said", "dim")
@@ -207,7 +211,7 @@ async def results(board: Board, options: argparse.Namespace, out: Output) -> int
         options.html.write_text(page(ended), "utf-8")
         out.line(f"{len(ended)} results: {options.html}")
     for row in ended if options.html is None else ():
-        outcome = row["outcome"] or {}
+        outcome = table(row["outcome"])
         if options.json:
             told = {name: row[name] for name in ("id", "key", "batch", "state", "labels", "turns")}
             out.verbatim(json.dumps({**told, "cost": row["cost"], **outcome}, default=str))
@@ -232,7 +236,7 @@ async def inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
     """What waits for a person."""
     rows = await board.jobs(Where(options.batch or "", options.label, "", "waiting"))
     for row in rows:
-        question = row["question"] or {}
+        question = table(row["question"])
         if options.json:
             out.verbatim(json.dumps({"id": row["id"], **question}, default=str))
             continue
@@ -249,8 +253,8 @@ async def inbox(board: Board, options: argparse.Namespace, out: Output) -> int:
 async def answer(board: Board, options: argparse.Namespace, out: Output) -> int:
     """Answer what a job waits for."""
     row = await one_of(board, options.words[0])
-    question, text = row["question"] or {}, options.words[1]
-    choices = question.get("choices") or ()
+    question, text = table(row["question"]), options.words[1]
+    choices: list[str] = question.get("choices") or []
     if row["state"] != "waiting":
         raise FleetError(f"{row['id'][:8]} waits for nothing: it is {row['state']}")
     if choices and text not in choices:

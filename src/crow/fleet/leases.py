@@ -26,7 +26,7 @@ RETURNING l.job, l.epoch, j.cancel
 """
 
 Key = tuple[str, int]
-Told = Callable[[str], None]
+Told = Callable[[Any], object]
 """Called in the thread with ``lost`` or ``cancelled``."""
 
 
@@ -93,7 +93,9 @@ class Leases:
             held = dict(self._held)
         began = time.monotonic()
         jobs, epochs = [job for job, _ in held], [epoch for _, epoch in held]
-        found = connection.execute(RENEW, (self.lease, jobs, epochs)).fetchall() if held else []
+        found: list[tuple[str, int, bool]] = (
+            connection.execute(RENEW, (self.lease, jobs, epochs)).fetchall() if held else []
+        )
         self._renewed = began
         there = {(job, epoch): is_cancelled for job, epoch, is_cancelled in found}
         for key, told in held.items():
@@ -104,7 +106,7 @@ class Leases:
                 told("cancelled")
 
     def _give_up(self) -> None:
-        """Let all go that others may have by now: who could not renew for so long starts nothing."""
+        """Let all go that others may have by now: who could not renew so long starts nothing."""
         if time.monotonic() - self._renewed < self.lease:
             return
         with self._lock:

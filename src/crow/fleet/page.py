@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from crow.fleet.board import table
+
 STYLE = """
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
 body { margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
-details { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); padding: .5rem 0; }
+details { border-top: 1px solid rgb(128 128 128 / 30%); padding: .5rem 0; }
 summary { cursor: pointer; } summary b { display: inline-block; min-width: 6rem; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; }
 .failed b, .stopped b { color: light-dark(#b3261e, #ff8a80); }
@@ -33,7 +35,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _entry(row: dict[str, Any]) -> str:
-    outcome = row["outcome"] or {}
+    outcome = table(row["outcome"])
     text = str(outcome.get("text") or outcome.get("detail") or "")
     prompt = str(row["task"]["prompt"])
     about = f"{row['turns']} turns, ${row['cost']:.2f}, {outcome.get('branch') or row['id']}"

@@ -30,8 +30,8 @@ class Queue(Protocol):
     async def offer(self, offers: Sequence[Offer], connection: Any = None) -> list[int]:
         """Put offers in the queue; the engine's rows, in the same order.
 
-        ``connection`` is one of the board's, in a transaction that they are to be part of, where the
-        engine lies in the same database.
+        ``connection`` is one of the board's, in a transaction that they are to be part of, where
+        the engine lies in the same database.
         """
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from crow.core.errors import CrowError
+from crow.core.errors import CrowError, SessionError, SessionInUse
 from crow.core.events import Event, Retrying, UsageReported
 from crow.core.hooks.collect import hook
 from crow.core.hooks.context import Context
@@ -29,8 +29,9 @@ OFTEN = 2.0
 PATIENCE = 120.0
 """Seconds for which the database is waited for when a session has ended."""
 GO_ON = (
-    "Go on with your task. The machine that you worked on has gone away in the middle of it: what ran "
-    "then has an unknown outcome, and your folder is as it was after the last turn that was kept."
+    "Go on with your task. The machine that you worked on has gone away in the middle of it: what "
+    "ran then has an unknown outcome, and your folder is as it was after the last turn that was "
+    "kept."
 )
 ANSWERED = "You were waiting for a person. {said}\n\nGo on with your task."
 
@@ -96,6 +97,7 @@ class Running:
         self.claimed = claimed
         self.place = Place(claimed.task.workspace, root, claimed.job)
         self.why: Why = ""
+        self.is_handed_back = False
         self.question: dict[str, Any] | None = None
         self._build = build
         self._agent: Agent | None = None
@@ -127,6 +129,10 @@ class Running:
         if self._agent is not None and self._session is not None:
             self._agent.cancel(self._session)
 
+    def hand_back(self) -> None:
+        """End it with its turn, so that another goes on."""
+        self.is_handed_back = True
+
     def wait_for(self, question: dict[str, Any]) -> None:
         """Let it wait for a person, away from here."""
         self.question = question
@@ -140,14 +146,18 @@ class Running:
             left = await self._left(reply)
         except Exception as error:  # noqa: BLE001 - what fails here is this job's, and no other's
             left = self._after(error)
-        if left is not None and not await retried(
-            lambda: self.board.leave(self.claimed, left), patience=PATIENCE
-        ):
-            logger.warning("%s was taken over by another worker", self.claimed.job)
-            left = None
+        if left is not None:
+            left = await self._leave(left)
         if left is not None and left.state != "queued":
             await self.place.remove()
         return left
+
+    async def _leave(self, left: Left) -> Left | None:
+        """Say how it is left; None where another has it by now."""
+        if await retried(lambda: self.board.leave(self.claimed, left), patience=PATIENCE):
+            return left
+        logger.warning("%s was taken over by another worker", self.claimed.job)
+        return None
 
     async def _work(self) -> Reply | None:
         agent = await self._build(self.claimed.task, self.place.folder, self)
@@ -206,7 +216,7 @@ class Running:
     async def on_llm_request(self, ctx: Context) -> None:
         """Wait while the provider refuses others of the fleet."""
         if ctx.session.parent is None:
-            paces = await _quietly(self.board.paces()) or {}
+            paces: dict[str, float] = await _quietly(self.board.paces()) or {}
             await asyncio.sleep(min(paces.get(provider_of(self.claimed.task.model), 0.0), 60))
 
     @hook("after_turn")
@@ -225,6 +235,8 @@ class Running:
             )
             if await _quietly(report) is False:
                 self._stop(ctx, "budget", "the budget of the batch is spent")
+        if self.is_handed_back:
+            self._stop(ctx, "drained", "it goes on elsewhere")
         if task.max_cost is not None and self._cost >= task.max_cost:
             self._stop(ctx, "budget", f"it has cost {self._cost:.2f} dollars: its limit")
         if task.max_turns is not None and self._turns >= task.max_turns:
@@ -274,15 +286,20 @@ class Running:
             case _ if reply is None or reply.stop_reason == "end_turn":
                 return "done", True, ""
             case _:
-                return self._failed(reply.detail or str(reply.error or reply.stop_reason))
+                return self._failed(reply)
 
-    def _failed(self, detail: str) -> tuple[Any, bool, str]:
-        if "taken over by another process" in detail:
-            return None, True, ""
-        return "failed", True, detail
+    def _failed(self, reply: Reply) -> tuple[Any, bool, str]:
+        """How a session is left that failed; it goes on where only the store did."""
+        match reply.error:
+            case SessionInUse():
+                return None, True, ""
+            case SessionError():
+                return "queued", False, ""
+            case _:
+                return "failed", True, reply.detail or str(reply.error or reply.stop_reason)
 
     def _after(self, error: Exception) -> Left | None:
-        """How a job is left that could not go on: queued again where that may be a machine's fault."""
+        """How a job is left that could not go on: queued again where the machine may be why."""
         unforeseen = not isinstance(error, CrowError)
         logger.warning("%s: %r", self.claimed.job, error, exc_info=unforeseen)
         if self.why == "lost":

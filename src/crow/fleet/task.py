@@ -7,7 +7,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -138,21 +138,17 @@ def _json(text: str, where: str) -> Any:
 
 def task_of(data: Any, where: str = "the task") -> Task:
     """A task of its JSON. Raises `FleetError`."""
-    values = _checked(data, TYPES, where)
+    values: dict[str, Any] = _checked(data, TYPES, where)
     if not str(values.get("prompt", "")).strip():
         raise FleetError(f"{where}: prompt is missing")
-    place = values.get("workspace", {})
+    place: Any = values.get("workspace", {})
     place = {"folder": place} if isinstance(place, str) else place
     values["workspace"] = Workspace(**_checked(place, WORKSPACE, f"{where}: workspace"))
     for name in ("allow", "deny"):
         values[name] = tuple(map(str, values.get(name, ())))
     values["labels"] = {str(name): str(text) for name, text in values.get("labels", {}).items()}
     task = Task(**values)
-    return task if task.key else Task(**{**_fields(task), "key": _key(task)})
-
-
-def _fields(task: Task) -> dict[str, Any]:
-    return {each.name: getattr(task, each.name) for each in fields(task)}
+    return task if task.key else replace(task, key=_key(task))
 
 
 def _key(task: Task) -> str:

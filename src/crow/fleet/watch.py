@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from crow.fleet.board import Board, Where
+from crow.fleet.board import Board, Where, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -84,20 +84,20 @@ async def screen(board: Board, where: Where, seen: dict[str, Any]) -> Renderable
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    lines = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("job", "turns", "cost", "where", "what"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
+        lines.add_column(name, no_wrap=True, overflow="ellipsis")
     open_ones = [
         *await board.jobs(_in(where, "waiting")),
         *await board.jobs(_in(where, "running")),
     ]
     for row in open_ones[:SHOWN]:
-        said = (row["question"] or {}).get("text") or row["task"]["prompt"]
+        said = table(row["question"]).get("text") or row["task"]["prompt"]
         style = STATES[row["state"]]
         place = row["who"] or "waits for a person"
         cells = (row["id"][:8], str(row["turns"]), f"${row['cost']:.2f}", place)
-        table.add_row(*cells, str(said).partition("\n")[0], style=style)
-    parts: list[RenderableType] = [bar(seen), Text(line_of(seen)), table]
+        lines.add_row(*cells, str(said).partition("\n")[0], style=style)
+    parts: list[RenderableType] = [bar(seen), Text(line_of(seen)), lines]
     if len(open_ones) > SHOWN:
         parts.append(Text(f"and {len(open_ones) - SHOWN} more", style="dim"))
     workers = await board.workers()

@@ -148,13 +148,18 @@ class Worker:
         return not states.get("queued") and not states.get("running")
 
     async def _finish(self) -> None:
-        """Let what runs come to its end for a while, then hand it back."""
-        if self.running:
-            await asyncio.wait(self.running, timeout=self.grace)
+        """Let what runs come to its end for a while, then to that of its turn; then cut it off."""
+        await self._ended_within(self.grace)
+        for running in self.running.values():
+            running.hand_back()
+        await self._ended_within(self.grace)
         for running in self.running.values():
             running.call_off("drained")
+        await self._ended_within(None)
+
+    async def _ended_within(self, seconds: float | None) -> None:
         if self.running:
-            await asyncio.wait(self.running)
+            await asyncio.wait(self.running, timeout=seconds)
 
     async def _tick(self) -> None:
         while True:

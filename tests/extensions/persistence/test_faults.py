@@ -465,3 +465,18 @@ def rows(db: Path, sql: str) -> list[tuple[object, ...]]:
     found = connection.execute(sql).fetchall()
     connection.close()
     return found
+
+
+async def test_where_storing_is_required_nothing_is_answered_that_cannot_be_stored(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    store = PersistenceHook(tmp_path / "file" / "crow.db", required=True)
+    model = ScriptedModel("never", "again")
+    async with Agent(model, hooks=[store], tools=[]) as agent:
+        session = await agent.new_session()
+        reply = await agent.prompt(session, "hello")
+        assert (reply.stop_reason, type(reply.error)) == ("error", SessionError)
+        assert model.asked == []
+        (tmp_path / "file").unlink()
+        assert (await agent.prompt(session, "hello")).text == "never"

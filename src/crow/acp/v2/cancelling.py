@@ -33,7 +33,7 @@ class Cancelling:
         return agent.extensions[NAME]
 
     def cancel(self, session_id: str, call_id: str) -> None:
-        """End a call that the client was told of; one that hooks hold up yet does not run at all."""
+        """End a call that the client was told of; one that hooks still hold up never runs."""
         key = session_id, call_id
         task = self._running.get(key)
         if task is None:

@@ -163,7 +163,7 @@ class Database:
             return None
         return connection
 
-    def again(self, error: Exception) -> bool:
+    def again(self, error: Exception, waited: float) -> bool:
         """False: what a file refused once it refuses at once again."""
         return False
 

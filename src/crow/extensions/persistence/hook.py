@@ -83,6 +83,8 @@ class PersistenceHook:
     _: KW_ONLY
     synchronous: Literal["normal", "full"] = "normal"
     """``full`` waits for the disk at every write, for machines whose power fails."""
+    required: bool = False
+    """Whether a prompt is an error where its session cannot be stored, instead of a warning."""
 
     def __post_init__(self) -> None:
         where = self.db_path or os.environ.get(VARIABLE) or FILE
@@ -249,7 +251,10 @@ class PersistenceHook:
             await ctx.emit(Notice(notice, "warning", "persistence"))
         if log.trouble:
             await self._retry(ctx, log)
-        if log.trouble:
+        if log.trouble and self.required:
+            log.failure = log.trouble
+            ctx.stop(log.trouble, stop_reason="error")
+        elif log.trouble:
             text = f"this session is not stored for now: {log.trouble}"
             await ctx.emit(Notice(text, "warning", "persistence"))
 

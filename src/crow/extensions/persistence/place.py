@@ -97,8 +97,11 @@ class Place(Protocol):
         """The connection after an error; None where it is of no use any more."""
         ...
 
-    def again(self, error: Exception) -> bool:
-        """True for an error after which the same work is tried once more, on a new connection."""
+    def again(self, error: Exception, waited: float) -> bool:
+        """True for an error after which the same work is tried again, on a new connection.
+
+        ``waited`` is for how many seconds that has been so.
+        """
         ...
 
     def is_locked(self, error: BaseException) -> bool:

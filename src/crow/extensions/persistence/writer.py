@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class Writer:
         self.place.close()
 
     def _perform(
-        self, connection: Connection | None, batch: list[Job], *, again: bool = True
+        self, connection: Connection | None, batch: list[Job], since: float | None = None
     ) -> Connection | None:
         """Do a batch in one transaction, or each job in its own where one of them fails."""
         try:
@@ -98,9 +99,10 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - it is the submitter's, whatever it is
             if self.place.is_locked(error.__cause__ or error):
                 self.place.patience = SHORT_TIMEOUT
-            elif again and self.place.again(error):
+            elif self.place.again(error, waited := 0.0 if since is None else monotonic() - since):
                 self.place.failed(connection, error)
-                return self._perform(None, batch, again=False)
+                sleep(min(waited / 4, 1))
+                return self._perform(None, batch, since or monotonic())
             elif connection is not None and len(batch) > 1:
                 for job in batch:
                     connection = self._perform(connection, [job])

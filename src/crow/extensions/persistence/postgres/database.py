@@ -43,6 +43,8 @@ TABLES = (
     " AND relnamespace = current_schema()::regnamespace"
 )
 """By a table, and not by ``to_regclass``, which remembers in a transaction what was not there."""
+AWAY = 10.0
+"""Seconds for which a database that was there is waited for: one that is started anew is back."""
 IDLE = 4
 """Connections that wait for the next question."""
 
@@ -249,9 +251,9 @@ class Postgres:
             return None
         return connection
 
-    def again(self, error: Exception) -> bool:
+    def again(self, error: Exception, waited: float) -> bool:
         """True where the connection was lost: what was committed already changes nothing."""
-        return isinstance(error, ConnectionLostError)
+        return isinstance(error, ConnectionLostError) and self._is_current and waited < AWAY
 
 
 def _answers(connection: PostgresConnection) -> bool:

@@ -10,7 +10,7 @@ REAL := .real/.installed
 DOCS := .docs/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test chaos real clients conformance explore check format cover bench bench-peers bench-quick pictures man docs build clean
+.PHONY: help install demo test chaos real clients conformance explore fleet check format cover bench bench-peers bench-quick pictures man docs build clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ explore: install  ## Play thousands of random scenes of misbehaving hooks, other
 
 chaos: install  ## Meet seventy faults of endpoints, tools, clients, disks, hooks and servers
 	@CROW_CHAOS=1 $(BIN)/python -m tests.chaos -n auto --dist worksteal $(ARGS)
+
+fleet: install  ## Kill, stop and cut off workers of a fleet while sessions run: PostgreSQL, minutes
+	@$(BIN)/python -m tests.fleet.chaos $(ARGS)
 
 check: install  ## Format, lint, types and the direction of imports
 	@$(BIN)/ruff format --check .

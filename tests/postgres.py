@@ -33,7 +33,7 @@ class Server:
             shutil.chown(self.folder, self.user)
         data = str(self.folder / "data")
         self.run("initdb", "-D", data, "-N", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
-        settings = "-F -c listen_addresses='' -c max_connections=200 -c full_page_writes=off"
+        settings = "-F -c listen_addresses='' -c max_connections=300 -c full_page_writes=off"
         self.options = ("-D", data, "-o", f"{settings} -k {self.folder}")
         self.start()
         self.schemas = 0

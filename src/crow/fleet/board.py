@@ -8,10 +8,11 @@ is a hint: it is made anew where it was lost, and counts for nothing where it is
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from crow.core.frozen import frozen
 from crow.fleet.engine import ProcrastinateQueue
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool
 
+T = TypeVar("T")
 State = Literal["queued", "running", "waiting", "done", "failed", "cancelled", "stopped"]
 OPEN = ("queued", "running", "waiting")
 LEASE = 20.0
@@ -156,11 +158,13 @@ class Board:
             open=False,
         )
         try:
-            await self._pool.open(wait=True, timeout=max(self._patience, 5))
-            await retried(self._bring_up, patience=max(self._patience, 5))
-        except (Error, PoolTimeout, TimeoutError) as error:
+            await retried(self._reach, patience=self._patience)
+            await self._pool.open(wait=True, timeout=5)
+            await self._bring_up()
+        except (Error, PoolTimeout) as error:
             await self.__aexit__()
-            raise FleetError(f"the database of the fleet cannot be used: {error}") from error
+            why = str(error).strip().partition("\n")[0]
+            raise FleetError(f"the database of the fleet cannot be used: {why}") from error
         except BaseException:
             await self.__aexit__()
             raise
@@ -193,6 +197,13 @@ class Board:
             cursor = connection.cursor(row_factory=dict_row)
             await cursor.execute(sql.encode(), values)
             return await cursor.fetchall() if cursor.description else []
+
+    async def _reach(self) -> None:
+        """Connect once: a pool does not say why it could not."""
+        from psycopg import AsyncConnection
+        from psycopg.conninfo import make_conninfo
+
+        await (await AsyncConnection.connect(make_conninfo(self.address, **CONNECTION))).close()
 
     async def _bring_up(self) -> None:
         """Bring the tables to this version; others that begin wait for it."""
@@ -395,7 +406,7 @@ class Board:
         async with self.connection() as connection:
             found = await connection.execute(
                 "SELECT id, epoch, priority FROM fleet_jobs WHERE state = 'queued'"
-                " AND offered IS NULL ORDER BY priority DESC, id LIMIT %s FOR UPDATE SKIP LOCKED",
+                " AND offered IS NULL ORDER BY priority DESC, created LIMIT %s FOR UPDATE SKIP LOCKED",
                 (MANY,),
             )
             offers = [Offer(*row) for row in await found.fetchall()]
@@ -514,16 +525,17 @@ def table(value: Any) -> dict[str, Any]:
     return value or {}
 
 
-async def retried(work: Any, *, patience: float) -> Any:
-    """Do something with the database, again where the connection is lost, for so many seconds."""
+async def retried(work: Callable[[], Awaitable[T]], *, patience: float) -> T:
+    """Do something with the database, again where it is not reached, for so many seconds."""
     from psycopg import OperationalError
     from psycopg_pool import PoolTimeout
 
-    async with asyncio.timeout(patience):
-        pause = 0.1
-        while True:
-            try:
-                return await work()
-            except (OperationalError, PoolTimeout):
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, 2)
+    until, pause = time.monotonic() + patience, 0.1
+    while True:
+        try:
+            return await work()
+        except (OperationalError, PoolTimeout):
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 2)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -87,11 +88,12 @@ def main(options: argparse.Namespace, out: Output) -> int:
         raise UsageError(
             "a fleet needs a PostgreSQL database: --store postgresql://..., CROW_STORE"
         )
-    tasks = read_tasks(Path(words[0]).expanduser()) if action == "submit" else []
+    tasks = read_tasks(home(words[0])) if action == "submit" else []
     try:
         import procrastinate as _  # noqa: F401 - first of all: it takes half a second
     except ImportError as error:
         raise FleetError("a fleet needs an extra of Crow's: uv add 'crow-acp[fleet]'") from error
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # it says each loss of each one
     return asyncio.run(_with_board(address, options, out, tasks))
 
 
@@ -105,6 +107,11 @@ async def _with_board(
         if options.action == "submit":
             return await submit(board, tasks, options, out)
         return await ACTIONS[options.action](board, options, out)
+
+
+def home(path: str | Path) -> Path:
+    """A path, with a tilde at its beginning as the home that it means."""
+    return Path(os.path.expanduser(path))
 
 
 def chosen(options: argparse.Namespace, job: str = "") -> Where:
@@ -143,7 +150,7 @@ async def work(board: Board, options: argparse.Namespace, out: Output) -> int:
     worker = Worker(
         board,
         builder(store, options.model),
-        options.folder.expanduser(),
+        home(options.folder),
         concurrency=options.concurrency,
         grace=options.grace,
         until_empty=options.until_empty,

@@ -191,10 +191,13 @@ class Running:
             last = self.claimed.answers[-1]
             said = f"To “{last['text']}” the answer was: {last['answer']}."
             return ANSWERED.format(said=said)
-        last_said = session.messages[-1]
-        if last_said["role"] == "assistant" and not last_said.get("tool_calls"):
-            return None
-        return GO_ON
+        return None if self._has_said_all() else GO_ON
+
+    def _has_said_all(self) -> bool:
+        """True where the last thing that was said is an answer, and wants no tool."""
+        messages = self._session.messages if self._session is not None else []
+        last = messages[-1] if messages else None
+        return last is not None and last["role"] == "assistant" and not last.get("tool_calls")
 
     def _told(self, event: Event) -> None:
         match event:
@@ -273,6 +276,8 @@ class Running:
     def _state(self, reply: Reply | None) -> tuple[Any, bool, str]:
         """How it stands now, whether that was a try, and what there is to be said of it."""
         match self.why:
+            case "budget" | "turns" | "drained" if self._has_said_all():
+                return "done", True, ""
             case "lost":
                 return None, True, ""
             case "cancelled":

@@ -33,7 +33,7 @@ CREATE TABLE fleet_jobs (
     ended timestamptz
 );
 CREATE INDEX fleet_jobs_batch ON fleet_jobs (batch, state);
-CREATE INDEX fleet_jobs_unoffered ON fleet_jobs (priority DESC, id)
+CREATE INDEX fleet_jobs_unoffered ON fleet_jobs (priority DESC, created)
     WHERE state = 'queued' AND offered IS NULL;
 CREATE INDEX fleet_jobs_offered ON fleet_jobs (offered) WHERE state = 'queued';
 CREATE TABLE fleet_moves (

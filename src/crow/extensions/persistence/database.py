@@ -214,7 +214,7 @@ class Database:
         aside = move_aside(self.path)
         self._create()
         connection = self._current(self._connect(), alone)
-        saved = salvaged(aside, connection)
+        saved = salvaged(aside, connection, connect)
         self.notices.append(
             f"{self.path} was damaged: it is kept as {aside}, and a new one begun with the "
             f"sessions that could be read whole ({saved})"

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Iterable
 from dataclasses import field
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from crow import SessionInUse, frozen
 from crow.extensions.persistence.record import Kind, Row
@@ -37,6 +37,34 @@ class Piece:
     where: int | str
     sort: Sort
     text: str
+
+
+class Claim(Protocol):
+    """The right to write one session, and what of it is no record yet."""
+
+    def stream(self, piece: Piece) -> None:
+        """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
+        ...
+
+    def keep(self, rows: list[Row]) -> None:
+        """Keep records that are on their way to the database. Raises ``OSError``."""
+        ...
+
+    def reached(self) -> None:
+        """Say that the streamed text is part of a record now."""
+        ...
+
+    def settle(self) -> None:
+        """Forget the records: they are in the database now."""
+        ...
+
+    def clear(self) -> None:
+        """Forget everything: it is in the database now."""
+        ...
+
+    def release(self) -> None:
+        """Let others have the session."""
+        ...
 
 
 class Lease:

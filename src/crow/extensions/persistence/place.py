@@ -6,42 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from crow import SessionError, SessionInfo
-from crow.extensions.persistence.lease import Piece, Tail
-from crow.extensions.persistence.record import Row
+from crow.extensions.persistence.lease import Claim, Tail
 
 if TYPE_CHECKING:
     from crow.extensions.persistence.session_log import Batch
     from crow.extensions.persistence.sql import Connection
 
 Hit = tuple[SessionInfo, int, str, str]
-
-
-class Claim(Protocol):
-    """The right to write one session, and what of it is no record yet."""
-
-    def stream(self, piece: Piece) -> None:
-        """Keep streamed text, until `reached`. Raises ``OSError`` where the disk is full."""
-        ...
-
-    def keep(self, rows: list[Row]) -> None:
-        """Keep records that are on their way to the database. Raises ``OSError``."""
-        ...
-
-    def reached(self) -> None:
-        """Say that the streamed text is part of a record now."""
-        ...
-
-    def settle(self) -> None:
-        """Forget the records: they are in the database now."""
-        ...
-
-    def clear(self) -> None:
-        """Forget everything: it is in the database now."""
-        ...
-
-    def release(self) -> None:
-        """Let others have the session."""
-        ...
 
 
 class Place(Protocol):

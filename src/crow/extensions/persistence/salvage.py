@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from crow.extensions.persistence.sql import Connection, Value
 
+Connect = Callable[[str, int], Connection]
 SECONDS = 10.0
 
 
-def salvaged(damaged: Path, target: Connection) -> int:
+def salvaged(damaged: Path, target: Connection, connect: Connect) -> int:
     """How many sessions of a damaged file could be brought over."""
     import apsw
-
-    from crow.extensions.persistence.database import connect
 
     try:
         source = connect(str(damaged), apsw.SQLITE_OPEN_READONLY)

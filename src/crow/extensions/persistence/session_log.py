@@ -15,7 +15,7 @@ from crow.extensions.persistence.record import Kind, Row, dump, witnessed
 from crow.messages import Content, is_prompt, text_of
 
 if TYPE_CHECKING:
-    from crow.extensions.persistence.place import Claim
+    from crow.extensions.persistence.lease import Claim
     from crow.extensions.persistence.sql import Connection
 
 Fields = dict[str, "str | int | None"]

@@ -13,8 +13,8 @@ from crow import Message, SessionError, SessionInfo, SessionInUse
 from crow.events import Event
 from crow.extensions.persistence.archive import Archive
 from crow.extensions.persistence.history import History, Replay
+from crow.extensions.persistence.lease import Claim
 from crow.extensions.persistence.overview import Overview, overviews
-from crow.extensions.persistence.place import Claim
 from crow.extensions.persistence.points import Point, family, said_in, tree
 from crow.extensions.persistence.record import Entry, together
 from crow.extensions.persistence.restoring import restore

@@ -406,7 +406,8 @@ class Board:
         async with self.connection() as connection:
             found = await connection.execute(
                 "SELECT id, epoch, priority FROM fleet_jobs WHERE state = 'queued'"
-                " AND offered IS NULL ORDER BY priority DESC, created LIMIT %s FOR UPDATE SKIP LOCKED",
+                " AND offered IS NULL ORDER BY priority DESC, created LIMIT %s"
+                " FOR UPDATE SKIP LOCKED",
                 (MANY,),
             )
             offers = [Offer(*row) for row in await found.fetchall()]

@@ -348,8 +348,9 @@ class PersistenceHook:
                 return self._stream(ctx, log, "thought", log.count, text)
             case ToolProgress(call_id, text):
                 return self._stream(ctx, log, "output", call_id, text)
-            case UsageReported(last):
+            case UsageReported(last, _, context, window):
                 log.usage, log.anchor = last, len(ctx.session.messages)
+                log.record("usage", {"last": last, "context": context, "window": window})
             case PlanChanged():
                 log.record("plan", asdict(ctx.update))
                 return self._note(ctx, log)

@@ -3,7 +3,7 @@
 Kinds: ``message``; ``answer`` (a tool message whose content is that of the result before it);
 ``carried`` (a message that a new segment begins with); ``segment``; ``started`` and ``result`` of a
 tool call; ``plan``; ``said`` (text that was shown and is in no message, with the ``prompt`` that it
-answers in the model's place); ``hooks``, what they did.
+answers in the model's place); ``hooks``, what they did; ``usage``, the tokens of a request.
 Readers keep and pass over kinds that they do not know.
 """
 
@@ -33,7 +33,7 @@ from crow.events import PlanChanged, PlanEntry
 from crow.tools import Diff, Location, shortened
 
 Kind = Literal[
-    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks"
+    "message", "answer", "carried", "segment", "started", "result", "plan", "said", "hooks", "usage"
 ]
 OWNER = "persistence"
 USER = "user"

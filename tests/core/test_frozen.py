@@ -4,6 +4,9 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any, ClassVar
 
 import pytest
@@ -235,3 +238,32 @@ def test_a_mutable_one_sets_its_fields_as_anybody_does():
             object.__setattr__(self, name, f"{value}!")
 
     assert Loud("x").name == "x!"
+
+
+def test_threads_that_ask_for_the_fields_at_once_find_the_same() -> None:
+    """What a field was given, such as ``compare=False``, is read once."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for _ in range(60):
+
+                @frozen
+                class Thing:
+                    name: str
+                    table: dict[str, int] = dataclasses.field(
+                        default_factory=dict[str, int], compare=False
+                    )
+                    other: dict[str, int] = dataclasses.field(
+                        default_factory=dict[str, int], compare=False
+                    )
+
+                made, gate = Thing("x"), Barrier(8)
+
+                def hashed(made: Thing = made, gate: Barrier = gate) -> int:
+                    gate.wait()
+                    return hash(made)
+
+                assert len({each.result() for each in [pool.submit(hashed) for _ in range(8)]}) == 1
+    finally:
+        sys.setswitchinterval(interval)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from functools import partial
+from threading import RLock
 from typing import Any, NoReturn, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ SPECIAL = re.compile("ClassVar|InitVar|KW_ONLY")
 OF_A_CLASS = ("__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__")
 """What is made anew for a class with slots."""
 FIELD: Any = Field
+SHAPING = RLock()
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -80,7 +82,17 @@ def _show_shape(made: Any, cls: type[Any], frozen: bool) -> str:
 
 
 def _shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
-    """The fields of a class as it was written, as `dataclass` knows them."""
+    """The fields of a class as it was written, as `dataclass` knows them.
+
+    One thread at a time finds out: `dataclass` takes what a field was given out of the class.
+    """
+    if "__dataclass_fields__" in vars(cls):
+        return vars(cls)["__dataclass_fields__"]
+    with SHAPING:
+        return _found_shape(cls, frozen)
+
+
+def _found_shape(cls: type[Any], frozen: bool) -> dict[str, Field[Any]]:
     if "__dataclass_fields__" not in vars(cls):
         below = frozen and hasattr(cls, "__dataclass_fields__")
         made: Any = dataclass(init=False, repr=False, eq=False, frozen=below)(cls)

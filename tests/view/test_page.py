@@ -1,0 +1,81 @@
+"""The page in a real browser: what it shows, that hostile text does nothing, and that it is quick."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.view.conftest import dom, session_of
+
+from crow.view.document import document
+from crow.view.export import page_of, without_secrets
+from crow.view.server import Server
+from crow.view.words import dressed
+
+pytestmark = pytest.mark.slow
+
+
+async def test_a_file_shows_the_session_and_its_hostile_text_does_nothing(
+    lines: str, tmp_path: Path
+) -> None:
+    text, hidden = without_secrets(lines, ["nobody's business"])
+    file = tmp_path / "page.html"
+    file.write_text(page_of(document(text), hidden), "utf-8")
+    seen = await asyncio.to_thread(dom, file.as_uri(), tmp_path)
+    assert "<title>Shout, please" in seen
+    assert "evil</title>" not in seen
+    main = seen.partition("<main")[2].partition("</main>")[0]
+    assert not re.search(r"<(script|img|svg)\b|href=\"javascript", main)
+    assert "<strong>Done</strong>" in main
+    assert main.count('class="call"') == 2
+    assert "taken out: a secret that Crow knows" in seen
+    assert "nobody's business" not in file.read_text()
+
+    call = next(e for e in document(text)["entries"] if e["kind"] == "call")
+    opened = await asyncio.to_thread(dom, f"{file.as_uri()}#x/conversation/{call['seq']}", tmp_path)
+    detail = opened.partition('<aside id="detail"')[2].partition("</aside>")[0]
+    assert "Who decided" in detail
+    assert '<ins>+   "word": "hello"</ins>' in detail
+    assert '<del>-   "word": "hi"</del>' in detail
+    for view, word in [
+        ("timeline", "<rect"),
+        ("hooks", "judge"),
+        ("usage", "<table"),
+        ("files", "No call"),
+    ]:
+        shown = await asyncio.to_thread(dom, f"{file.as_uri()}#x/{view}", tmp_path)
+        assert word in shown.partition("<main")[2].partition("</main>")[0], view
+
+
+async def test_the_server_shows_the_list_and_a_session(lines: str, tmp_path: Path) -> None:
+    async def sessions(query: Mapping[str, str]) -> Any:
+        row = {"id": "s1", "title": "The <b>one</b>", "updated": "2026-01-01T00:00:00Z", "cwd": "/"}
+        return [{**row, "prompt": "p", "turns": 1, "cost": None, "used_by": "x", "snippet": ""}]
+
+    async def session(query: Mapping[str, str]) -> Any:
+        return dressed(document(lines)) if "known" not in query else None
+
+    loop = asyncio.get_running_loop()
+    with Server({"sessions": sessions, "session": session}, loop) as server:
+        seen = await asyncio.to_thread(dom, server.url, tmp_path)
+        assert "The &lt;b&gt;one&lt;/b&gt;" in seen
+        assert "at work" in seen
+        seen = await asyncio.to_thread(dom, f"{server.url}#s1", tmp_path)
+        assert "<strong>Done</strong>" in seen
+        assert "All sessions" in seen
+
+
+async def test_ten_thousand_turns_are_shown_a_part_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "long.html"
+    file.write_text(page_of(document(session_of(10_000)), Counter()), "utf-8")
+    began = time.monotonic()
+    seen = await asyncio.to_thread(dom, file.as_uri(), tmp_path)
+    assert time.monotonic() - began < 60
+    assert 40 <= seen.count("<article") < 2000
+    assert "prompt 0" in seen

@@ -15,6 +15,7 @@ __all__ = [
     "CLIENT_SERVERS",
     "ENV_FILE",
     "FIRST_PROMPT",
+    "GIVEN_MODE",
     "JOBS",
     "MAY_READ",
     "PROGRAMS",
@@ -110,6 +111,8 @@ class Sandbox(Protocol):
 
 JOBS: Key[dict[str, Job]] = Key("jobs")
 """What tools left running in a session, by id."""
+GIVEN_MODE: Key[str] = Key("given_mode")
+"""The mode that today's settings give a session: the one that it has where nobody chose another."""
 ENV_FILE: Key[str] = Key("env_file")
 """The path of a file that Bash sources before its commands."""
 WATCHED: Key[AbstractSet[str]] = Key("watched")

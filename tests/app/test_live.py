@@ -196,6 +196,23 @@ async def test_the_mode_follows_where_nobody_has_chosen_another(room: Room, home
     assert session.mode == "dontAsk"
 
 
+@pytest.mark.parametrize("chosen", [False, True])
+async def test_a_plan_does_not_end_in_a_mode_that_settings_give_no_more(
+    room: Room, home: Path, *, chosen: bool
+) -> None:
+    mode = "default" if chosen else "acceptEdits"
+    path = write(home / ".crow/settings.json", {"permissions": {"defaultMode": mode}})
+    session = await room.open()
+    agent = room.agents[-1]
+    if chosen:
+        await agent.configure(session, mode="acceptEdits")
+    await agent.configure(session, mode="plan")
+    write(path, {})
+    room.person.says = "Yes, and ask as before"
+    await room.do(call("ExitPlanMode", plan="Do it."))
+    assert session.mode == ("acceptEdits" if chosen else "default")
+
+
 async def test_the_mode_without_questions_ends_where_it_is_switched_off(
     room: Room, home: Path
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from crow import ConfigContext, Key, RunContext, Tool, ToolContext, ToolEnvironment, ToolResult
+from crow.keys import GIVEN_MODE
 from crow.tools import ToolKind
 
 NAME = "questions"
@@ -74,9 +75,10 @@ class QuestionsHook:
                 session.add_tool(tool)
 
     async def on_config_change(self, ctx: ConfigContext) -> None:
-        """Remember what mode it was before planning."""
+        """Remember what mode it was before planning: which one, or that of the settings."""
         if ctx.changes.get("mode") == PLAN != ctx.session.mode:
-            BEFORE.set(ctx, ctx.session.mode)
+            is_given = ctx.session.mode == GIVEN_MODE.get(ctx)
+            BEFORE.set(ctx, "" if is_given else ctx.session.mode)
 
 
 def tools_for(*, plans: bool) -> Iterator[Tool]:
@@ -185,10 +187,18 @@ class ExitPlanMode:
             reason = (await call.ui.ask("What should be different?")).strip()
             why = f": {reason}" if reason else "; ask what should be different"
             return ToolResult.failure(f"the user does not agree to this plan{why}")
-        mode = ACCEPT if chosen == YES_ALL else BEFORE.get(call) or DEFAULT
+        mode = ACCEPT if chosen == YES_ALL else _mode_before(call)
         return await _to(
             call, mode, f"The user agrees; the mode is {mode} now. Carry it out.", plan
         )
+
+
+def _mode_before(call: ToolContext) -> str:
+    """The mode before planning; where that was the settings', the one that they give by now."""
+    before = BEFORE.get(call)
+    if before == "":
+        before = GIVEN_MODE.get(call)
+    return before if before and before != PLAN else DEFAULT
 
 
 async def _to(call: ToolContext, mode: str, text: str, plan: str = "") -> ToolResult:

@@ -6,11 +6,10 @@ its owner alone, and names the providers in either case.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from crow.project.files import write_atomically
+from crow.project.files import read_secrets, write_secrets
 from crow.project.home import config_directory
 
 SERVICE = "crow"
@@ -20,59 +19,45 @@ KEY = "key"
 
 def load(provider: str) -> str | None:
     """The key of a provider; None where none is stored or the keyring does not give it."""
-    entry = _entries().get(provider, {})
-    return _from_keyring(provider) if entry.get(KEYRING) else entry.get(KEY)
+    entry = read_secrets(path()).get(provider, {})
+    key = _from_keyring(provider) if entry.get(KEYRING) else entry.get(KEY)
+    return key if isinstance(key, str) else None
 
 
 def store(provider: str, key: str) -> str:
     """Keep a key; says where. Raises ``OSError`` where the file cannot be written."""
     in_keyring = _to_keyring(provider, key)
     entry: dict[str, Any] = {KEYRING: True} if in_keyring else {KEY: key}
-    _write({**_entries(), provider: entry})
+    write_secrets(path(), {**read_secrets(path()), provider: entry})
     return "the system's keyring" if in_keyring else str(path())
 
 
 def forget(provider: str) -> bool:
     """Remove a key; False where there was none."""
-    entries = _entries()
+    entries = read_secrets(path())
     entry = entries.pop(provider, None)
     if entry is None:
         return False
     if entry.get(KEYRING):
         _out_of_keyring(provider)
-    _write(entries)
+    write_secrets(path(), entries)
     return True
 
 
 def kept() -> list[str]:
     """The keys that are in the file itself."""
-    return [key for entry in _entries().values() if isinstance(key := entry.get(KEY), str)]
+    entries = read_secrets(path()).values()
+    return [key for entry in entries if isinstance(key := entry.get(KEY), str)]
 
 
 def providers() -> list[str]:
     """The providers that have a stored key."""
-    return sorted(_entries())
+    return sorted(read_secrets(path()))
 
 
 def path() -> Path:
     """The file."""
     return config_directory() / "credentials.json"
-
-
-def _entries() -> dict[str, dict[str, Any]]:
-    try:
-        found: object = json.loads(path().read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    entries = cast("dict[str, object]", found).items()
-    return {name: cast("dict[str, Any]", each) for name, each in entries if isinstance(each, dict)}
-
-
-def _write(entries: dict[str, dict[str, Any]]) -> None:
-    """Replace the file; nobody else can read it at any moment."""
-    write_atomically(path(), json.dumps(entries, indent=2), private=True)
 
 
 def _to_keyring(provider: str, key: str) -> bool:

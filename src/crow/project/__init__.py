@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from crow._lazy import lazy
 
 if TYPE_CHECKING:
+    from crow.project.files import read_secrets as read_secrets
     from crow.project.files import write_atomically as write_atomically
+    from crow.project.files import write_secrets as write_secrets
     from crow.project.frontmatter import FrontMatter as FrontMatter
     from crow.project.home import state_directory as state_directory
     from crow.project.plugins import Plugin as Plugin
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from crow.project.use import use_front_matter as use_front_matter
 
 _ROOMS = {
-    "crow.project.files": "write_atomically",
+    "crow.project.files": "read_secrets write_atomically write_secrets",
     "crow.project.frontmatter": "FrontMatter",
     "crow.project.home": "state_directory",
     "crow.project.plugins": "Plugin fill_placeholders matching_names placeholder_values",

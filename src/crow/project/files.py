@@ -1,11 +1,19 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and those that nobody but their owner may read."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import logging
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, cast
+
+logger = logging.getLogger("crow.files")
+
+Table = dict[str, dict[str, Any]]
 
 
 def write_atomically(path: Path, text: str, *, private: bool = False) -> None:
@@ -41,3 +49,48 @@ def _mode_of(path: Path) -> int | None:
         return stat.S_IMODE(path.stat().st_mode) & 0o777
     except FileNotFoundError:
         return None
+
+
+def read_secrets(path: Path) -> Table:
+    """The entries of a JSON file of secrets, by name: what is no object in it is left out.
+
+    One that others can read is closed to them, and that is said: they may know what is in it. A
+    file that is not there, or damaged, has none.
+    """
+    found = _table(path)
+    _close_to_others(path)
+    named = {} if found is None else found
+    return {name: cast("dict[str, Any]", v) for name, v in named.items() if isinstance(v, dict)}
+
+
+def write_secrets(path: Path, entries: Mapping[str, Mapping[str, Any]]) -> None:
+    """Replace such a file; a damaged one is kept beside it. Raises ``OSError``."""
+    if path.exists() and _table(path) is None:
+        aside = path.with_name(f"{path.name}.damaged")
+        path.replace(aside)
+        logger.warning("%s was damaged: it is kept as %s", path, aside)
+    write_atomically(path, json.dumps(entries, indent=2), private=True)
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None where there is none."""
+    try:
+        found: object = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _close_to_others(path: Path) -> None:
+    """Let nobody but its owner read a file."""
+    try:
+        mode = path.stat().st_mode
+        if os.name != "posix" or not stat.S_ISREG(mode) or not mode & 0o077:
+            return
+        path.chmod(0o600)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        logger.warning("%s can be read by others, and not closed to them: %s", path, error.strerror)
+        return
+    logger.warning("%s could be read by others: it is closed to them now", path)

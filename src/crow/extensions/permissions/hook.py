@@ -26,7 +26,7 @@ from crow import (
 from crow.events import ALLOW_ONCE, REJECT_ONCE, ConfigChanged, Notice, Option
 from crow.extensions.permissions.limits import NO_LIMITS, Limits
 from crow.extensions.permissions.mode import MODES, OFFERED, QUIET
-from crow.keys import MAY_READ, SANDBOX, UNASKED
+from crow.keys import GIVEN_MODE, MAY_READ, SANDBOX, UNASKED
 
 if TYPE_CHECKING:
     from crow import Agent, ProjectSettings, Session
@@ -171,6 +171,7 @@ class PermissionsHook:
             ctx.state[GIVEN] = self.mode
 
     def _settle(self, ctx: SessionContext) -> None:
+        GIVEN_MODE.set(ctx, self.mode)
         self._confine(ctx.session)
         if ctx.session.parent is None:
             lend(ctx.session, ctx.state, self._rules["directories"])

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from crow.project import state_directory, write_atomically
+from crow.project import read_secrets, state_directory, write_secrets
 
 try:
     import fcntl
@@ -47,7 +47,7 @@ class Vault:
 
     def load(self, key: str) -> Entry:
         """What is kept; nothing where the keyring does not give it."""
-        entry = self._read().get(key, {})
+        entry = read_secrets(self.path).get(key, {})
         if not entry.get(KEYRING):
             return entry
         text = self._keyring(lambda ring: ring.get_password(SERVICE, key))
@@ -58,22 +58,22 @@ class Vault:
         """Keep an entry. Raises ``OSError`` where it cannot be written."""
         kept = {KEYRING: True} if self._into_keyring(key, json.dumps(entry)) else entry
         with self._locked():
-            self._write({**self._read(), key: kept})
+            write_secrets(self.path, {**read_secrets(self.path), key: kept})
 
     def drop(self, key: str) -> bool:
         """Forget an entry; False where there was none."""
         with self._locked():
-            entries = self._read()
+            entries = read_secrets(self.path)
             gone = entries.pop(key, None)
             if gone is not None:
-                self._write(entries)
+                write_secrets(self.path, entries)
         if gone is not None and gone.get(KEYRING):
             self._keyring(lambda ring: ring.delete_password(SERVICE, key))
         return gone is not None
 
     def place(self, key: str) -> str:
         """Where an entry is, for people; empty where there is none."""
-        entry = self._read().get(key)
+        entry = read_secrets(self.path).get(key)
         if entry is None:
             return ""
         return "the system's keyring" if entry.get(KEYRING) else str(self.path)
@@ -101,17 +101,6 @@ class Vault:
             yield
         finally:
             os.close(fd)
-
-    def _read(self) -> dict[str, Entry]:
-        try:
-            found: object = json.loads(self.path.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        table = cast("dict[str, object]", found) if isinstance(found, dict) else {}
-        return {key: cast(Entry, each) for key, each in table.items() if isinstance(each, dict)}
-
-    def _write(self, entries: dict[str, Entry]) -> None:
-        write_atomically(self.path, json.dumps(entries, indent=1), private=True)
 
     # the keyring
 

@@ -21,6 +21,7 @@ __all__ = [
     "PROGRAMS",
     "PROMPT_CACHE",
     "SANDBOX",
+    "STRUCTURED_OUTPUT",
     "SUBAGENTS",
     "SUBAGENT_CALLS",
     "SYSTEM_PROMPT",
@@ -111,6 +112,8 @@ class Sandbox(Protocol):
 
 JOBS: Key[dict[str, Job]] = Key("jobs")
 """What tools left running in a session, by id."""
+STRUCTURED_OUTPUT: Key[tuple[Any]] = Key("structured_output")
+"""The answer of the last prompt as JSON, in a tuple, where it was to be of a schema."""
 GIVEN_MODE: Key[str] = Key("given_mode")
 """The mode that today's settings give a session: the one that it has where nobody chose another."""
 ENV_FILE: Key[str] = Key("env_file")

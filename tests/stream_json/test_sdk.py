@@ -324,3 +324,29 @@ async def test_prompts_follow_one_another(endpoint: Endpoint, options: Options) 
         await client.query("Second")
         results += [last([it async for it in client.receive_response()]).result for _ in "12"]
     assert results == ["One.", "Two."]
+
+
+async def test_an_answer_of_a_schema_is_structured_output(
+    endpoint: Endpoint, options: Options
+) -> None:
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    function = {"name": "StructuredOutput", "arguments": '{"name": "Ada"}'}
+    call = {"index": 0, "id": "c1", "function": function}
+    endpoint.play(stream(delta(tool_calls=[call]), delta("tool_calls")))
+    wanted = {"type": "json_schema", "schema": schema}
+    result = (await played(options(output_format=wanted)))[-1]
+    assert isinstance(result, ResultMessage)
+    assert (result.subtype, result.structured_output) == ("success", {"name": "Ada"})
+
+
+async def test_a_fallback_model_answers_where_the_first_is_not_there(
+    endpoint: Endpoint, options: Options
+) -> None:
+    missing = {
+        "error": {"message": "The model `scripted` does not exist", "code": "model_not_found"}
+    }
+    endpoint.play(respond(404, missing), answer("Here."))
+    result = (await played(options(fallback_model="other")))[-1]
+    assert isinstance(result, ResultMessage)
+    assert result.result == "Here."
+    assert [each.body["model"] for each in endpoint.requests] == ["scripted", "other"]

@@ -53,6 +53,8 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     add("--max-turns", metavar="N", type=int, help="requests in one run, at most")
     add("--max-budget-usd", metavar="USD", type=float, help="dollars in one run, at most")
     add("--effort", metavar="LEVEL", help="how hard the model is to think")
+    add("--fallback-model", metavar="NAME,...", help="who answers where the first model cannot")
+    add("--json-schema", metavar="SCHEMA", help="the answer is JSON of it: JSON, or @FILE")
     add("--setting-sources", metavar="LAYER,...", help=f"of {', '.join(LAYERS)}; '' is none")
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="use a plugin")
 
@@ -68,6 +70,12 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
     if wanted := {name: value for name, value in limits.items() if value is not None}:
         flags["extensions"] = {"limits": wanted}
+    if options.fallback_model:
+        names = [name.strip() for name in options.fallback_model.split(",") if name.strip()]
+        flags.setdefault("extensions", {})["fallback"] = {"models": names}
+    if options.json_schema is not None:
+        schema = schema_of(options.json_schema)
+        flags.setdefault("extensions", {})["structured_output"] = {"schema": schema}
     if options.effort:
         flags["params"] = {"reasoning_effort": options.effort}
     if options.plugin_dir:
@@ -75,6 +83,27 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     if servers := {name: it for name, it in servers_of(options).items() if it.get("type") != "sdk"}:
         flags["mcpServers"] = servers
     return flags
+
+
+def schema_of(text: str) -> dict[str, Any]:
+    """The schema of ``--json-schema``. Raises `UsageError`."""
+    try:
+        given = Path(text[1:]).read_text("utf-8") if text.startswith("@") else text
+        schema: Any = json.loads(given)
+    except OSError as error:
+        raise UsageError(f"--json-schema {text}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"--json-schema: this is no JSON: {error}") from None
+    if not isinstance(schema, dict):
+        raise UsageError('--json-schema needs an object, such as {"type": "object"}')
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.validator_for(schema)
+    except ValueError as error:
+        why = str(error).partition("\n")[0]
+        raise UsageError(f"--json-schema: this is no JSON schema: {why}") from None
+    return cast("dict[str, Any]", schema)
 
 
 def swallower(options: argparse.Namespace) -> str:

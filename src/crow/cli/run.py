@@ -37,6 +37,7 @@ from crow.cli.parser import Parser, UsageError
 from crow.cli.piped import attached, piped_prompt
 from crow.cli.view import View
 from crow.core.errors import CrowError
+from crow.keys import STRUCTURED_OUTPUT
 
 if TYPE_CHECKING:
     from crow.cli.jsonl import Lines
@@ -202,6 +203,8 @@ async def answer(options: argparse.Namespace, settings: Settings, prompt: str, o
             interrupts.opened()
             refuse_unknown(agent, session, prompt)
             reply = await talk(agent, session, prompt, view)
+    if isinstance(view, View) and STRUCTURED_OUTPUT.get(session) is not None:
+        out.verbatim(reply.text)
     if out.err.isatty() and isinstance(view, View) and not view.quiet:
         out.note(f"session {reply.session.id[:8]}")
     return conclude(reply, view.unasked, out, interrupts.status)
@@ -226,4 +229,5 @@ def client_of(options: argparse.Namespace, out: Output, asker: Asker | None) -> 
 
         return Lines(out)
     told = out if out.is_terminal else out.beside()
-    return View(out, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)
+    said = out if options.json_schema is None else told  # the answer alone is for a pipe
+    return View(said, told, cwd=str(directory(options)), asker=asker, quiet=options.quiet)

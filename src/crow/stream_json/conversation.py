@@ -12,6 +12,7 @@ from crow.core.agent import Agent
 from crow.core.hooks.contexts import SessionContext
 from crow.core.messages import Content
 from crow.core.session import Reply, Session
+from crow.keys import STRUCTURED_OUTPUT
 from crow.project.use import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.control import Control, deciding, hooks_table
@@ -169,5 +170,7 @@ class Conversation:
         )
         if self.client.has_interrupted:
             told |= {"subtype": "error_during_execution", "is_error": True}
+        if (structured := STRUCTURED_OUTPUT.get(session)) is not None:
+            told["structured_output"] = structured[0]
         self.status = int(told["is_error"])
         self.lines.put({**told, "permission_denials": self.client.denied[denied:]})

@@ -20,6 +20,7 @@ __all__ = [
     "PROGRAMS",
     "PROMPT_CACHE",
     "SANDBOX",
+    "STRUCTURED_OUTPUT",
     "SUBAGENTS",
     "SUBAGENT_CALLS",
     "SYSTEM_PROMPT",
@@ -132,6 +133,8 @@ PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
 """What became of the beginning of a session's requests, where somebody compares them."""
 SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")
 """What the system message of a session's requests was put together from: texts by name."""
+STRUCTURED_OUTPUT: Key[dict[str, Any] | None] = Key("structured_output")
+"""What the last run has answered in the form that was wanted; None where it has not."""
 CLIENT_PROMPT: Key[tuple[str, str]] = Key("client_prompt")
 """A client's part of the system message: ``append`` or ``override``, and the text."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")

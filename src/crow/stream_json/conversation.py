@@ -151,6 +151,7 @@ class Conversation:
         """Answer a prompt, between its first and its last message."""
         session = await self.session()
         began, watch = perf_counter(), self._watch
+        watch.usage.clear()
         turns, asked, denied = watch.turns, watch.seconds, len(self.client.denied)
         self.lines.put(init(self.agent, session, self.client.model()))
         self.client.begin()
@@ -163,6 +164,7 @@ class Conversation:
         told = result(
             reply,
             model=self.client.model(),
+            others=watch.usage,
             turns=max(1, watch.turns - turns),
             seconds=perf_counter() - began,
             asked=watch.seconds - asked,

@@ -112,8 +112,6 @@ class Sandbox(Protocol):
 
 JOBS: Key[dict[str, Job]] = Key("jobs")
 """What tools left running in a session, by id."""
-STRUCTURED_OUTPUT: Key[tuple[Any]] = Key("structured_output")
-"""The answer of the last prompt as JSON, in a tuple, where it was to be of a schema."""
 GIVEN_MODE: Key[str] = Key("given_mode")
 """The mode that today's settings give a session: the one that it has where nobody chose another."""
 ENV_FILE: Key[str] = Key("env_file")
@@ -138,6 +136,8 @@ PROMPT_CACHE: Key[PromptCache] = Key("prompt_cache")
 """What became of the beginning of a session's requests, where somebody compares them."""
 SYSTEM_PROMPT: Key[Mapping[str, str]] = Key("system_prompt")
 """What the system message of a session's requests was put together from: texts by name."""
+STRUCTURED_OUTPUT: Key[dict[str, Any] | None] = Key("structured_output")
+"""What the last run has answered in the form that was wanted; None where it has not."""
 CLIENT_PROMPT: Key[tuple[str, str]] = Key("client_prompt")
 """A client's part of the system message: ``append`` or ``override``, and the text."""
 CLIENT_SERVERS: Key[Any] = Key("client_servers")

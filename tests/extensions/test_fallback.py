@@ -1,83 +1,78 @@
-"""Other models answer where the first cannot, and only then."""
+"""Other models: when they are asked, for how long, and what is shown meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from typing import Any
-
 import pytest
 
-from crow import Agent, Completion, ModelError
-from crow.core.events import TextDelta
+from crow import Agent, ModelError
+from crow.core.events import Event, Notice, TextDelta
 from crow.core.ports import NullClient
-from crow.extensions.fallback import FallbackHook
+from crow.extensions import FallbackHook, SubagentsHook
+from crow.extensions.fallback import ABSENT
+from crow.testing import ScriptedModel, call
 
 
-class Models:
-    """Models by name; each says its lines in pieces, or raises one. ``asked`` are their names."""
+class Reading(NullClient):
+    """Keeps what is told."""
 
-    context_window = None
-    model = "first"
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.notices: list[str] = []
 
-    def __init__(self, **lines: list[Any]) -> None:
-        self.asked: list[str] = []
-        self._lines = lines
-
-    async def stream(self, request: Any) -> AsyncGenerator[Any, None]:
-        name = request.model or self.model
-        self.asked.append(name)
-        line, said = self._lines[name].pop(0), ""
-        for piece in line if isinstance(line, list) else [line]:
-            if isinstance(piece, ModelError):
-                raise piece
-            said += piece
-            yield TextDelta(piece, request.message_id)
-        yield Completion(said)
+    async def update(self, session_id: str, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self.texts.append(event.text)
+        if isinstance(event, Notice):
+            self.notices.append(event.text)
 
 
-def broken(kind: str) -> ModelError:
+def down(kind: str = "overloaded") -> ModelError:
     return ModelError(f"it is {kind}", kind=kind)
 
 
-@pytest.mark.parametrize("kind", ["overloaded", "server", "network", "timeout", "rate_limit"])
-async def test_the_next_model_answers_and_the_first_is_let_alone_for_a_while(kind: str) -> None:
-    models = Models(first=[broken(kind), "never"], second=["two", "again"])
-    async with Agent(models, hooks=[FallbackHook(["first", "second"])], tools=[]) as agent:
-        session = await agent.new_session()
-        assert (await agent.prompt(session, "hi")).text == "two"
-        assert (await agent.prompt(session, "hi")).text == "again"
-    assert models.asked == ["first", "second", "second"]
-
-
-@pytest.mark.parametrize("kind", ["authentication", "billing", "invalid_request", "context_length"])
-async def test_what_another_model_could_not_mend_is_an_error(kind: str) -> None:
-    models = Models(first=[broken(kind)], second=["never"])
-    async with Agent(models, hooks=[FallbackHook(["second"])], tools=[]) as agent:
-        reply = await agent.prompt(await agent.new_session(), "hi")
-    assert (reply.stop_reason, models.asked) == ("error", ["first"])
-
-
-async def test_one_after_the_other_is_asked_and_the_last_ones_error_told() -> None:
-    models = Models(first=[broken("server")], second=[broken("timeout")], third=["three"])
-    async with Agent(models, hooks=[FallbackHook(["second", "third"])], tools=[]) as agent:
-        assert (await agent.run("hi")).text == "three"
-    models = Models(first=[broken("server")], second=[broken("timeout")])
-    async with Agent(models, hooks=[FallbackHook(["second"])], tools=[]) as agent:
-        reply = await agent.prompt(await agent.new_session(), "hi")
-        assert "it is timeout" in reply.detail
-
-
-async def test_what_was_shown_of_a_broken_answer_is_not_doubled() -> None:
-    class Shown(NullClient):
-        text = ""
-
-        async def update(self, session_id: str, event: Any) -> None:
-            self.text += event.text if isinstance(event, TextDelta) else ""
-
-    client = Shown()
-    models = Models(first=[["Hel", broken("server")]], second=["Hello"])
-    async with Agent(models, hooks=[FallbackHook(["second"])], tools=[]) as agent:
+@pytest.mark.parametrize("kind", sorted(ABSENT))
+async def test_the_next_model_answers_where_one_cannot_be_had(kind: str):
+    model, client = ScriptedModel(down(kind), down(kind), "Hello."), Reading()
+    async with Agent(model, hooks=[FallbackHook(["b", "c"])]) as agent:
         session = await agent.new_session(client=client)
-        assert (await agent.prompt(session, "hi")).text == "Hello"
-        assert [m.get("content") for m in session.messages] == ["hi", "Hello"]
-    assert client.text == "Hello"
+        reply = await agent.run("Hi", session=session)
+    assert (reply.text, client.texts) == ("Hello.", ["Hello."])
+    assert [each["model"] for each in model.asked] == [None, "b", "c"]
+    assert client.notices == [
+        f"it is {kind}; {name} answers until the next prompt" for name in ("b", "c")
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["authentication", "billing", "context_length", "invalid_request", "unconfigured", "protocol"],
+)
+async def test_what_another_model_would_not_mend_is_said_at_once(kind: str):
+    model = ScriptedModel(down(kind))
+    async with Agent(model, hooks=[FallbackHook(["b"])]) as agent:
+        with pytest.raises(ModelError, match=kind):
+            await agent.run("Hi")
+    assert len(model.asked) == 1
+
+
+async def test_a_model_that_answered_goes_on_until_the_next_prompt():
+    model = ScriptedModel(down(), call("LS", path="."), "Done.", "Again.")
+    async with Agent(model, hooks=[FallbackHook(["b"])]) as agent:
+        session = (await agent.run("Go")).session
+        await agent.run("And?", session=session)
+    assert [each["model"] for each in model.asked] == [None, "b", "b", None]
+
+
+async def test_the_last_error_is_told_where_nobody_answers():
+    model = ScriptedModel(down(), down("network"))
+    async with Agent(model, hooks=[FallbackHook(["b"])]) as agent:
+        with pytest.raises(ModelError, match="it is network"):
+            await agent.run("Hi")
+
+
+async def test_sub_agents_are_answered_by_the_next_model_too():
+    task = call("Agent", description="look", prompt="Look", subagent_type="general-purpose")
+    model = ScriptedModel(task, down(), "Seen.", "Done.")
+    async with Agent(model, hooks=[FallbackHook(["b"]), SubagentsHook([])]) as agent:
+        await agent.run("Go")
+    assert [each["model"] for each in model.asked] == [None, None, "b", None]

@@ -22,6 +22,8 @@ NAMES = re.compile(r"[^\s,()]+(?:\([^)]*\))?")
 """One of several tools or rules in a text: a rule's own blanks and commas are in parentheses."""
 LAYERS = ("user", "project", "local")
 ALL_TOOLS = "default"
+ANSWER = "StructuredOutput"
+"""The tool by which a model answers what ``--json-schema`` wants."""
 
 
 def declare_habits(parser: argparse.ArgumentParser) -> None:
@@ -52,9 +54,9 @@ def declare_habits(parser: argparse.ArgumentParser) -> None:
     prompts.add_argument("--append-system-prompt", metavar="TEXT", help="what it is told as well")
     add("--max-turns", metavar="N", type=int, help="requests in one run, at most")
     add("--max-budget-usd", metavar="USD", type=float, help="dollars in one run, at most")
+    add("--fallback-model", metavar="NAME,...", help="ask these where a model cannot be had")
+    add("--json-schema", metavar="SCHEMA", help="answer JSON that fits; a file as @FILE")
     add("--effort", metavar="LEVEL", help="how hard the model is to think")
-    add("--fallback-model", metavar="NAME,...", help="who answers where the first model cannot")
-    add("--json-schema", metavar="SCHEMA", help="the answer is JSON of it: JSON, or @FILE")
     add("--setting-sources", metavar="LAYER,...", help=f"of {', '.join(LAYERS)}; '' is none")
     add("--plugin-dir", metavar="DIR", action="append", default=[], help="use a plugin")
 
@@ -68,14 +70,15 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     """What these options say, in the shape of a settings file."""
     flags: dict[str, Any] = {}
     limits = {"turns": options.max_turns, "cost": options.max_budget_usd}
+    extensions: dict[str, Any] = {}
     if wanted := {name: value for name, value in limits.items() if value is not None}:
-        flags["extensions"] = {"limits": wanted}
+        extensions["limits"] = wanted
     if options.fallback_model:
-        names = [name.strip() for name in options.fallback_model.split(",") if name.strip()]
-        flags.setdefault("extensions", {})["fallback"] = {"models": names}
-    if options.json_schema is not None:
-        schema = schema_of(options.json_schema)
-        flags.setdefault("extensions", {})["structured_output"] = {"schema": schema}
+        extensions["fallback"] = {"models": names_of(options.fallback_model)}
+    if options.json_schema:
+        extensions["structured_output"] = {"schema": schema_of(options.json_schema)}
+    if extensions:
+        flags["extensions"] = extensions
     if options.effort:
         flags["params"] = {"reasoning_effort": options.effort}
     if options.plugin_dir:
@@ -85,25 +88,35 @@ def flags_of(options: argparse.Namespace) -> dict[str, Any]:
     return flags
 
 
+def names_of(text: str) -> list[str]:
+    """The models of ``--fallback-model``."""
+    return [name for name in map(str.strip, text.split(",")) if name]
+
+
 def schema_of(text: str) -> dict[str, Any]:
     """The schema of ``--json-schema``. Raises `UsageError`."""
     try:
-        given = Path(text[1:]).read_text("utf-8") if text.startswith("@") else text
-        schema: Any = json.loads(given)
-    except OSError as error:
-        raise UsageError(f"--json-schema {text}: {error.strerror}") from None
-    except ValueError as error:
-        raise UsageError(f"--json-schema: this is no JSON: {error}") from None
+        file = Path(os.path.expanduser(text[1:])) if text.startswith("@") else None
+        schema: Any = json.loads(text if file is None else file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--json-schema takes JSON, or @FILE: {error}") from None
     if not isinstance(schema, dict):
-        raise UsageError('--json-schema needs an object, such as {"type": "object"}')
-    import jsonschema_rs
-
-    try:
-        jsonschema_rs.validator_for(schema)
-    except ValueError as error:
-        why = str(error).partition("\n")[0]
-        raise UsageError(f"--json-schema: this is no JSON schema: {why}") from None
+        raise UsageError("--json-schema takes a JSON object")
     return cast("dict[str, Any]", schema)
+
+
+def refuse_unusable(options: argparse.Namespace, agent: Agent) -> None:
+    """Raise for models that cannot be had and a schema that is none, before anything begins."""
+    from crow.core.errors import ExtensionError
+
+    if options.fallback_model:
+        named: Any = getattr(agent.llm, "named", None)
+        for name in names_of(options.fallback_model) if named else ():
+            named(name)
+    if options.json_schema:
+        for found in agent.found:
+            if found.name == "structured_output" and found.error:
+                raise ExtensionError(f"--json-schema: {found.error}")
 
 
 def swallower(options: argparse.Namespace) -> str:
@@ -185,7 +198,7 @@ class Chosen:
     name = "tools"
 
     def __init__(self, wanted: frozenset[str], known: frozenset[str]) -> None:
-        self.hidden = known - wanted
+        self.hidden = known - wanted - {ANSWER}
 
     def before_llm_request(self, ctx: TurnContext) -> None:
         """Leave out what is hidden."""

@@ -10,7 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crow.cli.habits import choose_tools, declare_habits, flags_of, layers_of, merged, names_in
+from crow.cli.habits import (
+    choose_tools,
+    declare_habits,
+    flags_of,
+    layers_of,
+    merged,
+    names_in,
+    refuse_unusable,
+)
 from crow.cli.output import Output
 from crow.cli.parser import UsageError, no_such
 
@@ -157,6 +165,7 @@ def agent_of(
     live_of(agent).effect.exported = exported
     check_rules(options, agent)
     if hasattr(options, "tools"):
+        refuse_unusable(options, agent)
         choose_tools(options, agent)
     return agent
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from crow.extensions.compaction import CompactionHook as CompactionHook
     from crow.extensions.cost import CostHook as CostHook
     from crow.extensions.deferred_tools import DeferredToolsHook as DeferredToolsHook
+    from crow.extensions.fallback import FallbackHook as FallbackHook
     from crow.extensions.file_watcher import FileWatcherHook as FileWatcherHook
     from crow.extensions.hook_log import HookLog as HookLog
     from crow.extensions.idle import IdleHook as IdleHook
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from crow.extensions.setup import SetupHook as SetupHook
     from crow.extensions.shell_hooks import ShellHooks as ShellHooks
     from crow.extensions.skills import SkillsHook as SkillsHook
+    from crow.extensions.structured_output import StructuredOutputHook as StructuredOutputHook
     from crow.extensions.stuck import StuckHook as StuckHook
     from crow.extensions.subagents import SubagentsHook as SubagentsHook
     from crow.extensions.system_prompt import SystemPromptHook as SystemPromptHook
@@ -48,6 +50,7 @@ _ROOMS = {
     "crow.extensions.compaction": "CompactionHook",
     "crow.extensions.cost": "CostHook",
     "crow.extensions.deferred_tools": "DeferredToolsHook",
+    "crow.extensions.fallback": "FallbackHook",
     "crow.extensions.file_watcher": "FileWatcherHook",
     "crow.extensions.hook_log": "HookLog",
     "crow.extensions.idle": "IdleHook",
@@ -65,6 +68,7 @@ _ROOMS = {
     "crow.extensions.setup": "SetupHook",
     "crow.extensions.shell_hooks": "ShellHooks",
     "crow.extensions.skills": "SkillsHook",
+    "crow.extensions.structured_output": "StructuredOutputHook",
     "crow.extensions.stuck": "StuckHook",
     "crow.extensions.subagents": "SubagentsHook",
     "crow.extensions.system_prompt": "SystemPromptHook",

@@ -1,54 +1,49 @@
-"""Other models that answer while the first one's endpoint cannot."""
+"""Other models that answer where the first one is overloaded, unreachable or not there."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
-from crow import Completion, ModelError, NextRequest, TurnContext
+from crow import Completion, Key, ModelError, NextRequest, RunContext, TurnContext
 
-AWAY = frozenset({"overloaded", "server", "network", "timeout", "rate_limit", "model_not_found"})
-"""Kinds of `ModelError` that another model can do something about: what is wrong with the request,
-the key or the account would be wrong there too, or has to be known."""
-PAUSE = 60.0
-"""Seconds in which a model that could not answer is not asked first."""
+ABSENT = frozenset({"overloaded", "rate_limit", "server", "network", "timeout", "model_not_found"})
+"""Kinds of errors that say nothing of the request: another model may answer it."""
+PASSED: Key[int] = Key("fallback")
+"""How many models have failed in a run."""
 
 
 @dataclass(eq=False)
 class FallbackHook:
-    """Asks the next of some models where one is overloaded, not reached, or not there.
+    """Asks the next of ``models`` where one is overloaded, unavailable or not found.
 
-    What an answer had begun with is thrown away. The first model is asked again once a minute has
-    passed since it failed. With ``--fallback-model A,B`` it is in use.
+    A request that is refused for what it says, or for who asks, is not asked again. The model that
+    has answered goes on until the run ends; the next one begins with the session's own again. What
+    was shown of an answer that broke off is not shown twice.
     """
 
+    name = "fallback"
+    order = 190
     inherited = True
 
     models: list[str] = field(default_factory=list[str])
-    """The names of the models, in the order in which they are asked."""
+    """The models to ask, one after the other."""
 
-    def __post_init__(self) -> None:
-        self._failed: dict[str, float] = {}
+    def before_run(self, ctx: RunContext) -> None:
+        """Begin with the session's own model."""
+        PASSED.set(ctx, 0)
 
     async def around_llm_request(self, ctx: TurnContext, call_next: NextRequest) -> Completion:
-        """Ask one after the other."""
-        first = ctx.session.model or ctx.agent.llm.model
-        names = [first, *(each for each in self.models if each != first)]
-        ready = [name for name in names if not self._is_away(name)] or names
-        for number, name in enumerate(ready, 1):
+        """Ask, and ask the next one where nobody has answered. Raises the last `ModelError`."""
+        chain = [None, *(each for each in self.models if each != ctx.model)]
+        passed = min(PASSED.get(ctx) or 0, len(chain) - 1)
+        while True:
+            model = chain[passed]
             try:
-                done = await (call_next() if name == first else call_next(model=name))
+                return await (call_next() if model is None else call_next(model=model))
             except ModelError as error:
-                if error.kind not in AWAY:
+                if error.kind not in ABSENT or passed + 1 == len(chain):
                     raise
-                self._failed[name] = time.monotonic()
-                if number == len(ready):
-                    raise
-                await ctx.ui.notify(f"{error}: {ready[number]} is asked", severity="warning")
-            else:
-                self._failed.pop(name, None)
-                return done
-        raise AssertionError
-
-    def _is_away(self, name: str) -> bool:
-        return time.monotonic() - self._failed.get(name, -PAUSE) < PAUSE
+                passed += 1
+                PASSED.set(ctx, passed)
+                text = f"{error}; {chain[passed]} answers until the next prompt"
+            await ctx.ui.notify(text, severity="warning")

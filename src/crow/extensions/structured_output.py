@@ -1,109 +1,131 @@
-"""Answers that are JSON of a given schema, by a tool that takes nothing else."""
+"""Structured output: a run ends with JSON that fits a schema, or says that it does not."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from crow import (
-    Agent,
-    Allow,
-    Context,
-    Continue,
-    ExtensionError,
-    ModelError,
-    PromptSection,
-    RunContext,
-    ToolContext,
-    ToolEnvironment,
-    ToolResult,
-)
+from crow import Arg, Continue, ExtensionError, Key, RunContext, ToolContext, ToolResult
+from crow.events import TextDelta
 from crow.keys import STRUCTURED_OUTPUT
-from crow.tools import ToolKind
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError, Validator
+
+    from crow import Agent, ToolEnvironment
+    from crow.tools import ToolKind
 
 NAME = "StructuredOutput"
-TOLD = f"End your work by calling {NAME} once, with the answer in it."
-REMINDER = f"Call {NAME} now, with your answer in it: nothing else is read."
-REMINDERS = 3
-VALUE = "value"
+DESCRIPTION = (
+    "Give your final answer in the form that is wanted, once, when all else is done. "
+    "Nothing else that you say is read."
+)
+WISH = (
+    f"Your answer is read by a program: give it by calling {NAME}, once, with all that is wanted."
+)
+TAKEN = "The answer is taken."
+FAILED = "no answer fitted the schema"
+TRIES: Key[int] = Key("structured_output.tries")
 
 
 @dataclass(eq=False)
 class StructuredOutputHook:
-    """Has the model give its answer as arguments of a tool, which are checked against the schema.
+    """Adds the tool ``StructuredOutput``, whose arguments are ``schema``, and has it called.
 
-    A model that does not call it is reminded three times. With ``--json-schema`` it is in use; a
-    program finds the answer by `crow.keys.STRUCTURED_OUTPUT`.
+    Arguments that do not fit go back to the model with what is wrong, and so does an end without a
+    call, ``tries`` times in a run. The first call that fits ends the run; the reply's text is its
+    JSON, and `crow.keys.STRUCTURED_OUTPUT` has the value. Without one the stop reason is
+    ``max_turn_requests``, and the reply's ``detail`` says that no answer fitted.
     """
 
-    schema: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The JSON schema of the answer; where that is no object, the tool takes it as ``value``."""
+    name = "structured_output"
+    order = 195
 
-    def __post_init__(self) -> None:
-        import jsonschema_rs
-
-        try:
-            jsonschema_rs.validator_for(self.schema)
-        except ValueError as error:
-            why = str(error).partition("\n")[0]
-            raise ExtensionError(f"structured_output: this is no JSON schema: {why}") from error
-        self._is_wrapped = self.schema.get("type", "object") != "object"
+    schema: dict[str, Any]
+    """A JSON Schema of an object."""
+    _: KW_ONLY
+    tries: Annotated[int, Arg(minimum=1)] = 5
+    """How often an answer may be wrong or missing in a run."""
 
     def init_agent(self, agent: Agent) -> None:
-        """Add the tool, and say so."""
-        agent.add_tool(StructuredOutput(self._parameters(), is_wrapped=self._is_wrapped))
-        agent.add_section(PromptSection("structured_output", TOLD, order=90))
-
-    def _parameters(self) -> dict[str, Any]:
-        if not self._is_wrapped:
-            return {"type": "object", **self.schema}
-        inner = {name: part for name, part in self.schema.items() if name != "$defs"}
-        defined = {"$defs": self.schema["$defs"]} if "$defs" in self.schema else {}
-        return {"type": "object", "properties": {VALUE: inner}, "required": [VALUE], **defined}
+        """Add the tool. Raises `ExtensionError` for what is no schema."""
+        agent.add_tool(StructuredOutput(self.schema))
 
     def before_run(self, ctx: RunContext) -> None:
-        """Forget the answer to the prompt before."""
-        STRUCTURED_OUTPUT.pop(ctx)
+        """Forget what an earlier run has given."""
+        STRUCTURED_OUTPUT.set(ctx, None)
+        TRIES.set(ctx, 0)
 
-    def before_tool(self, ctx: ToolContext) -> Allow | None:
-        """Nobody need be asked whether an answer may be given."""
-        return Allow("it is the answer") if ctx.name == NAME else None
-
-    def after_turn(self, ctx: Context) -> None:
-        """End with the answer: what would be said of it afterwards is read by nobody."""
-        if ctx.session.parent is None and STRUCTURED_OUTPUT.get(ctx) is not None:
-            ctx.stop("the answer is there", stop_reason="end_turn")
-
-    def after_loop(self, ctx: RunContext) -> None:
-        """Let the answer be the text of the reply; without one the run has failed."""
-        reply, answer = ctx.reply, STRUCTURED_OUTPUT.get(ctx)
-        if answer is not None:
-            reply.text, reply.detail = json.dumps(answer[0], ensure_ascii=False), ""
-        elif reply.stop_reason == "end_turn":
-            text = f"the model gave no answer of the schema, asked {REMINDERS} times for one"
-            reply.stop_reason, reply.detail = "error", text
-            reply.error = ModelError(text, kind="protocol")
+    async def after_tool(self, ctx: ToolContext) -> None:
+        """End the run with an answer that fits, or where too many did not."""
+        if ctx.name != NAME:
+            return
+        if ctx.outcome == "ok":
+            STRUCTURED_OUTPUT.set(ctx, ctx.args)
+            await self._say(ctx, json.dumps(ctx.args, ensure_ascii=False))
+            ctx.stop(stop_reason="end_turn")
+        elif self._spent(ctx):
+            ctx.stop(f"{FAILED}: {ctx.output}", stop_reason="max_turn_requests")
 
     def on_stop(self, ctx: RunContext) -> Continue | None:
-        """Ask for the answer."""
-        is_there = STRUCTURED_OUTPUT.get(ctx) is not None
-        return None if is_there or ctx.count >= REMINDERS else Continue(REMINDER)
+        """Ask for the answer where there is none."""
+        if ctx.stop_reason != "end_turn" or STRUCTURED_OUTPUT.get(ctx) is not None:
+            return None
+        if self._spent(ctx):
+            ctx.stop(f"{FAILED}: {NAME} was not called", stop_reason="max_turn_requests")
+            return None
+        return Continue(WISH)
+
+    async def _say(self, ctx: ToolContext, text: str) -> None:
+        """Let the reply, and whoever reads along, have the answer as text."""
+        if ctx.run is not None:
+            ctx.run.reply.text = text
+        await ctx.emit(TextDelta(text, ctx.session.next_message_id))
+
+    def _spent(self, ctx: RunContext | ToolContext) -> bool:
+        tries = (TRIES.get(ctx) or 0) + 1
+        TRIES.set(ctx, tries)
+        return tries >= self.tries
 
 
 class StructuredOutput:
-    """Takes the answer."""
+    """The tool; its name is Claude Code's."""
 
     name = NAME
-    description = "Give your answer; call it once, at the end."
-    kind: ToolKind = "other"
+    description = DESCRIPTION
+    kind: ToolKind = "think"
 
-    def __init__(self, parameters: dict[str, Any], *, is_wrapped: bool) -> None:
-        self.parameters = parameters
-        self._is_wrapped = is_wrapped
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.parameters = schema
+        self._validator = validator_of(schema)
+
+    def title(self, args: dict[str, Any]) -> str:
+        """What it does."""
+        return "Answer"
+
+    def check(self, args: dict[str, Any]) -> None:
+        """Nothing: what does not fit is the result of a call, and no call that could not run."""
 
     async def run(self, args: dict[str, Any], ctx: ToolEnvironment) -> ToolResult:
-        """Keep it, for whoever asked."""
-        answer: Any = args[VALUE] if self._is_wrapped else args
-        STRUCTURED_OUTPUT.set(cast("ToolContext", ctx), (answer,))
-        return ToolResult("The answer was taken.", data=answer)
+        """Take the answer, or say all that is wrong with it, each with its place."""
+        errors = [f"{place_of(each)}: {each.message}" for each in self._validator.iter_errors(args)]
+        return ToolResult.failure("; ".join(errors)) if errors else ToolResult(TAKEN, data=args)
+
+
+def place_of(error: ValidationError) -> str:
+    """Where in an answer something is wrong."""
+    return ".".join(map(str, error.instance_path)) or "the answer"
+
+
+def validator_of(schema: dict[str, Any]) -> Validator:
+    """What judges answers. Raises `ExtensionError` for a schema that is none, or of no object."""
+    import jsonschema_rs
+
+    if schema.get("type") != "object":
+        raise ExtensionError("the schema of an answer needs the type object")
+    try:
+        return jsonschema_rs.validator_for(schema, offline=True, validate_formats=True)
+    except (ValueError, TypeError) as error:
+        text = str(error).partition("\n")[0]
+        raise ExtensionError(f"the schema of an answer is none: {text}") from None

@@ -12,7 +12,6 @@ from crow.core.agent import Agent
 from crow.core.hooks.contexts import SessionContext
 from crow.core.messages import Content
 from crow.core.session import Reply, Session
-from crow.keys import STRUCTURED_OUTPUT
 from crow.project.use import use_front_matter
 from crow.stream_json.client import StreamClient
 from crow.stream_json.control import Control, deciding, hooks_table
@@ -152,6 +151,7 @@ class Conversation:
         """Answer a prompt, between its first and its last message."""
         session = await self.session()
         began, watch = perf_counter(), self._watch
+        watch.usage.clear()
         turns, asked, denied = watch.turns, watch.seconds, len(self.client.denied)
         self.lines.put(init(self.agent, session, self.client.model()))
         self.client.begin()
@@ -164,13 +164,12 @@ class Conversation:
         told = result(
             reply,
             model=self.client.model(),
+            others=watch.usage,
             turns=max(1, watch.turns - turns),
             seconds=perf_counter() - began,
             asked=watch.seconds - asked,
         )
         if self.client.has_interrupted:
             told |= {"subtype": "error_during_execution", "is_error": True}
-        if (structured := STRUCTURED_OUTPUT.get(session)) is not None:
-            told["structured_output"] = structured[0]
         self.status = int(told["is_error"])
         self.lines.put({**told, "permission_denials": self.client.denied[denied:]})

@@ -20,7 +20,9 @@ OFFERED = {
     "dontAsk": ("Do not ask", "Does what rules allow, and refuses the rest without a question"),
 }
 """What users can choose; ``bypassPermissions`` is for whoever begins with it, by settings."""
-QUIET = frozenset({"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput"})
+QUIET = frozenset(
+    {"TodoWrite", "Agent", "TaskStop", "BashOutput", "TaskOutput", "StructuredOutput"}
+)
 
 
 def unknown_mode(name: str) -> str:

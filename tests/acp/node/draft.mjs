@@ -53,9 +53,14 @@ const first = await connected(async ({ context, greeting, seen, turn }) => {
   const { sessionId, configOptions } = await context.request(agent.session.new, { cwd });
   const created = await turn(sessionId, "Create a file called test.txt");
   await turn(sessionId, "Run `echo hello`");
+  // A command that has said something runs; this one never ends by itself.
   const running = seen.until((update) => update.status === "in_progress");
-  const ended = turn(sessionId, "Run `sleep 60`");
+  const over = seen.until((update) => update.toolCallId && ["completed", "failed"].includes(update.status));
+  const begun = seen.until((update) => update.sessionUpdate === "terminal_output_chunk");
+  const ended = turn(sessionId, "Run `echo begun; tail -f /dev/null`");
   const { toolCallId } = await running;
+  const told = await Promise.race([begun, over]);
+  if (told.status) throw new Error(`the command ended by itself: ${JSON.stringify(told)}`);
   await context.request(agent.toolCall.cancel, { sessionId, toolCallId });
   const cancelled = await ended;
   const chunks = seen.updates.filter((update) => update.sessionUpdate === "terminal_output_chunk");

@@ -12,6 +12,7 @@ import pytest
 
 HERE = Path(__file__).parents[1] / "node"
 CROW = str(Path(sys.executable).with_name("crow"))
+FOREVER = "Run `echo begun; tail -f /dev/null`"
 
 pytestmark = pytest.mark.node
 
@@ -38,7 +39,7 @@ async def test_the_typescript_library_speaks_version_2(node: str, tmp_path: Path
         "message": f"{first['sessionId']}.0.0",
         "fileIsThere": True,
         "asked": ["tool_call"],
-        "printed": "hello\n",
+        "printed": "hello\nbegun\n",
         "cancelled": "end_turn",
         "statuses": 1,
         "kinds": first["kinds"],
@@ -49,7 +50,7 @@ async def test_the_typescript_library_speaks_version_2(node: str, tmp_path: Path
     )
     assert later == {
         "listed": [first["sessionId"]],
-        "said": ["Create a file called test.txt", "Run `echo hello`", "Run `sleep 60`"],
+        "said": ["Create a file called test.txt", "Run `echo hello`", FOREVER],
         "message": first["message"],
         "states": ["idle"],
         "status": 0,

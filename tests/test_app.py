@@ -56,7 +56,7 @@ class Asking:
 BUILT_IN = (
     "permissions sandbox persistence rewind system_prompt instructions limits stuck truncation compaction cost "
     "prompt_cache commands authoring skills web background plan questions subagents mcp deferred_tools file_watcher idle"
-    " titles presence"
+    " titles worktrees presence"
 ).split()
 TOUCH = call("Bash", command="touch made")
 

@@ -52,7 +52,7 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "fail": ADDED,
     },
     "Its moment does not exist in Crow.": {EVERYWHERE: "TeammateIdle"},
-    "Crow makes no working trees of its own yet; an extension that does so fires it.": {
+    "Only who asks for a working tree, or removes one, makes it fire: `/worktree` and `--worktree`.": {
         EVERYWHERE: "on_worktree_create on_worktree_remove WorktreeCreate WorktreeRemove"
     },
 }

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from crow.cli.habits import directories_of, settle_session
 from crow.cli.options import directory
 from crow.cli.parser import Parser, UsageError
-from crow.core.errors import SessionError
+from crow.core.errors import HookError, SessionError
+from crow.core.events import Notice
 
 if TYPE_CHECKING:
     from crow.core.agent import Agent
@@ -40,6 +41,13 @@ def declare_session(parser: Parser) -> None:
     )
     parser.add_argument("--fork-session", action="store_true", help="go on with a copy of it")
     parser.add_argument("--session-id", metavar="ID", help="the id of a new session")
+    parser.add_argument(
+        *("--worktree", "-w"),
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="work in a git worktree beside the project, made where there is none of that name",
+    )
 
 
 def check_session(options: argparse.Namespace, *, chooses: bool = False) -> None:
@@ -62,7 +70,22 @@ async def session_of(
     """The session that was asked for, or a new one."""
     session = await _opened(agent, options, settings, client)
     settle_session(options, session)
+    if options.worktree is not None:
+        await enter_worktree(agent, session, options.worktree)
     return session
+
+
+async def enter_worktree(agent: Agent, session: Session, name: str) -> None:
+    """Let a session work in a working tree. Raises `SessionError` where there can be none."""
+    used = agent.extensions_of(session).values()
+    maker: Any = next((each for each in used if hasattr(each, "enter_worktree")), None)
+    if maker is None:
+        raise SessionError("nobody makes worktrees: the extension worktrees is not in use")
+    try:
+        told: str = await maker.enter_worktree(agent, session, name)
+    except HookError as error:
+        raise SessionError(str(error)) from error
+    await session.client.update(session.id, Notice(told))
 
 
 async def _opened(

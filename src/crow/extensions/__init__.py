@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from crow.extensions.titles import TitlesHook as TitlesHook
     from crow.extensions.truncation import TruncationHook as TruncationHook
     from crow.extensions.web import WebHook as WebHook
+    from crow.extensions.worktrees import WorktreesHook as WorktreesHook
 
 _ROOMS = {
     "crow.extensions.authoring": "AuthoringHook",
@@ -76,6 +77,7 @@ _ROOMS = {
     "crow.extensions.titles": "TitlesHook",
     "crow.extensions.truncation": "TruncationHook",
     "crow.extensions.web": "WebHook",
+    "crow.extensions.worktrees": "WorktreesHook",
 }
 
 if not TYPE_CHECKING:  # a checker takes any name for there where it sees one

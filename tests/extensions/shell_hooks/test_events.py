@@ -32,11 +32,7 @@ from crow.testing import ScriptedModel, call, text
 
 COMMON = {"session_id", "transcript_path", "cwd", "hook_event_name"}
 WRITE = call("Write", file_path="made.txt", content="x")
-ABSENT = {
-    "TeammateIdle",
-    "WorktreeCreate",
-    "WorktreeRemove",
-}
+ABSENT = {"TeammateIdle"}
 
 
 def test_all_33_names_load_and_those_that_cannot_fire_say_why(stage: Stage):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tests.extensions.shell_hooks.conftest import Stage, given, runs_of, specific
 
-from crow.extensions import CommandsHook, FileWatcherHook, SetupHook
+from crow.extensions import CommandsHook, FileWatcherHook, SetupHook, WorktreesHook
 from crow.extensions.file_watcher import FILES
-from crow.testing import call
+from crow.testing import ScriptedUser, call
 
 
 def put(path: Path, text: str) -> None:
@@ -155,3 +155,32 @@ async def test_the_words_of_a_hook_that_refuses_a_directory_are_the_users_and_it
         reply = await agent.run("/cd there", cwd=stage.cwd, client=stage.person)
         assert reply.session.cwd == str(stage.cwd / "there")
     assert stage.person.notices == "CwdChanged hook: mind the gap"
+
+
+async def test_a_hook_prints_where_it_made_a_worktree_and_hears_that_it_is_to_go(stage: Stage):
+    tree = stage.scripts / "tree"
+    git = f"git -C {stage.cwd}"
+    who = "-c user.name=Ada -c user.email=ada@example.org"
+    made = f"{git} init -q && {git} {who} commit -q --allow-empty -m First"
+    made += f" && {git} worktree add -q {tree} && echo made && echo {tree}"
+    seen = stage.on("WorktreeCreate", made)
+    left = stage.on("WorktreeRemove", f"{git} worktree remove {tree}")
+    async with stage.agent(hooks=[WorktreesHook()]) as agent:
+        with ScriptedUser("Remove it") as user:
+            session = await agent.new_session(stage.cwd, client=user)
+            assert "Work is in" in (await agent.run("/worktree feat", session=session)).text
+            assert session.cwd == str(tree)
+            assert "is gone" in (await agent.run("/worktree remove", session=session)).text
+    assert [(each["hook_event_name"], each["name"]) for each in given(seen)] == [
+        ("WorktreeCreate", "feat")
+    ]
+    assert [each["worktree_path"] for each in given(left)] == [str(tree)]
+    assert not tree.exists()
+
+
+async def test_a_hook_that_fails_says_that_there_is_to_be_no_worktree(stage: Stage):
+    stage.on("WorktreeCreate", stderr="not on Fridays", code=1)
+    async with stage.agent(hooks=[WorktreesHook()]) as agent:
+        reply = await agent.run("/worktree feat", cwd=stage.cwd)
+    assert "not on Fridays" in reply.text
+    assert reply.session.cwd == str(stage.cwd)

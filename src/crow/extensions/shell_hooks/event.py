@@ -58,7 +58,6 @@ class Event:
         return self.name in ("FileChanged", "StopFailure")
 
 
-NO_WORKTREES = "Crow makes no worktrees"
 NO_TEAMS = "there are no teams of agents"
 
 _TABLE = (
@@ -86,8 +85,8 @@ _TABLE = (
     Event("CwdChanged", "", "user"),
     Event("DirectoryAdded", "source", quiet=True),
     Event("FileChanged", "file_path", "user"),
-    Event("WorktreeCreate", "", quiet=True, absent=NO_WORKTREES),
-    Event("WorktreeRemove", "", quiet=True, absent=NO_WORKTREES),
+    Event("WorktreeCreate", "", "block", plain=True, quiet=True),
+    Event("WorktreeRemove", quiet=True),
     Event("PreCompact", "trigger", "block", quiet=True),
     Event("PostCompact", "trigger", "user", quiet=True),
     Event("PreModelSwitch", "to_model", "block", seconds=30),

@@ -30,6 +30,8 @@ from crow.extensions.shell_hooks.surroundings import (
     directory_added,
     file_changed,
     project_set_up,
+    worktree_unwanted,
+    worktree_wanted,
 )
 from crow.extensions.shell_hooks.turns import broken, expanded, finished, prompted, replied
 
@@ -44,6 +46,7 @@ GATES: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("ConfigChange", ("ConfigChange",), settings_edited),
     ("TaskCreated", ("TaskCreated",), task_created),
     ("TaskCompleted", ("TaskCompleted",), task_completed),
+    ("WorktreeCreate", ("WorktreeCreate",), worktree_wanted),
     ("Elicitation", ("Elicitation",), elicitation_asked),
     ("ElicitationResult", ("ElicitationResult",), elicitation_answered),
     ("SubagentStart", ("SubagentStart", "SessionStart"), subagent_started),
@@ -64,6 +67,7 @@ OWN: tuple[tuple[str, tuple[str, ...], Moment], ...] = (
     ("Setup", ("Setup",), project_set_up),
     ("FileChanged", ("FileChanged",), file_changed),
     ("CwdChanged", ("CwdChanged", "FileChanged"), cwd_changed),
+    ("WorktreeRemove", ("WorktreeRemove",), worktree_unwanted),
     ("DirectoryAdded", ("DirectoryAdded",), directory_added),
     ("PostModelSwitch", ("PostModelSwitch",), model_switched),
     ("Notification", ("Notification",), notified),

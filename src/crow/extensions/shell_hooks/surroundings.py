@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from crow import Deny
 from crow.extensions.shell_hooks.event import EVENTS
 from crow.extensions.shell_hooks.handler import Handler
 from crow.extensions.shell_hooks.joint_outcome import JointOutcome
@@ -14,7 +15,7 @@ from crow.extensions.shell_hooks.spill import capped
 from crow.keys import ENV_FILE, WATCHED
 
 if TYPE_CHECKING:
-    from crow import Context, CwdContext
+    from crow import Context, CwdContext, Verdict, WorktreeContext
     from crow.extensions.shell_hooks.handlers import Handlers
 
 
@@ -60,6 +61,26 @@ async def _directory_added(hooks: Handlers, ctx: Any) -> None:
         if message := outcome.output.get("systemMessage"):
             text = capped(message, hooks.memory(ctx).folder)
             await ctx.inject_context(f"DirectoryAdded hook: {text}")
+
+
+async def worktree_wanted(hooks: Handlers, ctx: WorktreeContext) -> Verdict | None:
+    """WorktreeCreate; the last line that a hook prints is where it has made one.
+
+    One that fails says that there is none to be, whatever its exit status.
+    """
+    joined = await hooks.fire("WorktreeCreate", ctx, "", {"name": ctx.name})
+    for _, outcome in joined.outcomes:
+        if outcome.kind != "success" or outcome.block is not None:
+            return Deny(outcome.block or outcome.notice or "a hook could not make the worktree")
+    lines = [line.strip() for text in joined.contexts for line in text.splitlines()]
+    if path := next(filter(None, reversed(lines)), ""):
+        ctx.path = path
+    return None
+
+
+async def worktree_unwanted(hooks: Handlers, ctx: WorktreeContext) -> None:
+    """WorktreeRemove; the hook that made the working tree removes it."""
+    await hooks.fire("WorktreeRemove", ctx, "", {"worktree_path": ctx.path})
 
 
 def env_file(hooks: Handlers, ctx: Context, event: str, about: str) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mcp import MCPError
 from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -24,6 +26,7 @@ from mcp.types import (
     InputRequiredResult,
     TextContent,
 )
+from pydantic import ValidationError
 
 from crow.core.events import Event, ToolStarted
 from crow.core.ports import Files, PermissionRequest, Question, Terminals
@@ -103,6 +106,46 @@ class Caller:
         return (said.content or {}).get(ANSWER) if said.action == "accept" else None
 
 
+class Callers:
+    """The client of the session that calls of tools share: each call has its own `Caller`."""
+
+    files: Files | None = None
+    terminals: Terminals | None = None
+
+    def __init__(self) -> None:
+        self._open: dict[str, Caller] = {}
+
+    @property
+    def answers(self) -> bool:
+        """True where somebody who calls can be asked."""
+        return any(caller.answers for caller in self._open.values())
+
+    @contextmanager
+    def calling(self, caller: Caller) -> Generator[str]:
+        """The id of a call of this client, while it is worked on."""
+        call_id = uuid.uuid4().hex
+        self._open[call_id] = caller
+        try:
+            yield call_id
+        finally:
+            del self._open[call_id]
+
+    async def update(self, session_id: str, event: Event) -> None:
+        """Tell whoever made the call that an event is about."""
+        if isinstance(event, ToolStarted) and event.call.id in self._open:
+            await self._open[event.call.id].update(session_id, event)
+
+    async def permission(self, session_id: str, request: PermissionRequest) -> str | None:
+        """Ask whoever made the call."""
+        caller = self._open.get(request.call.id)
+        return None if caller is None else await caller.permission(session_id, request)
+
+    async def ask(self, session_id: str, question: Question) -> Any:
+        """Ask whoever is the only one to call: which of several is meant, no question says."""
+        callers = list(self._open.values())
+        return await callers[0].ask(session_id, question) if len(callers) == 1 else question.default
+
+
 @dataclass(eq=False)
 class Call:
     """A call that is worked on, and its question that is not answered yet."""
@@ -128,8 +171,7 @@ class Calls:
         elif (found := self._waiting.pop(params.request_state, None)) is not None:
             call = found
             call.caller.context = context
-            said = (params.input_responses or {}).get(ANSWER)
-            hear(call, said)
+            hear(call, (params.input_responses or {}).get(ANSWER))
         else:
             return failure("no call waits for this answer")
         try:
@@ -157,13 +199,7 @@ class Calls:
                 self._waiting[state] = call
                 wanted = {ANSWER: ElicitRequest(params=call.asked.params)}
                 return InputRequiredResult(input_requests=wanted, request_state=state)
-            told = call.asked.params
-            hear(
-                call,
-                await context.session.elicit_form(
-                    told.message, told.requested_schema, context.request_id
-                ),
-            )
+            hear(call, await elicited(context, call.asked.params))
 
     async def aclose(self) -> None:
         """End the calls whose answers never came."""
@@ -172,6 +208,18 @@ class Calls:
             work.cancel()
         if left:
             await asyncio.wait(left)
+
+
+async def elicited(
+    context: ServerRequestContext, wanted: ElicitRequestFormParams
+) -> ElicitResult | None:
+    """What the client's user says; None where the client fails at asking."""
+    try:
+        return await context.session.elicit_form(
+            wanted.message, wanted.requested_schema, context.request_id
+        )
+    except (MCPError, ValidationError):
+        return None
 
 
 def hear(call: Call, said: object) -> None:

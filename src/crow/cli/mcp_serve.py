@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp.server.lowlevel import Server
@@ -25,7 +24,7 @@ from mcp.types import (
 )
 
 from crow import __version__
-from crow.cli.mcp_calls import Answer, Caller, Calls, failure
+from crow.cli.mcp_calls import Answer, Caller, Callers, Calls, failure
 from crow.cli.options import agent_of, directory, settings_of, tell_problems
 from crow.core.errors import CrowError, message_of
 from crow.core.hooks.context import RunContext
@@ -62,16 +61,18 @@ RUN = Tool(
 class Service:
     """One client's access to an agent. Its calls of tools share a session, and so what was read."""
 
-    def __init__(self, agent: Agent, session: Session) -> None:
+    def __init__(self, agent: Agent, session: Session, callers: Callers) -> None:
         self.agent = agent
         self.session = session
+        self.callers = callers
         self.calls = Calls()
 
     async def list_tools(
         self, context: ServerRequestContext, params: PaginatedRequestParams | None
     ) -> ListToolsResult:
-        """Every tool of the session, and `RUN`."""
-        specs = [spec["function"] for spec in self.agent.tool_specs(self.session)]
+        """Every tool of Crow's own, and `RUN`; other servers' the client can have from them."""
+        told = [spec["function"] for spec in self.agent.tool_specs(self.session)]
+        specs = [spec for spec in told if not spec["name"].startswith("mcp__")]
         tools = [
             Tool(name=it["name"], description=it["description"], input_schema=it["parameters"])
             for it in cast("list[dict[str, Any]]", specs)
@@ -96,11 +97,11 @@ class Service:
 
     async def _run(self, caller: Caller, args: dict[str, Any]) -> CallToolResult:
         """Answer a prompt, in a session of its own or one that is gone on with."""
-        prompt, name = args.get("prompt"), args.get("session")
+        prompt, name, cwd = args.get("prompt"), args.get("session"), self.session.cwd
         if not isinstance(prompt, str) or not prompt.strip():
             return failure("the prompt is empty")
         if name is None:
-            session = await self.agent.new_session(self.session.cwd, client=caller)
+            session = await self.agent.new_session(cwd, client=caller, mode=self.session.mode)
         elif (open_one := self.agent.sessions.get(str(name))) is not None and open_one.busy:
             return failure(f"the session {name} is busy")
         else:
@@ -123,17 +124,14 @@ class Service:
 
     async def _call(self, caller: Caller, name: str, args: dict[str, Any]) -> CallToolResult:
         """Run one tool as the loop would."""
-        session = await self.agent.new_session(
-            self.session.cwd, client=caller, parent=self.session
-        )
-        run = RunContext(self.agent, session, name)
+        session, run = self.session, RunContext(self.agent, self.session, name)
+        run.task = asyncio.current_task()
         session.enter(run)
         try:
-            call = ToolCall(uuid.uuid4().hex, name, args)
-            [ended] = await self.agent.call_tools(run, [call])
+            with self.callers.calling(caller) as call_id:
+                [ended] = await self.agent.call_tools(run, [ToolCall(call_id, name, args)])
         finally:
             session.leave(run)
-            await self.agent.close_session(session)
         if ended.result is None:
             return failure("the call came to no end")
         return CallToolResult(content=blocks(ended.result.content), is_error=ended.result.error)
@@ -160,8 +158,10 @@ async def serve(options: argparse.Namespace, out: Output) -> int:
     agent = agent_of(options, settings)
     tell_problems(settings, agent, out)
     async with agent:
-        session = await agent.new_session(directory(options))
-        service = Service(agent, session)
+        callers = Callers()
+        named = {"mode": options.mode} if options.mode else {}
+        session = await agent.new_session(directory(options), client=callers, **named)
+        service = Service(agent, session, callers)
         server: Server[Any] = Server(
             "crow",
             version=__version__,

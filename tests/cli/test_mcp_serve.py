@@ -113,11 +113,11 @@ async def test_a_prompt_is_run_and_gone_on_with_and_asks_at_the_client(
     endpoint.play(calls(("Write", {"file_path": path, "content": "hi"})), answer("Made."))
     user, told = User("Allow once"), list[str]()
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async with served(crow, mode, user) as client:
-        made = await client.call_tool("run", {"prompt": "Make it."}, progress_callback=progress)
+        made = await client.call_tool("run", {"prompt": "Make it."}, progress_callback=tell)
         assert made.structured_content is not None
         assert made.structured_content["text"] == "Made."
         assert len(user.asked) == 1
@@ -137,12 +137,12 @@ async def test_a_call_that_is_cancelled_ends_its_command(crow: Crow, endpoint: E
     fifo = crow.cwd / "fifo"
     os.mkfifo(fifo)
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
         begun.set()
 
     async with served(crow, "auto", None, "--allow", "Bash") as client:
         command = {"command": f"exec 3>{fifo}; echo up >&3; exec sleep 1000"}
-        call = asyncio.ensure_future(client.call_tool("Bash", command, progress_callback=progress))
+        call = asyncio.ensure_future(client.call_tool("Bash", command, progress_callback=tell))
         await begun.wait()
         reading = await asyncio.to_thread(fifo.open, "rb")
         with reading:

@@ -23,6 +23,7 @@ from mcp.types import (
     ElicitRequestFormParams,
     ElicitResult,
     FormElicitationCapability,
+    InputRequest,
     InputRequiredResult,
     TextContent,
 )
@@ -197,7 +198,7 @@ class Calls:
             if context.protocol_version >= MODERN:
                 state = uuid.uuid4().hex
                 self._waiting[state] = call
-                wanted = {ANSWER: ElicitRequest(params=call.asked.params)}
+                wanted: dict[str, InputRequest] = {ANSWER: ElicitRequest(params=call.asked.params)}
                 return InputRequiredResult(input_requests=wanted, request_state=state)
             hear(call, await elicited(context, call.asked.params))
 

@@ -23,7 +23,7 @@ from mcp.types import (
     Tool,
 )
 
-from crow import __version__
+from crow._version import __version__
 from crow.cli.mcp_calls import Answer, Caller, Callers, Calls, failure
 from crow.cli.options import agent_of, directory, settings_of, tell_problems
 from crow.core.errors import CrowError, message_of

@@ -8,6 +8,7 @@
   crow mcp login NAME                    sign in, with a browser
   crow mcp logout NAME                   forget what was got by that
   crow mcp test NAME                     connect, and list tools, prompts and resources
+  crow mcp serve                         be such a server, for other programs
 
 Scopes: user is ~/.crow/settings.json, project is .mcp.json, which others share, local is
 .crow/settings.local.json. Those of Claude Code's ~/.claude.json are read where they are.
@@ -56,7 +57,7 @@ def main(options: argparse.Namespace, out: Output) -> int:
     act = ACTIONS.get(options.action)
     if act is None:
         raise UsageError(f"{no_such('action', options.action, ACTIONS)} (crow mcp --help)")
-    if options.name is None and options.action != "list":
+    if options.name is None and options.action not in ALONE:
         raise UsageError(f"which server? crow mcp {options.action} NAME")
     return act(options, out)
 
@@ -205,6 +206,13 @@ async def _tell(server: Server, options: argparse.Namespace, out: Output) -> Non
         out.note(f"left out: {name}: {why}")
 
 
+def _serve(options: argparse.Namespace, out: Output) -> int:
+    """Be a server, until standard input ends."""
+    from crow.cli.mcp_serve import serve
+
+    return run_async(serve(options, out))
+
+
 Act = Callable[[argparse.Namespace, Output], int]
 ACTIONS: dict[str, Act] = {
     "list": _list,
@@ -214,4 +222,7 @@ ACTIONS: dict[str, Act] = {
     "login": _login,
     "logout": _logout,
     "test": _test,
+    "serve": _serve,
 }
+ALONE = ("list", "serve")
+"""The actions that are about no server by name."""

@@ -1,0 +1,153 @@
+"""`crow mcp serve`, as the official library's client drives it, in both of its protocols."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Literal
+
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
+from tests.cli.conftest import Crow, calls
+
+from crow.testing.endpoint import Endpoint, answer
+
+Mode = Literal["auto", "legacy"]
+MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+class User:
+    """Whoever sits at the client, and always gives one answer."""
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+        self.asked: list[str] = []
+
+    async def __call__(self, context: Any, params: ElicitRequestParams) -> ElicitResult:
+        self.asked.append(params.message)
+        if not self.said:
+            return ElicitResult(action="cancel")
+        return ElicitResult(action="accept", content={"answer": self.said})
+
+
+@asynccontextmanager
+async def served(
+    crow: Crow, mode: Mode = "auto", user: User | None = None, *argv: str
+) -> AsyncGenerator[Client]:
+    """A client of a server that works in the project."""
+    command, *args = crow.command("mcp", "serve", *argv)
+    told = {**os.environ, **crow.env}
+    server = StdioServerParameters(command=command, args=args, cwd=crow.cwd, env=told)
+    async with Client(server, mode=mode, elicitation_callback=user) as client:
+        yield client
+
+
+def text_of(result: CallToolResult) -> str:
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+async def test_its_tools_are_asked_about_at_the_client_and_share_what_was_read(
+    crow: Crow, endpoint: Endpoint, mode: Mode
+) -> None:
+    crow.use(endpoint)
+    user = User("Allow once")
+    path = crow.cwd / "README.md"
+    change = {"file_path": str(path), "old_string": "# Thing", "new_string": "# Other"}
+    async with served(crow, mode, user) as client:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert {"run", "Read", "Edit", "Bash"} <= {*names}
+        assert "# Thing" in text_of(await client.call_tool("Read", {"file_path": str(path)}))
+        assert user.asked == []
+        edited = await client.call_tool("Edit", change)
+        assert not edited.is_error, text_of(edited)
+        assert path.read_text("utf-8").startswith("# Other")
+        [asked] = user.asked
+        assert "README.md" in asked
+        unknown = await client.call_tool("Raed", {})
+        assert unknown.is_error
+        assert "did you mean Read?" in text_of(unknown)
+
+
+@MODES
+@pytest.mark.parametrize("user", [None, User("Reject"), User("")], ids=["none", "no", "cancel"])
+@pytest.mark.slow
+async def test_nothing_is_written_without_a_yes(
+    crow: Crow, endpoint: Endpoint, mode: Mode, user: User | None
+) -> None:
+    crow.use(endpoint)
+    path = crow.cwd / "new.txt"
+    async with served(crow, mode, user) as client:
+        refused = await client.call_tool("Write", {"file_path": str(path), "content": "x"})
+    assert refused.is_error
+    assert "permission" in text_of(refused) or "rejected" in text_of(refused)
+    assert not path.exists()
+
+
+@pytest.mark.slow
+async def test_questions_of_calls_at_the_same_time_are_those_of_their_calls(
+    crow: Crow, endpoint: Endpoint
+) -> None:
+    crow.use(endpoint)
+    user = User("Allow once")
+    paths = [crow.cwd / f"{number}.txt" for number in range(4)]
+    async with served(crow, "auto", user) as client:
+        wanted = [{"file_path": str(path), "content": path.name} for path in paths]
+        ended = await asyncio.gather(*(client.call_tool("Write", args) for args in wanted))
+    assert [each.is_error for each in ended] == [False] * 4
+    assert [path.read_text("utf-8") for path in paths] == [path.name for path in paths]
+    assert len(user.asked) == 4
+
+
+@MODES
+@pytest.mark.slow
+async def test_a_prompt_is_run_and_gone_on_with_and_asks_at_the_client(
+    crow: Crow, endpoint: Endpoint, mode: Mode
+) -> None:
+    crow.use(endpoint)
+    path = str(crow.cwd / "made.txt")
+    endpoint.play(calls(("Write", {"file_path": path, "content": "hi"})), answer("Made."))
+    user, told = User("Allow once"), list[str]()
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message or "")
+
+    async with served(crow, mode, user) as client:
+        made = await client.call_tool("run", {"prompt": "Make it."}, progress_callback=tell)
+        assert made.structured_content is not None
+        assert made.structured_content["text"] == "Made."
+        assert len(user.asked) == 1
+        endpoint.play(answer("As I said."))
+        more = {"prompt": "Sure?", "session": made.structured_content["session"]}
+        assert "As I said." in text_of(await client.call_tool("run", more))
+        assert "Make it." in json.dumps(endpoint.requests[-1].body["messages"])
+        wrong = await client.call_tool("run", {"prompt": "Hm?", "session": "none"})
+        assert wrong.is_error
+    assert any("made.txt" in message for message in told)
+
+
+@pytest.mark.slow
+async def test_a_call_that_is_cancelled_ends_its_command(crow: Crow, endpoint: Endpoint) -> None:
+    crow.use(endpoint)
+    begun = asyncio.Event()
+    fifo = crow.cwd / "fifo"
+    os.mkfifo(fifo)
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        begun.set()
+
+    async with served(crow, "auto", None, "--allow", "Bash") as client:
+        command = {"command": f"exec 3>{fifo}; echo up >&3; exec sleep 1000"}
+        call = asyncio.ensure_future(client.call_tool("Bash", command, progress_callback=tell))
+        await begun.wait()
+        reading = await asyncio.to_thread(fifo.open, "rb")
+        with reading:
+            assert await asyncio.to_thread(reading.readline) == b"up\n"
+            call.cancel()
+            assert await asyncio.to_thread(reading.read) == b""  # nobody holds the other end
+        said = await client.call_tool("Read", {"file_path": str(crow.cwd / "README.md")})
+        assert not said.is_error

@@ -10,8 +10,7 @@ from typing import Any, cast
 from crow import frozen
 from crow.extensions.mcp.description import Description, DescriptionError, from_table
 
-FILE = ".claude.json"
-SOURCE = f"~/{FILE}"
+SOURCE = "~/.claude.json"
 Found = Description | DescriptionError
 Table = Mapping[str, Any]
 
@@ -26,9 +25,8 @@ class ClaudeServers:
     """Servers of a project's ``.mcp.json`` that its user has switched off."""
 
 
-def from_claude(project: Path, home: Path) -> ClaudeServers:
+def from_claude(project: Path, file: Path) -> ClaudeServers:
     """The servers of Claude Code for a project. The file is never written."""
-    file = home / FILE
     try:
         read: object = json.loads(file.read_text("utf-8-sig"))
     except FileNotFoundError:

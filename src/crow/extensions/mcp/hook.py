@@ -40,6 +40,7 @@ from crow.messages import text_of
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
+    from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
@@ -194,7 +195,6 @@ class McpHook:
     def _found(
         self, named: tuple[object, Mapping[str, object]]
     ) -> tuple[dict[str, Description], list[DescriptionError]]:
-        from crow.extensions.mcp.claude import ClaudeServers, from_claude
         from crow.extensions.mcp.description import (
             DescriptionError,
             from_client,
@@ -208,12 +208,13 @@ class McpHook:
             *from_table(self.servers, "settings"),
             *from_table(lent, "extension"),
         ]
-        kept = from_claude(self.claude, Path.home()) if self.claude else ClaudeServers()
-        described += kept.local
+        kept = _of_claude(self.claude)
+        described += kept.local if kept else ()
         if self.project is not None:
             shared = from_project(self.project)
-            described += (each for each in shared if getattr(each, "name", "") not in kept.off)
-        described += kept.user
+            off = kept.off if kept else ()
+            described += (each for each in shared if getattr(each, "name", "") not in off)
+        described += kept.user if kept else ()
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -277,6 +278,16 @@ def _named(session: Session) -> object:
     if asked is not None or CLIENT_SERVERS not in cache:
         cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
     return cache[CLIENT_SERVERS]
+
+
+def _of_claude(project: Path | None) -> ClaudeServers | None:
+    """The servers of Claude Code; None, and nothing imported, where it was never here."""
+    file = Path.home() / ".claude.json"
+    if project is None or not file.exists():
+        return None
+    from crow.extensions.mcp.claude import from_claude
+
+    return from_claude(project, file)
 
 
 def _lent(session: Session) -> dict[str, object]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from crow.cli.moving.row import Place, Row, Table
 from crow.core.errors import CrowError
@@ -63,16 +63,18 @@ def _read(path: Path) -> Table:
 def _laid(row: Row, told: Table, shown: str) -> Row:
     """Lay the value of a row into a table, where nothing stands in its way."""
     *outer, last = row.path
-    inner: Any = told
+    inner = told
     for key in outer:
-        inner = inner.setdefault(key, {})
-        if not isinstance(inner, dict):
+        found: object = inner.setdefault(key, {})
+        if not isinstance(found, dict):
             return replace(row, fate="left out", why=f"{shown} has something else there", path=())
-    there: Any = inner.get(last)
-    if there == row.value or (isinstance(there, list) and row.value[0] in there):
+        inner = cast(Table, found)
+    there = inner.get(last)
+    listed = cast("list[object]", there) if isinstance(there, list) else None
+    if there == row.value or (listed and row.value[0] in listed):
         return replace(row, fate="there", why=f"in {shown}", path=())
-    if isinstance(there, list) and isinstance(row.value, list):
-        there.extend(row.value)
+    if listed is not None and isinstance(row.value, list):
+        listed += cast("list[object]", row.value)
     elif last in inner:
         return replace(row, fate="left out", why=f"{shown} has its own", path=())
     else:

@@ -69,12 +69,12 @@ def _laid(row: Row, told: Table, shown: str) -> Row:
         if not isinstance(found, dict):
             return replace(row, fate="left out", why=f"{shown} has something else there", path=())
         inner = cast(Table, found)
-    there = inner.get(last)
+    there, value = inner.get(last), cast(object, row.value)
     listed = cast("list[object]", there) if isinstance(there, list) else None
     if there == row.value or (listed and row.value[0] in listed):
         return replace(row, fate="there", why=f"in {shown}", path=())
-    if listed is not None and isinstance(row.value, list):
-        listed += cast("list[object]", row.value)
+    if listed is not None and isinstance(value, list):
+        listed += cast("list[object]", value)
     elif last in inner:
         return replace(row, fate="left out", why=f"{shown} has its own", path=())
     else:

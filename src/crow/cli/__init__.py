@@ -24,6 +24,8 @@ from crow.project.home import settle_home
 __all__ = ["Output", "UsageError", "declare_agent", "load_agent"]
 
 DONE, FAILED, MISUSED, INTERRUPTED, UNREAD = 0, 1, 2, 130, 141
+MODULES = {"import": "moving"}
+"""Of sub-commands whose name no module can have."""
 LATE = (100_000, 1, 2)
 """When garbage is collected: not during a start, whose objects all stay (80,000 of them)."""
 
@@ -110,7 +112,7 @@ def start(name: str, parser: Parser, argv: list[str], out: Output) -> int:
 def imported(name: str) -> Any:
     """The module of a sub-command. Raises `UsageError` where there is none of this name."""
     if name in (*COMMANDS, "chat"):
-        return import_module(f"crow.cli.{name}")
+        return import_module(f"crow.cli.{MODULES.get(name, name)}")
     from crow.cli.installed import command_of
 
     return command_of(name)

@@ -17,6 +17,7 @@ COMMANDS = {
     "login": "store an API key (logout removes it)",
     "logout": "remove stored API keys",
     "mcp": "MCP servers: add, list, sign in, try",
+    "import": "take over what another agent is set to: claude, codex, opencode, pi",
     "demo": "three prompts with the embedded model: no key, no network",
     "sessions": "list, show, search, copy and delete stored sessions",
     "eval": "recorded sessions as tests: record one, run them again",

@@ -1,7 +1,8 @@
 """The extension: servers of the Model Context Protocol in every session that has some.
 
-They come from the client (for its session alone), from the settings, and from the ``.mcp.json`` of
-a project that the user trusts; of two with the same name the first in this order counts.
+They come from the client (for its session alone), from the settings, from what Claude Code keeps
+for the project in ``~/.claude.json``, from the ``.mcp.json`` of a project that the user trusts,
+and from the rest of ``~/.claude.json``; of two with the same name the first in this order counts.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from crow.messages import text_of
 
 if TYPE_CHECKING:
     from crow import ProjectSettings
+    from crow.extensions.mcp.claude import ClaudeServers
     from crow.extensions.mcp.definitions import Definitions
     from crow.extensions.mcp.description import Description, DescriptionError
     from crow.extensions.mcp.server import KnownWays
@@ -72,7 +74,8 @@ class McpHook:
     ``servers`` maps names to descriptions as in ``.mcp.json``: ``command``, ``args``, ``env`` and
     ``cwd``, or ``type`` (``http`` or ``sse``), ``url`` and ``headers``; or to servers of this
     process, which are objects of the library (``mcp.server.MCPServer``). ``project`` is a trusted
-    project's directory, whose ``.mcp.json`` counts; ``only`` is the name of a server beside which
+    project's directory, whose ``.mcp.json`` counts; ``claude`` is a directory for which the
+    servers of Claude Code's ``~/.claude.json`` count; ``only`` is the name of a server beside which
     there is to be no other one. Extensions name servers of theirs in the same
     way, in an attribute ``mcp_servers``; clients as a list: in their attribute ``mcp_servers``, or
     in the session's option of that name; later ones in the session's cache (`CLIENT_SERVERS`).
@@ -94,6 +97,7 @@ class McpHook:
         servers: Mapping[str, Any] | None = None,
         *,
         project: str | Path | None = None,
+        claude: str | Path | None = None,
         connect_timeout: float = 60.0,
         call_timeout: float = 300.0,
         close_timeout: float = 1.0,
@@ -101,6 +105,7 @@ class McpHook:
     ) -> None:
         self.servers = dict(servers or {})
         self.project = None if project is None else Path(os.path.expanduser(project))
+        self.claude = None if claude is None else Path(claude)
         self.wait = wait
         waited = Limits().wait if wait is None else wait
         self.limits = Limits(connect_timeout, call_timeout, waited, close_timeout)
@@ -113,7 +118,7 @@ class McpHook:
         """The options, with all settings' servers; an untrusted project starts none."""
         servers: dict[str, Any] = {**settings.mcp_servers, **(own.get("servers") or {})}
         project = settings.project if settings.trusted else None
-        return {**own, "servers": servers, "project": project}
+        return {**own, "servers": servers, "project": project, "claude": settings.project}
 
     def init_agent(self, agent: Agent) -> None:
         """Add the command and the events."""
@@ -203,8 +208,13 @@ class McpHook:
             *from_table(self.servers, "settings"),
             *from_table(lent, "extension"),
         ]
+        kept = _of_claude(self.claude)
+        described += kept.local if kept else ()
         if self.project is not None:
-            described += from_project(self.project)
+            shared = from_project(self.project)
+            off = kept.off if kept else ()
+            described += (each for each in shared if getattr(each, "name", "") not in off)
+        described += kept.user if kept else ()
         found: dict[str, Description] = {}
         problems: list[DescriptionError] = []
         for each in described:
@@ -268,6 +278,16 @@ def _named(session: Session) -> object:
     if asked is not None or CLIENT_SERVERS not in cache:
         cache[CLIENT_SERVERS] = asked or getattr(session.client, "mcp_servers", None)
     return cache[CLIENT_SERVERS]
+
+
+def _of_claude(project: Path | None) -> ClaudeServers | None:
+    """The servers of Claude Code; None, and nothing imported, where it was never here."""
+    file = Path.home() / ".claude.json"
+    if project is None or not file.exists():
+        return None
+    from crow.extensions.mcp.claude import from_claude
+
+    return from_claude(project, file)
 
 
 def _lent(session: Session) -> dict[str, object]:

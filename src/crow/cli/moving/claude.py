@@ -1,0 +1,44 @@
+"""What Claude Code has: Crow reads it where it is, so there is nothing to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from crow.cli.moving.files import read, table
+from crow.cli.moving.row import Place, Row
+
+FILES = ("settings.json", "settings.local.json", "CLAUDE.md")
+FOLDERS = ("skills", "commands", "agents", "rules")
+LEFT_OUT = {
+    "output-styles": "crow run --append-system-prompt does this",
+    "keybindings.json": "how a terminal looks is not carried over",
+    ".credentials.json": "keys are not copied: crow login",
+}
+
+
+def rows(place: Place) -> Iterator[Row]:
+    """What becomes of it."""
+    for base in (place.home / ".claude", place.project / ".claude"):
+        for name in (*FILES, *FOLDERS):
+            if (base / name).exists():
+                yield Row(name, "read live", "", place.shown(base / name))
+        for name, why in LEFT_OUT.items():
+            if (base / name).exists():
+                yield Row(name, "left out", why, place.shown(base / name))
+    for name in (".mcp.json", "CLAUDE.md", "CLAUDE.local.md"):
+        if (place.project / name).exists():
+            yield Row(name, "read live", "", place.shown(place.project / name))
+    yield from _servers(place)
+
+
+def _servers(place: Place) -> Iterator[Row]:
+    path = place.home / ".claude.json"
+    try:
+        told = read(path)
+    except (OSError, ValueError) as error:
+        yield Row("MCP servers", "left out", f"it cannot be read: {error}", place.shown(path))
+        return
+    own = table(table(told.get("projects")).get(str(place.project)))
+    for each in (told, own):
+        for name in table(each.get("mcpServers")):
+            yield Row(f"MCP server {name}", "read live", "", place.shown(path))

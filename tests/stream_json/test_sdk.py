@@ -324,3 +324,23 @@ async def test_prompts_follow_one_another(endpoint: Endpoint, options: Options) 
         await client.query("Second")
         results += [last([it async for it in client.receive_response()]).result for _ in "12"]
     assert results == ["One.", "Two."]
+
+
+async def test_an_answer_has_the_form_that_the_program_wants(
+    endpoint: Endpoint, options: Options
+) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    endpoint.play(calls(("StructuredOutput", {"n": "x"})), calls(("StructuredOutput", {"n": 3})))
+    wanted = options(output_format={"type": "json_schema", "schema": schema})
+    result = last(await played(wanted, "How many?"))
+    assert (result.subtype, result.structured_output) == ("success", {"n": 3})
+
+
+async def test_another_model_answers_where_the_first_cannot(
+    endpoint: Endpoint, options: Options
+) -> None:
+    endpoint.play(
+        respond(404, {"error": {"code": "model_not_found", "message": "?"}}), answer("Hi.")
+    )
+    result = last(await played(options(fallback_model="other"), "Hi"))
+    assert (result.result, list(result.model_usage or ())) == ("Hi.", ["other"])

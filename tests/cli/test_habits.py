@@ -162,7 +162,8 @@ async def test_other_models_answer_where_one_cannot_be_had(crow: Crow, endpoint:
     assert [each.body["model"] for each in endpoint.requests] == ["scripted", "first"]
     assert ended.events[0]["result"] == "Hello."
     assert list(ended.events[0]["modelUsage"]) == ["first"]
-    refused = await crow("-p", "hi", "--fallback-model", "nobody/x")
+    del crow.env["CROW_BASE_URL"], crow.env["CROW_API_KEY"]
+    refused = await crow("-p", "hi", "--model", "rehearsal", "--fallback-model", "nobody/x")
     assert (refused.status, len(endpoint.requests)) == (1, 2)
     assert "nobody/x" in refused.complaint
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Crow, Here, calls
 
 from crow.cli.habits import names_in
-from crow.testing.endpoint import Endpoint, answer
+from crow.testing.endpoint import Endpoint, answer, respond
 
 TOUCH = ("Bash", {"command": "touch made"})
 
@@ -150,3 +150,59 @@ def test_rules_keep_their_own_commas_and_blanks() -> None:
         "Read",
         "Write",
     ]
+
+
+MISSING = respond(404, {"error": {"message": "no such model", "code": "model_not_found"}})
+COUNT = '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'
+
+
+async def test_other_models_answer_where_one_cannot_be_had(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(MISSING, answer("Hello."))
+    ended = await crow("-p", "hi", "--fallback-model", "first,second", "--output-format", "json")
+    assert [each.body["model"] for each in endpoint.requests] == ["scripted", "first"]
+    assert ended.events[0]["result"] == "Hello."
+    assert list(ended.events[0]["modelUsage"]) == ["first"]
+    del crow.env["CROW_BASE_URL"], crow.env["CROW_API_KEY"]
+    refused = await crow("-p", "hi", "--model", "rehearsal", "--fallback-model", "nobody/x")
+    assert (refused.status, len(endpoint.requests)) == (1, 2)
+    assert "nobody/x" in refused.complaint
+
+
+async def test_an_answer_fits_a_schema(crow: Crow, endpoint: Endpoint) -> None:
+    (crow.cwd / "count.json").write_text(COUNT)
+    given = ("StructuredOutput", {"n": 3})
+    for schema in (COUNT, "@count.json"):
+        endpoint.play(calls(given), calls(given))
+        ended = await crow("-p", "count", "--json-schema", schema, "--tools", "Read")
+        assert (ended.out, ended.status) == ('{"n": 3}\n', 0)
+        ended = await crow("-p", "count", "--json-schema", schema, "--output-format", "json")
+        (result,) = ended.events
+        assert (result["subtype"], result["structured_output"]) == ("success", {"n": 3})
+
+
+async def test_an_answer_that_never_fits_is_an_error(crow: Crow, endpoint: Endpoint) -> None:
+    endpoint.play(*[answer("Three.")] * 5)
+    ended = await crow("-p", "count", "--json-schema", COUNT, "--output-format", "json")
+    (result,) = ended.events
+    assert (ended.status, result["is_error"]) == (1, True)
+    assert result["subtype"] == "error_max_structured_output_retries"
+    assert "structured_output" not in result
+
+
+@pytest.mark.parametrize(
+    ("schema", "why"),
+    [
+        ("{", "--json-schema takes JSON, or @FILE"),
+        ("[]", "--json-schema takes a JSON object"),
+        ("@nowhere.json", "nowhere.json"),
+        ('{"type": "array"}', "needs the type object"),
+        ('{"type": "object", "required": 1}', "--json-schema: "),
+    ],
+)
+async def test_a_schema_that_is_none_is_said_before_anything_begins(
+    crow: Crow, endpoint: Endpoint, schema: str, why: str
+) -> None:
+    ended = await crow("-p", "count", "--json-schema", schema)
+    assert ended.status != 0
+    assert why in ended.complaint
+    assert endpoint.requests == []

@@ -326,27 +326,21 @@ async def test_prompts_follow_one_another(endpoint: Endpoint, options: Options) 
     assert results == ["One.", "Two."]
 
 
-async def test_an_answer_of_a_schema_is_structured_output(
+async def test_an_answer_has_the_form_that_the_program_wants(
     endpoint: Endpoint, options: Options
 ) -> None:
-    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    function = {"name": "StructuredOutput", "arguments": '{"name": "Ada"}'}
-    call = {"index": 0, "id": "c1", "function": function}
-    endpoint.play(stream(delta(tool_calls=[call]), delta("tool_calls")))
-    wanted = {"type": "json_schema", "schema": schema}
-    result = (await played(options(output_format=wanted)))[-1]
-    assert isinstance(result, ResultMessage)
-    assert (result.subtype, result.structured_output) == ("success", {"name": "Ada"})
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    endpoint.play(calls(("StructuredOutput", {"n": "x"})), calls(("StructuredOutput", {"n": 3})))
+    wanted = options(output_format={"type": "json_schema", "schema": schema})
+    result = last(await played(wanted, "How many?"))
+    assert (result.subtype, result.structured_output) == ("success", {"n": 3})
 
 
-async def test_a_fallback_model_answers_where_the_first_is_not_there(
+async def test_another_model_answers_where_the_first_cannot(
     endpoint: Endpoint, options: Options
 ) -> None:
-    missing = {
-        "error": {"message": "The model `scripted` does not exist", "code": "model_not_found"}
-    }
-    endpoint.play(respond(404, missing), answer("Here."))
-    result = (await played(options(fallback_model="other")))[-1]
-    assert isinstance(result, ResultMessage)
-    assert result.result == "Here."
-    assert [each.body["model"] for each in endpoint.requests] == ["scripted", "other"]
+    endpoint.play(
+        respond(404, {"error": {"code": "model_not_found", "message": "?"}}), answer("Hi.")
+    )
+    result = last(await played(options(fallback_model="other"), "Hi"))
+    assert (result.result, list(result.model_usage or ())) == ("Hi.", ["other"])

@@ -79,8 +79,7 @@ class StructuredOutputHook:
 
     async def _say(self, ctx: ToolContext, text: str) -> None:
         """Let the reply, and whoever reads along, have the answer as text."""
-        if ctx.run is not None:
-            ctx.run.reply.text = text
+        ctx.run.reply.text = text
         await ctx.emit(TextDelta(text, ctx.session.next_message_id))
 
     def _spent(self, ctx: RunContext | ToolContext) -> bool:

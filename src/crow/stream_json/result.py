@@ -82,10 +82,11 @@ def used(usage: Usage) -> Message:
 
 def usage_by_model(total: Usage, model: str, others: Mapping[str, Usage]) -> Message:
     """What each model has used; what no other one has is the session's own model's."""
-    rest = dict(total)
+    rest = dict(cast("Mapping[str, float]", total))
     named = {name: usage for name, usage in others.items() if name != model}
     for usage in named.values():
-        rest = {key: value - usage.get(key, 0) for key, value in rest.items()}
+        spent = cast("Mapping[str, float]", usage)
+        rest = {key: value - spent.get(key, 0) for key, value in rest.items()}
     own = {model: used(cast(Usage, rest))} if any(rest.values()) or not named else {}
     return own | {name: used(usage) for name, usage in named.items()}
 

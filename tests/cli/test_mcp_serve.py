@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -151,3 +152,37 @@ async def test_a_call_that_is_cancelled_ends_its_command(crow: Crow, endpoint: E
             assert await asyncio.to_thread(reading.read) == b""  # nobody holds the other end
         said = await client.call_tool("Read", {"file_path": str(crow.cwd / "README.md")})
         assert not said.is_error
+
+
+@pytest.mark.slow
+async def test_a_session_of_elsewhere_or_of_a_freer_mode_lends_a_client_nothing(
+    crow: Crow, endpoint: Endpoint, tmp_path: Path
+) -> None:
+    crow.use(endpoint)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    endpoint.play(answer("One."), answer("Two."))
+    for cwd in (crow.cwd, elsewhere):
+        wanted = ("run", "--dangerously-skip-permissions", "--cwd", str(cwd), "Hello")
+        process = await asyncio.create_subprocess_exec(
+            *crow.command(*wanted),
+            env={**os.environ, **crow.env},
+            cwd=crow.cwd,
+            stdin=asyncio.subprocess.DEVNULL,
+        )
+        assert await process.wait() == 0
+    listed = await asyncio.create_subprocess_exec(
+        *crow.command("sessions", "--all", "--json"),
+        env={**os.environ, **crow.env},
+        cwd=crow.cwd,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await listed.communicate()
+    known = {row["cwd"]: row["id"] for row in map(json.loads, out.splitlines())}
+    endpoint.play(calls(("Bash", {"command": "touch made"})), answer("Refused."))
+    async with served(crow) as client:
+        far = await client.call_tool("run", {"prompt": "Go", "session": known[str(elsewhere)]})
+        assert "there is no session" in text_of(far)
+        near = await client.call_tool("run", {"prompt": "Go", "session": known[str(crow.cwd)]})
+        assert text_of(near).startswith("Refused.")
+    assert not (crow.cwd / "made").exists()

@@ -104,8 +104,11 @@ class Service:
             session = await self.agent.new_session(cwd, client=caller, mode=self.session.mode)
         elif (open_one := self.agent.sessions.get(str(name))) is not None and open_one.busy:
             return failure(f"the session {name} is busy")
+        elif open_one is None and not await self._is_here(str(name)):
+            return failure(f"there is no session {name!r} in {cwd}")
         else:
-            session = await self.agent.load_session(str(name), client=caller)
+            mode = self.session.mode  # not the one that its user had chosen for himself
+            session = await self.agent.load_session(str(name), client=caller, mode=mode)
         try:
             reply = await self.agent.prompt(session, prompt)
         except asyncio.CancelledError:
@@ -121,6 +124,17 @@ class Service:
             TextContent(text=f"session: {session.id}"),
         ]
         return CallToolResult(content=content, structured_content=told, is_error=failed)
+
+    async def _is_here(self, session_id: str) -> bool:
+        """Whether there is a stored session of this directory by that id."""
+        store, cursor = self.agent.store, None
+        while store is not None:
+            found, cursor = await store.sessions(cwd=self.session.cwd, cursor=cursor, limit=500)
+            if any(info.id == session_id for info in found):
+                return True
+            if cursor is None:
+                break
+        return False
 
     async def _call(self, caller: Caller, name: str, args: dict[str, Any]) -> CallToolResult:
         """Run one tool as the loop would."""

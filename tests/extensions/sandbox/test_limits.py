@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import resource
+import tempfile
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -39,7 +41,15 @@ def confined(
 
 
 @pytest.fixture
-def play(confined: str, build_agent: BuildAgent, tmp_path: Path) -> Play:
+async def alone() -> AsyncIterator[None]:
+    """One test at a time, of all that run beside each other: two bombs are more than a machine has."""
+    with Path(tempfile.gettempdir(), "crow-tests-of-limits.lock").open("w") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def play(confined: str, alone: None, build_agent: BuildAgent, tmp_path: Path) -> Play:
     """Run a command in the whole agent, with some limits."""
 
     async def playing(command: str, *, timeout: int = 30_000, **limits: int) -> str:
